@@ -10,11 +10,10 @@ No module imports Spark, reads files or prints. Each sub-package is one family o
 - ``cta``: tables whose sensitive cells are moved to safe values (`CellTable`, `adjust`).
 
 All families keep the same promises. A call does not change its arguments. The same arguments and seed give
-the
-same result, because searches stop after counted work. A ``time_limit`` in seconds is a safety net only: if it
-ends a search, the result has ``stopped_by = "time"``. A result states what was proved: a lower bound is valid
-or None, and ``optimal`` means proved. Invalid input raises a subclass of `sdc.errors.SdcError`, whose message
-contains no value of a record.
+the same result, because searches stop after counted work. A ``time_limit`` in seconds is a safety net only:
+if it ends a search, the result has ``stopped_by = "time"``. A result states what was proved: a lower bound is
+valid or None, and ``optimal`` means proved. Invalid input raises a subclass of `sdc.errors.SdcError`, whose
+message contains no value of a record.
 """
 
 if __name__ == "sdc":  # a checkout's folder under its deprecated name: see microguard.deprecate_sdc

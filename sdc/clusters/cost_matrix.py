@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 #: Added to every squared distance, so that the Cholesky factor has no pivot that is pure rounding error.
-#: Costs
-#: are never specified to so many digits.
+#: Costs are never specified to so many digits.
 _APART = 1e-9
 
 

@@ -1,10 +1,8 @@
 """Distinct l-diversity: every cluster contains enough distinct values of variables that are not clustered.
 
 For sensitive variables this is distinct l-diversity (Machanavajjhala et al. 2007). For the household variable
-it
-makes k count households. The clusters of any method become diverse by mergers: a cluster with too few values
-is
-merged with the cheapest cluster (Ward's criterion) that contains a value it lacks.
+it makes k count households. The clusters of any method become diverse by mergers: a cluster with too few
+values is merged with the cheapest cluster (Ward's criterion) that contains a value it lacks.
 """
 
 from __future__ import annotations
@@ -291,8 +289,7 @@ def _cheapest(
     """Return the cheapest cluster to merge with a among those with a value that a lacks; ties: lowest number.
 
     Clusters are visited in order of their projection, from a outwards, until a lower bound of the cost
-    exceeds
-    the best cost. Clusters whose means changed since the last sort are checked one by one (`moved`).
+    exceeds the best cost. Clusters whose means changed since the last sort are checked one by one (`moved`).
     """
     along, near, order, is_moved = reachable
     best, cost, reach = -1, np.inf, np.inf

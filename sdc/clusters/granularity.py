@@ -18,8 +18,7 @@ MOST = 0.9
 #: Steps are 1 and 5 times a power of ten, from the largest magnitude down to 10**-PLACES.
 PLACES = 6
 #: Distance from a multiple, in steps, that counts as floating-point error. Values without a step are rarely
-#: as
-#: near to one.
+#: as near to one.
 NEAR = 0.01
 #: Means of values without a step are rounded to about their standard deviation divided by this. A mean needs
 #: no more digits, and values that seem to have no step may still be multiples of, say, one twelfth.

@@ -180,10 +180,9 @@ def modes(
 
     The mode of a variable is the category with the largest weight, or with the least sum of distances if the
     variable has distances. Ties go to the lowest code. If no record has the modes of all variables, the
-    record
-    with the fewest mismatches is taken, and a mismatch of a variable with distances counts its distance. Ties
-    go to the record whose categories have the largest weights. Thus only combinations of values that occur in
-    the cluster are published.
+    record with the fewest mismatches is taken, and a mismatch of a variable with distances counts its
+    distance. Ties go to the record whose categories have the largest weights. Thus only combinations of
+    values that occur in the cluster are published.
 
     Parameters
     ----------

@@ -2,11 +2,9 @@
 
 Sampling weights are published, so a reader knows the weight of each record in the mean of its class. If one
 record has nearly all the weight, the published mean discloses its value. A cluster in which one record (or
-one
-unit, if k counts units) exceeds the largest share is therefore merged with the cheapest neighbours. If this
-does
-not suffice, the weight of the record is trimmed. Both decisions depend on published weights only, so they
-disclose no value.
+one unit, if k counts units) exceeds the largest share is therefore merged with the cheapest neighbours. If
+this does not suffice, the weight of the record is trimmed. Both decisions depend on published weights only,
+so they disclose no value.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 The cache folder is the first possible one of: ``NUMBA_CACHE_DIR``, a folder next to the sources, the user's
 cache folder, a private folder in the temporary directory. If none is writable, code is compiled in memory.
 ``python -m microguard.sdc.precompile`` compiles all kernels ahead of time. Kernels are single-threaded,
-because
-Spark forks its workers, and keep IEEE arithmetic (no fastmath), so that the same input gives the same bits.
+because Spark forks its workers, and keep IEEE arithmetic (no fastmath), so that the same input gives the same
+bits.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ def borrowing(function: F) -> F:
     """Compile a kernel that allocates no array, without reference counting.
 
     Numba counts references to an array atomically, at each call and for each row view. In a short function
-    the
-    counting takes longer than the work. The compiler rejects such a kernel if it allocates an array.
+    the counting takes longer than the work. The compiler rejects such a kernel if it allocates an array.
     """
     return _compiled(function, _nrt=False)
 
@@ -95,9 +94,8 @@ class Kernel(_Dispatcher):
     """Compiled function that Python may call with arrays of any memory order, also read-only ones.
 
     Compiled code receives plain arrays only (`sdc.kernels.plain_arrays`), so each kernel is compiled and
-    tested
-    for one memory order. Numba calls `_compile_for_args` only for types without compiled code, so the check
-    costs nothing in later calls with plain arrays.
+    tested for one memory order. Numba calls `_compile_for_args` only for types without compiled code, so the
+    check costs nothing in later calls with plain arrays.
     """
 
     def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:

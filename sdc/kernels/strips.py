@@ -193,8 +193,7 @@ squared_distances_from_boxes = cast(
     Callable[[Any, Any, Any, Any], None], intrinsic(_squared_distances_from_boxes)
 )
 #: In a kernel, `farthest(distances, ranks, count)`: the index of the largest of the first `count`
-#: non-negative
-#: distances; ties go to the lowest rank (int64).
+#: non-negative distances; ties go to the lowest rank (int64).
 farthest = cast(Callable[[Any, Any, Any], int], intrinsic(_farthest))
 #: In a kernel, `insert_key(keys, row, key)`: insert a key into the sorted keys[row] (padded), unless it is
 #: there; the largest key is dropped. There is no branch, because its outcome could not be predicted.

@@ -1,8 +1,7 @@
 """Microaggregation of numeric and mixed records: clusters of at least k records with minimal SSE.
 
 `microaggregate` clusters records on all variables together. `individual_ranking` clusters them on each
-variable
-separately.
+variable separately.
 """
 
 from microguard.sdc.microaggregation.clustering import Clustering

@@ -18,10 +18,8 @@ def nearest_neighbour_bound(values: np.ndarray, k: int, *, reach: np.ndarray | f
 
     The SSE of a cluster of size s is the sum over its members of 1 / (2s) times the squared distances to the
     s - 1 others, which are at least the s - 1 smallest distances. This lower bound of a member does not
-    decrease
-    in s: it is the mean of a growing prefix of an ascending sequence, times (s - 1) / (2 s). Therefore s = k
-    gives
-    a bound for every size.
+    decrease in s: it is the mean of a growing prefix of an ascending sequence, times (s - 1) / (2 s).
+    Therefore s = k gives a bound for every size.
 
     Parameters
     ----------
@@ -31,9 +29,8 @@ def nearest_neighbour_bound(values: np.ndarray, k: int, *, reach: np.ndarray | f
         Minimum cluster size.
     reach : (n,) float array, optional
         If the points are a block of a file: a lower bound on the distance of each point to all records
-        outside
-        the block. Then no neighbour in the file is nearer than the minimum of both distances, and the bounds
-        of all blocks add up to a bound for the file.
+        outside the block. Then no neighbour in the file is nearer than the minimum of both distances, and the
+        bounds of all blocks add up to a bound for the file.
 
     Returns
     -------
@@ -52,10 +49,9 @@ def less_rounding(bound: float, values: np.ndarray) -> float:
     """Reduce a lower bound on the SSE of rounded coordinates to one for the exact coordinates.
 
     Let e be the vector of all rounding errors. sqrt(SSE) of a clustering is a distance, to the nearest point
-    at
-    which the records of each cluster are equal, so it changes by at most the length of e. This matters if a
-    few
-    records are so extreme that the differences of the others are in the last digits of their coordinates.
+    at which the records of each cluster are equal, so it changes by at most the length of e. This matters if
+    a few records are so extreme that the differences of the others are in the last digits of their
+    coordinates.
 
     Parameters
     ----------

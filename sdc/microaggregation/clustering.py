@@ -13,8 +13,7 @@ from microguard.sdc.microaggregation.sse import sum_of_squares
 from microguard.sdc.stop import StoppedBy
 
 #: A clustering is proved optimal if the relative difference of SSE and lower bound is at most this. Sums of
-#: squares
-#: of a few thousand records agree to about 1e-12, the bound of a linear program to about 1e-7.
+#: squares of a few thousand records agree to about 1e-12, the bound of a linear program to about 1e-7.
 OPTIMALITY_TOLERANCE = 1e-7
 
 

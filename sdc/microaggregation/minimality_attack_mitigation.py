@@ -1,17 +1,15 @@
 """Mitigation of the minimality attack on l-diverse clusterings (Wong, Fu, Wang and Pei 2007).
 
 An attacker who knows the clustered variables of all records, and the method, can ask why the method rejected
-a
-change that reduces the loss: one of the new clusters would have violated l-diversity. This discloses hidden
+a change that reduces the loss: one of the new clusters would have violated l-diversity. This discloses hidden
 (sensitive) values. The search therefore uses perturbed coordinates, so that it misses many such changes for
 other reasons. Its clusters must also be diverse in decoys, which are randomly permuted copies of the hidden
 variables and block as many changes as the true ones.
 
 Mergers disclose most. With nearest-neighbour merging, an attacker who sees a merged pair can infer which of
-the
-two clusters violated l-diversity. A cluster is therefore first merged with a cluster drawn from the mutual
-neighbourhood: its nearest one, and those whose nearest it is. If the result still violates l-diversity, it is
-merged with the nearest cluster that adds a value.
+the two clusters violated l-diversity. A cluster is therefore first merged with a cluster drawn from the
+mutual neighbourhood: its nearest one, and those whose nearest it is. If the result still violates
+l-diversity, it is merged with the nearest cluster that adds a value.
 """
 
 from __future__ import annotations
@@ -29,10 +27,8 @@ from microguard.sdc.microaggregation.sse import typical_cost
 #: Standard deviation of the perturbation, relative to that of the coordinates within clusters.
 BLUR = 0.5
 #: Number of neighbouring means, from which the cheapest cluster to merge with is taken, and number of
-#: projection
-#: trees of the approximate search. In 10 dimensions it finds the nearest in 9 of 10 cases, in a quarter of
-#: the
-#: time of exact search.
+#: projection trees of the approximate search. In 10 dimensions it finds the nearest in 9 of 10 cases, in a
+#: quarter of the time of exact search.
 NEAR, TREES = 6, 4
 #: Factor that scales a uniform number between -1/2 and 1/2 to variance 1.
 TO_VARIANCE_1 = 12**0.5

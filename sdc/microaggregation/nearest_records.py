@@ -1,11 +1,9 @@
 """Exact nearest neighbours of records by bounding boxes.
 
 Records are divided into leaves of about 15 records, and consecutive leaves form groups. A record is compared
-with
-a leaf only if the bounding boxes of the leaf and of its group are not farther than its farthest neighbour so
-far. Rounding cannot exclude a neighbour, because the floating-point distance to a box is never larger than
-that
-to a record inside: difference, square and sum are monotone.
+with a leaf only if the bounding boxes of the leaf and of its group are not farther than its farthest
+neighbour so far. Rounding cannot exclude a neighbour, because the floating-point distance to a box is never
+larger than that to a record inside: difference, square and sum are monotone.
 """
 
 from __future__ import annotations
@@ -19,14 +17,12 @@ from microguard.sdc.kernels.strips import STRIP, squared_distances, squared_dist
 from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 
 #: Target number of records per leaf, so that most leaves fill two strips. Smaller leaves have tighter boxes,
-#: but
-#: there are more of them.
+#: but there are more of them.
 LEAF = 15
 #: Number of leaves per group.
 GROUP = 2 * STRIP
 #: Groups within this share of the squared distance found in the record's own leaf are searched first. Near
-#: records
-#: found there exclude other groups.
+#: records found there exclude other groups.
 FIRST = 0.02
 
 

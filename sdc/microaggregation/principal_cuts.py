@@ -1,9 +1,8 @@
 """Recursive median cuts along the local first principal component.
 
 `cut_into_blocks` divides an array into blocks of nearly equal size with similar records. `CutTree` is a tree
-of
-half-spaces that is grown on a sample and applied to any number of records. Ties are cut by position or by a
-tie-breaking key, so that many equal values cannot enlarge a block.
+of half-spaces that is grown on a sample and applied to any number of records. Ties are cut by position or by
+a tie-breaking key, so that many equal values cannot enlarge a block.
 """
 
 from __future__ import annotations
@@ -66,8 +65,7 @@ class CutTree:
         child.
     tie_keys : (nodes,) int64 array
         Records with a projection equal to the threshold are assigned to the left child if their key is at
-        most
-        this.
+        most this.
     left, right : (nodes,) int64 arrays
         Child nodes; ``~leaf`` (negative) for leaves. A tree without nodes has the single leaf 0.
     """
@@ -179,8 +177,7 @@ class CutTree:
         """Return the distance of records (n, p) of a leaf to the nearest cut that bounds the leaf, (n,).
 
         It is a lower bound on the distance to every record of another leaf, because one of these cuts
-        separates
-        them. It is infinite for a tree without cuts.
+        separates them. It is infinite for a tree without cuts.
         """
         cuts: list[int] = []
         parents = np.flatnonzero((self.left == ~leaf) | (self.right == ~leaf))

@@ -25,8 +25,7 @@ LARGEST_COORDINATE = 1e150
 #: Larger weights could overflow when they multiply squares.
 LARGEST_WEIGHT = 1e100
 #: A numeric variable is centred at the median of this many records, which are a sample by content hash. The
-#: median
-#: is near most values even if codes for missing values are extreme, so ordinary differences keep their
+#: median is near most values even if codes for missing values are extreme, so ordinary differences keep their
 #: digits.
 ORIGIN_SAMPLE = 255
 #: Number of records that are transposed at a time, which fit into the processor's cache.

@@ -9,8 +9,7 @@ are
   emptied or filled, a small margin changes. Each cell distributes its cost, and that of its inner cells, over
   its margins in fixed shares. The least cost of a margin with a given count is then a convolution over its
   inner cells. The copies of a cell in different margins need not agree, so this is a Lagrangian relaxation
-  with
-  fixed multipliers, and its value is a lower bound.
+  with fixed multipliers, and its value is a lower bound.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.control_tables import ControlTables
 
 #: Only margins with at most this * k records are used. Larger margins absorb changes of their cells at almost
-#: no
-#: cost: for full Adult, ten times as many margins raise the bound by 0.1 %.
+#: no cost: for full Adult, ten times as many margins raise the bound by 0.1 %.
 _LARGEST_MARGIN = 30
 #: Counts above original + this * k are treated as one level.
 _ABOVE = 4
@@ -31,8 +29,7 @@ _ABOVE = 4
 #: do not suffice, only smaller margins are used.
 _MOST_ADDITIONS, _MOST_COUNTS = 2_000_000_000, 20_000_000
 #: Each bound is reduced by this share, so that rounding errors never lift it above the optimum. The shares
-#: are
-#: far above the rounding errors of one sum, and of nested convolutions.
+#: are far above the rounding errors of one sum, and of nested convolutions.
 _ROUNDING_OF_SUM, _ROUNDING_OF_CONVOLUTIONS = 1e-12, 1e-9
 
 

@@ -1,8 +1,7 @@
 """Control tables: the frequency tables whose cells a method keeps close to their original counts.
 
 The matrix A of Cost 2023, section 2.1, has one 1 per key combination in each table. It is stored as the cell
-of
-each combination in each table, (m, T). Cells are numbered consecutively over all tables.
+of each combination in each table, (m, T). Cells are numbered consecutively over all tables.
 """
 
 from __future__ import annotations

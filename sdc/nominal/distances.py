@@ -2,8 +2,7 @@
 
 The distance of two values of an ordinal variable is the number of steps between them. For a hierarchical
 variable it is the number of levels below the lowest common ancestor. A cost matrix states it directly. A
-weight
-multiplies the distance. All distances are integers, because the partitioning rounds lower bounds up.
+weight multiplies the distance. All distances are integers, because the partitioning rounds lower bounds up.
 """
 
 from __future__ import annotations

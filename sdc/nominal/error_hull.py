@@ -1,12 +1,9 @@
 """The chi-square error of cells as an exact piecewise-linear term of a linear program.
 
 The error (n_t - o_t)^2 / o_t of a cell is convex in its count n_t, and the count is an integer of a known
-set. The
-lower convex hull of the error over these *attainable* counts is therefore exact at every integer solution,
-and
-no convex function is tighter. Cells with the same incidence depend on the same count, so their errors are
-added
-before the hull is taken.
+set. The lower convex hull of the error over these *attainable* counts is therefore exact at every integer
+solution, and no convex function is tighter. Cells with the same incidence depend on the same count, so their
+errors are added before the hull is taken.
 
 The hull replaces the quadratic integer solver of Cost 2023 in (5.2.1) and (5.6.1).
 """

@@ -141,8 +141,7 @@ def from_frame(frame: pd.DataFrame, regions: np.ndarray | None = None) -> CodedF
     """Code a frame of nominal variables. A missing value is a category of its own, the last.
 
     Codes follow the order of the values, or of the categories of a categorical variable. They do not depend
-    on
-    the order of the records. Only values that occur get a code.
+    on the order of the records. Only values that occur get a code.
 
     Parameters
     ----------

@@ -15,8 +15,7 @@ def sorted_combinations(frequencies: FrequencyVector, fastest: int | None = None
     """Return positions sorted by region, then by the variables in ascending order of their number of values.
 
     If given, the variable `fastest` is the last sort key. Without it, this is the order in which SAFE
-    processes
-    the vector (Cost 2023, section 2.2).
+    processes the vector (Cost 2023, section 2.2).
     """
     by_size = [int(j) for j in np.argsort(frequencies.domain_sizes, kind="stable")]
     if fastest is not None:

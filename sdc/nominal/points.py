@@ -1,8 +1,7 @@
 """Key combinations as points with integer distances.
 
 By default the distance is the Hamming distance (Cost 2023, equation 1.1.1). With weights, orders, trees or
-cost
-matrices, a variable has one or more columns, each with a mismatch cost or a cost matrix.
+cost matrices, a variable has one or more columns, each with a mismatch cost or a cost matrix.
 """
 
 from __future__ import annotations

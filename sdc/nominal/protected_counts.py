@@ -10,8 +10,7 @@ from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.stop import StoppedBy
 
 #: Objective of a step: the weight of a partition, chi-square (with or without deviations of key
-#: combinations), or
-#: the largest error of a cell.
+#: combinations), or the largest error of a cell.
 Objective = Literal["weight", "chi-square", "chi-square and deviations", "largest error"]
 #: Objectives that differ by less than this are equal: the tolerance of the solver.
 OBJECTIVE_TOLERANCE = 1e-6

@@ -1,8 +1,7 @@
 """Structural zeros: impossible key combinations, declared by a rule or a list.
 
 Methods never occupy a combination that does not occur in the original. A combination that occurs although it
-is
-declared impossible is an error in the data; protection empties it.
+is declared impossible is an error in the data; protection empties it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Assignment of records to protected counts: records that move to another key combination.
 
 The smallest possible number of records moves, which is the surplus of each combination. They move to the
-nearest
-combinations of the same region, by default in Hamming distance.
+nearest combinations of the same region, by default in Hamming distance.
 """
 
 from __future__ import annotations
@@ -50,9 +49,8 @@ def transport(
     """Compute flows that turn the original counts into the new ones.
 
     If at most 1,000 records of a region move, their total distance is minimal. In larger regions,
-    combinations
-    are matched greedily in rings of increasing distance. A ring contains the combinations that agree in each
-    variable up to a coarsening.
+    combinations are matched greedily in rings of increasing distance. A ring contains the combinations that
+    agree in each variable up to a coarsening.
 
     Parameters
     ----------

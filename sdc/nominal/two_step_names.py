@@ -1,8 +1,8 @@
 """Names of the two-step methods of Cost 2023, section 6.2.5: own-FIA.
 
 F is the method for the fractional partition (e exact, h heuristic). I is the method for each auxiliary
-problem of
-the integer partition (e, h). A is the method for the representatives (e exact, g greedy, c clique heuristic).
+problem of the integer partition (e, h). A is the method for the representatives (e exact, g greedy, c clique
+heuristic).
 """
 
 from __future__ import annotations

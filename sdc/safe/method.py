@@ -15,9 +15,8 @@ from microguard.sdc.safe.parameters import SafeParams
 from microguard.sdc.safe.selection import IMPROVEMENT_PENALTY, REPAIR_PENALTY, best_change
 
 #: How Algorithm 1 chooses the key combinations that it changes together, in the order of its variants: the
-#: next
-#: problems (line 6), a problem and its nearest occupied neighbours (line 18), a problem and its neighbours in
-#: the vector (line 21), every run of consecutive combinations (line 24).
+#: next problems (line 6), a problem and its nearest occupied neighbours (line 18), a problem and its
+#: neighbours in the vector (line 21), every run of consecutive combinations (line 24).
 PROBLEMS, OCCUPIED, ADJACENT, ALL = range(4)
 
 

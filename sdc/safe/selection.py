@@ -1,8 +1,7 @@
 """Selection rules of SAFE: the best joint change of a few key combinations (Cost 2023, Algorithms 2 and 4).
 
 All changes of a slice of combinations by -k to k each are evaluated. The criteria are sums over cells, and
-the
-error of a cell depends on the sum of the changes of the combinations that it contains. Each criterion is
+the error of a cell depends on the sum of the changes of the combinations that it contains. Each criterion is
 therefore tabulated by set of combinations and sum of changes. A candidate then costs one look-up per set
 instead of one visit per cell.
 """

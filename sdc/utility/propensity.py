@@ -24,8 +24,7 @@ class Propensity:
     ----------
     error : float
         Mean of (score - c)^2 over all records, with the share c of protected records. It is 0 if the files
-        are
-        indistinguishable and c (1 - c) if the model separates them completely.
+        are indistinguishable and c (1 - c) if the model separates them completely.
     ratio : float
         `error` divided by its expectation for two samples of one population.
     converged : bool

@@ -1,11 +1,9 @@
 """The pricing problem for one cluster size as an integer program over edges: model (14).
 
 Gentile et al. (2020), section 4.2: a binary z_e for every edge, the size constraint (11), and the
-node-to-node
-inequality (12) for every ordered pair. By Proposition 4.2 the solutions are the cliques of eta nodes.
-Triangle
-inequalities are implied for binary z only (Corollary 4.3) and may tighten the relaxation. The model has
-n (n - 1) / 2 variables and n (n - 1) inequalities of n terms each, so it is for small n.
+node-to-node inequality (12) for every ordered pair. By Proposition 4.2 the solutions are the cliques of eta
+nodes. Triangle inequalities are implied for binary z only (Corollary 4.3) and may tighten the relaxation. The
+model has n (n - 1) / 2 variables and n (n - 1) inequalities of n terms each, so it is for small n.
 """
 
 from __future__ import annotations

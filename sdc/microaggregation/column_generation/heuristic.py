@@ -1,10 +1,8 @@
 """`MicroaggregationHeuristicMP` of Gentile, Spagnolo-Arrizabalaga and Castro (2020), section 5.
 
 Column generation with initial columns from MDAV and V-MDAV. Each iteration rounds the fractional solution of
-the
-master problem to clusterings, and prices new columns for each cluster size, first heuristically. When there
-is
-no column with negative reduced cost, the value of the master problem is a lower bound.
+the master problem to clusterings, and prices new columns for each cluster size, first heuristically. When
+there is no column with negative reduced cost, the value of the master problem is a lower bound.
 """
 
 from __future__ import annotations
@@ -39,8 +37,7 @@ from microguard.sdc.stop import Deadline
 
 NAME = "column-generation"
 #: Columns are generated if their reduced cost is below minus this. The mean loss per record is scaled to 1,
-#: and
-#: smaller reduced costs are rounding errors of the master problem.
+#: and smaller reduced costs are rounding errors of the master problem.
 TOLERANCE = 1e-6
 #: Tolerance of the final pricing. The reduced costs that it finds are subtracted from the bound.
 LAST_TOLERANCE = 1e-9

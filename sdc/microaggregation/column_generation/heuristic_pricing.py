@@ -2,8 +2,7 @@
 
 Nodes are processed in descending order of their dual. Each starts a cluster, to which the node with the least
 contribution is added until it has eta members. A cluster with negative reduced cost is stored, and its nodes
-are
-removed.
+are removed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The restricted master problem: relaxed set partitioning over the current columns, with cuts.
 
 Equation (9) of Gentile et al. (2020) without integrality. The rows are the records, then the cuts, then the
-pairs of
-records that branching requires to be in one cluster.
+pairs of records that branching requires to be in one cluster.
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ class MasterSolution:
 
 
 #: Cost per record of the artificial column, which makes a restricted problem feasible. It is far above the
-#: mean
-#: loss per record, which is scaled to 1.
+#: mean loss per record, which is scaled to 1.
 NO_PARTITION = 10.0
 
 
@@ -97,8 +95,7 @@ class MasterProblem:
         ----------
         apart, together : (pairs, 2) int arrays
             Pairs to separate and pairs to join; they replace those of the last call. Columns that are added
-            later
-            must not contain a pair of `apart`.
+            later must not contain a pair of `apart`.
         """
         incidence = self.columns.incidence(np.arange(len(self.columns)))
         if self._master.columns == len(self.columns):

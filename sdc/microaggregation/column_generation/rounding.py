@@ -13,10 +13,8 @@ def simple_rounding(values: np.ndarray, members: np.ndarray, x: np.ndarray, k: i
     """Run `SimpleRoundingHeuristic`: choose disjoint columns in descending order of x; return labels (n,).
 
     Columns are chosen while at least 2k records are unassigned and a disjoint column exists (the paper does
-    not
-    mention the second condition). If k to 2k - 1 records remain, they form a cluster. Otherwise each
-    remaining
-    record is assigned to the cluster with the nearest centroid (`AddRemainingNodes`).
+    not mention the second condition). If k to 2k - 1 records remain, they form a cluster. Otherwise each
+    remaining record is assigned to the cluster with the nearest centroid (`AddRemainingNodes`).
 
     Parameters
     ----------
@@ -58,10 +56,8 @@ def spanning_tree_roundings(members: np.ndarray, x: np.ndarray, n: int, k: int) 
     """Run `RoundingMSTHeuristic`: merge along edges by descending z_ij; return labels (n,) per feasible cap.
 
     z_ij is the sum of x over the columns that contain both records. The edges are scanned for every cap k + 1
-    to
-    2k - 1 on the cluster size, ties in lexicographic order. Edges with z_ij = 0, which are last in the
-    paper's
-    order, are left out, because no column contains their two records.
+    to 2k - 1 on the cluster size, ties in lexicographic order. Edges with z_ij = 0, which are last in the
+    paper's order, are left out, because no column contains their two records.
     """
     first, second = _edges(members, x, n)
     roundings = []

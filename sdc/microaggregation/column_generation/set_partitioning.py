@@ -1,8 +1,7 @@
 """The set-partitioning program: choose candidate clusters of minimal cost that contain each record once.
 
 Equation (9) of Gentile et al. (2020) over given columns. Its linear relaxation is the master problem of
-column
-generation. As an integer program, it gives the best partition into these columns.
+column generation. As an integer program, it gives the best partition into these columns.
 """
 
 from __future__ import annotations

@@ -1,20 +1,15 @@
 """Candidate lists of the branch and bound: the records that may join a cluster, and lower bounds for a node.
 
 A node has the members P of a cluster of size s, with the reduced cost `cost` so far, and needs m more members
-from
-its list. The *gain* of candidate j is what it adds to P,
+from its list. The *gain* of candidate j is what it adds to P,
 
     g_j = D(P, j) / s - dual_j + penalties(P, j),
 
 without the cuts on more than three records. The *value* v_j is the gain plus a lower bound on the penalties
-of those
-cuts, plus half the sum of the m - 1 smallest pair costs of j with other candidates. The half is needed
-because two
-members share each pair. The sum of the m smallest values is a lower bound for the rest of every cluster below
-the
-node. A candidate is dropped if its value and the m - 1 smallest other values reach `limit`, the reduced cost
-below
-which clusters are searched.
+of those cuts, plus half the sum of the m - 1 smallest pair costs of j with other candidates. The half is
+needed because two members share each pair. The sum of the m smallest values is a lower bound for the rest of
+every cluster below the node. A candidate is dropped if its value and the m - 1 smallest other values reach
+`limit`, the reduced cost below which clusters are searched.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Penalties of subset-row cuts on three records during the branch and bound.
 
 `odd_set_penalties` has the cuts on larger sets. A cluster pays the penalty of a cut once if it contains two
-or three
-of its records. Let P be the members chosen so far. For each cut that contains it, a further record j pays
+or three of its records. Let P be the members chosen so far. For each cut that contains it, a further record j
+pays
 
 - the penalty, if P contains exactly one of the two other records;
 - nothing, if P contains both, because it is already paid;
@@ -10,8 +10,7 @@ of its records. Let P be the members chosen so far. For each cut that contains i
 *pair
   cost* of i and j: a third of the penalty of each cut that contains both, because a cut has three pairs. If P
   contains the third record, the pair cost is minus the penalty, because i and j each pay it separately but
-  together
-  only once.
+  together only once.
 """
 
 from __future__ import annotations

@@ -116,8 +116,8 @@ def search_roots(
     """Search a range of open roots for clusters of these sizes; return the number of candidates evaluated.
 
     `root_work` limits the evaluations per root and size, in addition to those of the root's own list. A root
-    whose
-    search is incomplete is no longer `finished`. With `listing`, all later roots are not finished either.
+    whose search is incomplete is no longer `finished`. With `listing`, all later roots are not finished
+    either.
     """
     n = len(task.duals)
     lists = new_lists(task.largest, n)
@@ -219,9 +219,8 @@ def _search(
             if has_cuts:
                 # If the third record of a cut of `member` is in P, j has already paid this cut, and `shared`
                 # charges it again. `correction` removes that. All other cuts of `member` are charged now,
-                # while
-                # `near` contains a third of their penalty and the new pair cost is minus the penalty. Half of
-                # the difference is subtracted for each of the two records.
+                # while `near` contains a third of their penalty and the new pair cost is minus the penalty.
+                # Half of the difference is subtracted for each of the two records.
                 paid_now = shared[member, j] + correction[j]
                 gain += paid_now + correction[j]
                 stale = 2.0 / 3.0 * paid_now

@@ -1,14 +1,10 @@
 """Penalties of cuts on odd sets of five or more records during the branch and bound.
 
 A cluster with h records of the set pays the penalty floor(h / 2) times. Let P be the members chosen so far. A
-further
-record of the set pays the penalty if P contains an odd number of the set, and nothing otherwise. If r records
-of the
-set are added later, the penalty is paid floor((h + r) / 2) - floor(h / 2) times, which is at least r / 2 for
-odd h.
-Half of what each record would pay alone, `half`, is therefore an additive lower bound. For even h the lower
-bound
-is 0.
+further record of the set pays the penalty if P contains an odd number of the set, and nothing otherwise. If r
+records of the set are added later, the penalty is paid floor((h + r) / 2) - floor(h / 2) times, which is at
+least r / 2 for odd h. Half of what each record would pay alone, `half`, is therefore an additive lower bound.
+For even h the lower bound is 0.
 """
 
 from __future__ import annotations

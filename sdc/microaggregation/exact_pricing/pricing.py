@@ -9,8 +9,7 @@ cuts)
 minus the rewards of the pairs that C contains.
 
 Every cluster is generated once, from its *root*: the member with the largest dual (ties: the smaller
-position). Read
-the files in this order:
+position). Read the files in this order:
 
 - `pricing`: interface and result;
 - `member_search`: depth-first search over the members, for one root and one size after the other;
@@ -18,8 +17,8 @@ the files in this order:
 - `cut_penalties`, `odd_set_penalties`: penalties of the cuts for incomplete clusters.
 
 The search does not restrict candidates to fixed neighbour lists, so a complete search is a proof. With `keep`
-large
-enough it enumerates every cluster below the threshold. An incomplete search returns columns without a bound.
+large enough it enumerates every cluster below the threshold. An incomplete search returns columns without a
+bound.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ __all__ = ["Cuts", "Priced", "Rewards", "price"]
 #: Work limit that is never reached, and that does not overflow.
 _UNLIMITED = 2**60
 #: `close_roots` examines a root only if (size - 1) times the depth of the reduced costs below the threshold,
-#: from this
-#: root on, is below this share of its dual. Other roots can rarely be closed.
+#: from this root on, is below this share of its dual. Other roots can rarely be closed.
 WORTH = 0.25
 #: Limit on the candidates that `close_roots` evaluates per root.
 _CLOSING_WORK = 20_000
@@ -154,12 +152,10 @@ def price(
         Limits on the candidates evaluated per root and size, and in total.
     most_columns : int, optional
         The search ends when it has this many columns. With `most_columns` or `roots`, it also ends at the
-        first
-        root with `keep` columns, because the enumeration must be complete.
+        first root with `keep` columns, because the enumeration must be complete.
     roots : (int, int), optional
         Range of places, in descending order of the dual, of the roots to search. `complete` and `full` refer
-        to
-        these roots.
+        to these roots.
     deadline : Deadline, optional
         Wall-clock limit, as a safety net.
     """
@@ -267,8 +263,7 @@ class _Search:
             s / (s - 1) times its pair costs  -  the sum of its duals  -  twice its rewards  <  s e.
 
         A root without a cluster that satisfies this inequality is closed. Without cuts, hardly any cluster
-        larger
-        than k is needed.
+        larger than k is needed.
         """
         task, columns = self._task, self._columns
         n, order = len(task.duals), task.order

@@ -1,10 +1,8 @@
 """A genetic algorithm for one variable, with k-partitions encoded as binary strings.
 
 Domingo-Ferrer and Mateo-Sanz 2002, section 4.2. Bit i of a string is one if a cluster starts at the i-th
-smallest
-value; valid strings have k - 1 to 2k - 2 zeros between ones. The convergence criterion distinguishes methods
-A and M
-of Table 1.
+smallest value; valid strings have k - 1 to 2k - 2 zeros between ones. The convergence criterion distinguishes
+methods A and M of Table 1.
 """
 
 from __future__ import annotations
@@ -205,8 +203,7 @@ def correct(string, k, random):
     """Correct a string in place to a valid k-partition, with changes only where it is invalid.
 
     A one less than k after the previous one is removed. If ones are 2k or more apart, ones are inserted at
-    random
-    positions that leave at least k values on both sides. The first bit must be one.
+    random positions that leave at least k values on both sides. The first bit must be one.
     """
     n = len(string)
     before, start = 0, 0

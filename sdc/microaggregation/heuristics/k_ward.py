@@ -1,12 +1,10 @@
 """k-Ward: Ward's hierarchical clustering without mergers of two clusters that both have k records.
 
 Domingo-Ferrer and Mateo-Sanz 2002, Algorithm 1: (1) The "first" and the "last" k records form one cluster
-each, and
-every other record is a cluster. (2) The two clusters whose merger increases the SSE least are merged, unless
-both
-have k records, until all have k records. (3) The algorithm is applied recursively to every cluster of 2k or
-more
-records. It is method k-W of Table 1 for one variable, and Pk-W and Uk-W of Table 3 for several.
+each, and every other record is a cluster. (2) The two clusters whose merger increases the SSE least are
+merged, unless both have k records, until all have k records. (3) The algorithm is applied recursively to
+every cluster of 2k or more records. It is method k-W of Table 1 for one variable, and Pk-W and Uk-W of Table
+3 for several.
 """
 
 from __future__ import annotations
@@ -136,8 +134,7 @@ def connected(values: np.ndarray, k: int) -> np.ndarray:
     """Run k-Ward on one variable: method k-W of Table 1.
 
     Only neighbours in the ranking are merged, so that the clusters are connected. The paper claims this of
-    its
-    algorithm, although a cluster beyond a very large neighbour could be nearer in Ward's distance.
+    its algorithm, although a cluster beyond a very large neighbour could be nearer in Ward's distance.
 
     Parameters
     ----------

@@ -2,10 +2,8 @@
 
 Domingo-Ferrer and Mateo-Sanz 2002, Algorithm 2: fixed-size microaggregation of unprojected data, method UF of
 Tables 3 and 4. "The k - 1 vectors closest to x_r" are added one by one, each the closest to the current
-centroid
-of the cluster, as in their Figure 2. This reproduces their results; the k - 1 records closest to x_r itself
-do not
-(15.60 versus 16.98 on their data with k = 3). The running time is O(n^2).
+centroid of the cluster, as in their Figure 2. This reproduces their results; the k - 1 records closest to x_r
+itself do not (15.60 versus 16.98 on their data with k = 3). The running time is O(n^2).
 """
 
 from __future__ import annotations
@@ -51,10 +49,8 @@ class FarthestPairs:
     """Exact search for the two most distant points of a shrinking set, by upper bounds.
 
     The upper bound of a point is its distance to its farthest partner at the last search, initially a sum of
-    two
-    radii about the mean. Points are only removed, so the bounds remain valid. If the partner of the point
-    with
-    the largest bound has not been removed, the two points are the most distant pair.
+    two radii about the mean. Points are only removed, so the bounds remain valid. If the partner of the point
+    with the largest bound has not been removed, the two points are the most distant pair.
     """
 
     def __init__(self, values: np.ndarray) -> None:

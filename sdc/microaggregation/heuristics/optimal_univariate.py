@@ -2,8 +2,7 @@
 
 Hansen and Mukherjee 2003, "A polynomial algorithm for optimal univariate microaggregation". The path uses the
 original values. Standardised values lose the differences between ordinary values if codes for missing values
-are
-extreme.
+are extreme.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Fixed-size clusters along one axis: a variable, the sum of z-scores, or the first principal component.
 
 The records are ranked by their score on the axis, and clusters of k consecutive records are formed. The
-cluster
-around the mode of the scores takes the remaining records (Domingo-Ferrer and Mateo-Sanz 2002, sections 4 and
-5,
-methods PF(PV), PF(SZ) and PF(FPC) of Table 3). The cost is one sort. The loss is about twice that of methods
-without projection.
+cluster around the mode of the scores takes the remaining records (Domingo-Ferrer and Mateo-Sanz 2002,
+sections 4 and 5, methods PF(PV), PF(SZ) and PF(FPC) of Table 3). The cost is one sort. The loss is about
+twice that of methods without projection.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Partitions of one variable into clusters of consecutive values, of fixed size or optimal.
 
 By Theorem 1 of Domingo-Ferrer and Mateo-Sanz (2002), the clusters of an optimal k-partition of one variable
-are
-connected, that is, consecutive in the sorted values. A partition is represented by its `starts`, the
-positions in
-the sorted values at which clusters start. The first start is 0. These are the ones of the binary strings of
-section 4.2.1.
+are connected, that is, consecutive in the sorted values. A partition is represented by its `starts`, the
+positions in the sorted values at which clusters start. The first start is 0. These are the ones of the binary
+strings of section 4.2.1.
 """
 
 from __future__ import annotations
@@ -18,8 +16,7 @@ from microguard.sdc.kernels.compile import kernel
 #: Cluster of a fixed-size partition that takes the n mod k remaining records.
 Larger = Literal["mode", "first", "last"]
 #: If values exceed this, their squares would overflow, so all values are multiplied by 2^-600. This is exact
-#: for
-#: every value that is not negligible next to them.
+#: for every value that is not negligible next to them.
 LARGEST_VALUE, SCALED_DOWN = 1e150, 2.0**-600
 
 
@@ -59,8 +56,7 @@ def mode_position(values: np.ndarray) -> int:
     """Return the position of the half-sample mode of ascending values.
 
     Each step keeps the half of the values with the smallest range, until at most two remain. The estimator
-    needs no
-    bandwidth and is robust to outliers (Robertson and Cryer 1974, *JASA* 69; Bickel 2002).
+    needs no bandwidth and is robust to outliers (Robertson and Cryer 1974, *JASA* 69; Bickel 2002).
     """
     low, count = 0, len(values)
     while count > 2:
@@ -98,12 +94,10 @@ def shortest_path(steps: np.ndarray, k: int) -> tuple[np.ndarray, float]:
     """Compute the optimal clusters, and their SSE, from the steps between ascending values.
 
     The clusters are a shortest path through the positions 0 to n. The arc (i, j) is the cluster of the values
-    i to
-    j - 1, with k to 2k - 1 values. Adding a value to a cluster increases the cost by (m - 1) / m (x - mean)^2
-    >= 0
-    (Welford 1962, *Technometrics* 4), with distances from the first value of the cluster. There is no
-    cancellation,
-    so the relative error of the SSE is at most `relative_error`, even if other values are extreme.
+    i to j - 1, with k to 2k - 1 values. Adding a value to a cluster increases the cost by (m - 1) / m (x -
+    mean)^2 >= 0 (Welford 1962, *Technometrics* 4), with distances from the first value of the cluster. There
+    is no cancellation, so the relative error of the SSE is at most `relative_error`, even if other values are
+    extreme.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """V-MDAV: clusters of k to 2k - 1 records, extended by records nearer to the cluster than to other records.
 
 Solanas and Martinez-Balleste 2006, "V-MDAV: a multivariate microaggregation with variable group size". The
-running
-time is O(n^2).
+running time is O(n^2).
 """
 
 from __future__ import annotations

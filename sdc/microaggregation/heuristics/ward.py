@@ -1,12 +1,9 @@
 """Ward's method with the restriction of k-Ward: two clusters that both have k records are never merged.
 
 The distance of two clusters that both have k records is infinite. These distances are still reducible: a
-merged
-cluster is not nearer to any other cluster than both of its parts. The nearest-neighbour chain therefore finds
-the
-same mergers as a search for the closest pair, in O(n^2) instead of O(n^3). One variable, whose clusters merge
-with
-neighbours in the ranking only, takes O(n).
+merged cluster is not nearer to any other cluster than both of its parts. The nearest-neighbour chain
+therefore finds the same mergers as a search for the closest pair, in O(n^2) instead of O(n^3). One variable,
+whose clusters merge with neighbours in the ranking only, takes O(n).
 
 Ward 1963, *JASA* 58; Domingo-Ferrer and Mateo-Sanz 2002, Algorithm 1 (step 2) and Appendix II.
 """
@@ -145,8 +142,7 @@ def merge_neighbours(values, k):
     ----------
     values : (n,) float64 array
         Ascending values, n >= 2k. The first k and the last k are initially one cluster each, every other
-        value
-        is a cluster of its own.
+        value is a cluster of its own.
     k : int
         Minimum cluster size.
 

@@ -1,19 +1,14 @@
 """Simulated annealing over partitions (Kirkpatrick, Gelatt and Vecchi 1983).
 
 A visited record chooses, by a heat bath, one of its moves: a shift into the cluster of a near record, a swap
-with a
-member of such a cluster, or no move. Occasionally a cluster is dissolved into neighbouring clusters, or
-created
-from near records of clusters with more than k. Records are visited in storage order. Near records are stored
-together, so memory accesses stay in the cache.
+with a member of such a cluster, or no move. Occasionally a cluster is dissolved into neighbouring clusters,
+or created from near records of clusters with more than k. Records are visited in storage order. Near records
+are stored together, so memory accesses stay in the cache.
 
 In files with heavy tails, the costs of records differ by orders of magnitude. The temperature falls from the
-largest
-to the smallest scale. Each record has its own scale and is visited only while the temperature is between
-`hot` and
-`cold` times this scale: above, its moves would be random, below, it would not move. Records with large scales
-are
-few, and get more sweeps.
+largest to the smallest scale. Each record has its own scale and is visited only while the temperature is
+between `hot` and `cold` times this scale: above, its moves would be random, below, it would not move. Records
+with large scales are few, and get more sweeps.
 """
 
 from __future__ import annotations
@@ -62,8 +57,7 @@ class Schedule:
         Mean number of visits of a record.
     favour : float
         If m of n records are visited, the logarithm of the temperature falls in proportion to (m /
-        n)**favour.
-        0 gives all records the same number of visits, 1 all temperatures.
+        n)**favour. 0 gives all records the same number of visits, 1 all temperatures.
     greedy : bool
         Whether a record considers its best move only, by the Metropolis rule. This is better for few sweeps.
     """

@@ -3,19 +3,16 @@
 - fast: MDAV, of the whole file or, for large files, in blocks.
 - standard: First a few short annealings from MDAV, which place the records with large scales; the results are
   combined by partition crossover. Then one long annealing for all other records, which also removes the loss
-  at
-  block borders. Smaller files are searched several times. Their best partition is then annealed repeatedly,
-  and
-  crossover with the previous best keeps every component that improved. For small files, a set-partitioning
-  program
-  recombines the clusters of all searches. Finally, the most expensive clusters are dissolved if that gains.
+  at block borders. Smaller files are searched several times. Their best partition is then annealed
+  repeatedly, and crossover with the previous best keeps every component that improved. For small files, a
+  set-partitioning program recombines the clusters of all searches. Finally, the most expensive clusters are
+  dissolved if that gains.
 - thorough: the same with more work.
 
 The work depends on n, k, the effort and the number of records of the run, never on the clock.
 
 If clusters must be diverse, the initial clusters are merged until they are, and the search only makes changes
-that
-preserve diversity. If sensitive variables must be diverse, the search uses perturbed records
+that preserve diversity. If sensitive variables must be diverse, the search uses perturbed records
 (`minimality_attack_mitigation`).
 """
 
@@ -46,23 +43,20 @@ from microguard.sdc.stop import Deadline, StoppedBy
 #: For files with more records, one long search is better than several shorter ones.
 SEVERAL_RECORDS = 6_000
 #: For files with more records, the set-partitioning program is too large to help: without it, the loss of 16
-#: files
-#: of 1,500 to 5,000 records grew by less than 0.2 %. With many clusters of equal cost, one step took half a
-#: minute.
+#: files of 1,500 to 5,000 records grew by less than 0.2 %. With many clusters of equal cost, one step took
+#: half a minute.
 RECOMBINED_RECORDS = 1_300
 #: Work before the first sweep (construction, near records), expressed in visits per record.
 VISITS_BEFORE = 15
 #: Minimum number of visits per record, whatever the number of records of the run.
 LEAST_VISITS = 80
 #: For k above COST_K, the number of visits falls with this power of k. The cost of a visit grows faster, so
-#: larger
-#: k takes up to about twice as long.
+#: larger k takes up to about twice as long.
 COST_K, COST_POWER = 3, 0.6
 #: Number of near records per k, and its maximum. The cost of a visit grows with it.
 NEIGHBOURS_PER_K, MOST_NEIGHBOURS = 2, 64
 #: Number of short annealings before the long one, and the share of all visits of each. They favour records
-#: with
-#: large scales.
+#: with large scales.
 OPENINGS, OPENING_SHARE = 4, 0.1
 OPENING_HOT, OPENING_COLD, OPENING_FAVOUR = 1.0, 0.05, 0.8
 #: Scales are capped at this quantile in the long annealing, which leaves the records with larger scales in
@@ -70,23 +64,19 @@ OPENING_HOT, OPENING_COLD, OPENING_FAVOUR = 1.0, 0.05, 0.8
 SETTLED = 0.9
 HOTTEST, COLDEST, FAVOUR = 0.7, 0.1, 0.5
 #: With fewer sweeps than this, a heat bath is too destructive. The annealing is greedy instead, with one
-#: scale for
-#: all records, and its initial temperature grows with the square root of the number of sweeps.
+#: scale for all records, and its initial temperature grows with the square root of the number of sweeps.
 BATH_SWEEPS = 100
 GREEDY_HOT, GREEDY_SWEEPS, GREEDY_COLD = 0.5, 5, 0.01
 #: Initial temperatures of repeated annealings of the best partition, in turn: one that is hot enough to leave
-#: the
-#: local optimum, and three mild ones, after which crossover has more independent components.
+#: the local optimum, and three mild ones, after which crossover has more independent components.
 AGAIN_HOTTEST = (0.7, 0.4, 0.4, 0.4)
 #: Minimum number of sweeps of a repeated annealing; it limits their number.
 AGAIN_SWEEPS = 200
 #: Number of repeated annealings between two set-partitioning programs, which take up to as long.
 BETWEEN_PROGRAMS = 5
 #: Share of the visits if clusters must be diverse, because each visit costs more; and if the search uses
-#: perturbed
-#: records, because it gains less. For 5,000 records, 0.4 in place of 0.7 loses 0.2 % more in half of the
-#: time. For
-#: 25,000 records in a run of ten million, it loses 1.4 % more in two thirds of the time.
+#: perturbed records, because it gains less. For 5,000 records, 0.4 in place of 0.7 loses 0.2 % more in half
+#: of the time. For 25,000 records in a run of ten million, it loses 1.4 % more in two thirds of the time.
 DIVERSE_SHARE, CONCEALED_SHARE = 0.7, 0.4
 #: Largest cluster size of a search in units of k. The arrays have room for the largest cluster, 2 kB per
 #: record here.
@@ -109,8 +99,7 @@ class Work:
         Number of repeated annealings of the best partition, and the share of the visits of each.
     run_visits : int, optional
         Total number of visits of all blocks of a run, with at least `LEAST_VISITS` per record. The blocks
-        also
-        share the further searches and the repeated annealings. None: the limits apply to each block.
+        also share the further searches and the repeated annealings. None: the limits apply to each block.
     step_entries : int
         Limit on steps times matrix entries of a set-partitioning program.
     fewest_sweeps, most_sweeps : int
@@ -153,8 +142,7 @@ class Work:
 
 
 #: standard takes a second for a large file, and two to three for a small file that is the whole run. thorough
-#: takes
-#: half a minute.
+#: takes half a minute.
 WORK = {
     "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 4, 2_000, 8, 5),
     "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, None, 300_000, 100, 40_000, 12, 8),

@@ -1,10 +1,8 @@
 """Initial partitions of a search: MDAV of the whole file or of blocks, and clusters of equal records.
 
 MDAV evaluates all pairs of a small file. A large file is first divided into blocks of near records. If many
-records
-repeat, a second partition is constructed: records that occur at least k times form clusters of equal records,
-which
-cost nothing, and MDAV clusters the others. The cheaper partition is used.
+records repeat, a second partition is constructed: records that occur at least k times form clusters of equal
+records, which cost nothing, and MDAV clusters the others. The cheaper partition is used.
 """
 
 from __future__ import annotations
@@ -19,12 +17,10 @@ from microguard.sdc.microaggregation.sse import sum_of_squares
 #: Number of records per block of MDAV. Larger blocks would cost more than the local search.
 BLOCK = 250
 #: MDAV runs on the whole file up to this value of n^2 / k, its order of work: half a second, or 10,000
-#: records at
-#: k = 3.
+#: records at k = 3.
 WHOLE_FILE = 35_000_000
 #: The second partition is skipped if fewer than this share of the records are equal to k - 1 others. It takes
-#: as
-#: long as the first, would be worse as often as better, and differs by up to 2 %.
+#: as long as the first, would be worse as often as better, and differs by up to 2 %.
 FEW_REPEAT = 0.02
 
 

@@ -1,10 +1,8 @@
 """Partition crossover: combine two partitions by components (Whitley, Hains and Howe 2009, for tours).
 
 Consider the graph whose vertices are the clusters of both partitions, with an edge between clusters that
-share
-records. Each connected component contains the same records in both partitions, so the cheaper clusters can be
-chosen
-independently for each component. The result costs at most as much as the cheaper partition.
+share records. Each connected component contains the same records in both partitions, so the cheaper clusters
+can be chosen independently for each component. The result costs at most as much as the cheaper partition.
 """
 
 from __future__ import annotations

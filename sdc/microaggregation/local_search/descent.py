@@ -1,12 +1,9 @@
 """Descent to a local optimum of the partition.
 
 Each record in turn makes its best improving move: a shift to the cluster of a near record, a swap with a
-member of
-such a cluster, or the creation of a cluster from surplus records. Clusters are dissolved if that gains. The
-union
-of two near clusters is split again across its first principal component if that gains. Only improvements are
-made,
-so the descent terminates.
+member of such a cluster, or the creation of a cluster from surplus records. Clusters are dissolved if that
+gains. The union of two near clusters is split again across its first principal component if that gains. Only
+improvements are made, so the descent terminates.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """Near records of each record: exact for small files, by randomised principal-component trees for large ones.
 
 A tree recursively divides the records along the first principal component of a random sample of the node, at
-a
-random threshold near the mean. Records in the same leaf are compared. With several trees it is unlikely that
-two
-near records are always in different leaves (after Dasgupta and Freund 2008, "Random projection trees and low
-dimensional manifolds"; local components find nearer records than random directions at equal cost). The
-running time
-is O(n log n) per tree.
+a random threshold near the mean. Records in the same leaf are compared. With several trees it is unlikely
+that two near records are always in different leaves (after Dasgupta and Freund 2008, "Random projection trees
+and low dimensional manifolds"; local components find nearer records than random directions at equal cost).
+The running time is O(n log n) per tree.
 """
 
 from __future__ import annotations
@@ -36,8 +33,7 @@ SLACK, SMALLEST_SHARE = 0.77, 0.2
 #: Above this share of distinct records, repeated records need no special treatment.
 REPEATED = 0.8
 #: A near record is stored as one integer that sorts by distance, then position: the bits of the squared
-#: distance,
-#: a nonnegative float, in the upper half and the position in the lower half.
+#: distance, a nonnegative float, in the upper half and the position in the lower half.
 _HALF = np.uint64(32)
 #: Key that sorts after every near record.
 _NONE = np.uint64(2**64 - 1)
@@ -83,8 +79,7 @@ def near_contents(
     """Find near records of each record, at most half of them equal to it.
 
     If records repeat, all nearest neighbours of a record may be equal to it. A search needs different
-    neighbours
-    to make moves, so at least half of the neighbours are records with other contents.
+    neighbours to make moves, so at least half of the neighbours are records with other contents.
 
     Parameters
     ----------
@@ -97,8 +92,7 @@ def near_contents(
     -------
     (n, min(count, n - 1)) uint32 array
         Positions as in `nearest_neighbours`, with equal records first. There are fewer columns if there are
-        few
-        distinct records.
+        few distinct records.
     """
     n = len(points)
     count = min(count, n - 1)

@@ -2,8 +2,7 @@
 
 The move with the largest gain + temperature * Gumbel noise is drawn with a probability proportional to
 exp(gain / temperature) (Gumbel 1954; Yellott 1977). Computing a logarithm for each move would cost more than
-its gain,
-so the table contains quantiles in pseudo-random order.
+its gain, so the table contains quantiles in pseudo-random order.
 """
 
 from __future__ import annotations

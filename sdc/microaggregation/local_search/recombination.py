@@ -1,12 +1,9 @@
 """Recombination: the best partition into clusters that several searches found, by set partitioning.
 
 The program over the pool of clusters minimises the SSE such that each record is in exactly one cluster. The
-linear
-relaxation first fixes every cluster at zero whose reduced cost exceeds the gap to the incumbent, because no
-better
-partition contains it. If too many clusters remain, only those with the smallest reduced costs and those of
-the
-incumbent are used. Branch and bound solves the rest.
+linear relaxation first fixes every cluster at zero whose reduced cost exceeds the gap to the incumbent,
+because no better partition contains it. If too many clusters remain, only those with the smallest reduced
+costs and those of the incumbent are used. Branch and bound solves the rest.
 """
 
 from __future__ import annotations
@@ -19,8 +16,7 @@ from microguard.sdc.solver import Limits, Options, Status, solve
 from microguard.sdc.stop import Deadline
 
 #: The program is limited in size so that its work limit allows at least this many steps. Larger programs
-#: spend their
-#: work on cuts and heuristics at the root and find no improvement.
+#: spend their work on cuts and heuristics at the root and find no improvement.
 FEWEST_STEPS = 5
 #: Interior-point method with crossover, ten times as fast as simplex if many clusters have equal costs.
 _RELAXED: Options = {"solver": "ipm", "run_crossover": "on"}

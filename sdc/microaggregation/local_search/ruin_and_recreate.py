@@ -1,12 +1,10 @@
 """Ruin and recreate: dissolve the most expensive clusters into their neighbours, and split large ones.
 
 A search keeps clusters at k to 2k - 1 records, so a cluster whose neighbours are full cannot be dissolved.
-Example:
-two remote groups of twelve records with k = 5. The clusters have 5, 5 and 2 + 3 records (two of the first
-group,
-three of the second) and 9 records of the second group. No single move improves this, although 6, 6, 7 and 5
-would be
-better. In a panel with very large units, one such cluster caused a fifth of the total loss.
+Example: two remote groups of twelve records with k = 5. The clusters have 5, 5 and 2 + 3 records (two of the
+first group, three of the second) and 9 records of the second group. No single move improves this, although 6,
+6, 7 and 5 would be better. In a panel with very large units, one such cluster caused a fifth of the total
+loss.
 """
 
 from __future__ import annotations
@@ -21,8 +19,7 @@ from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import squares_by_cluster
 
 #: A cluster is expensive if its SSE exceeds this share of the total. There are at most a thousand, and hardly
-#: any in
-#: most large files.
+#: any in most large files.
 DEAR = 0.001
 
 

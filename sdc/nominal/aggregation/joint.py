@@ -4,8 +4,7 @@ If every cluster publishes its mode, rare values vanish from every cluster and t
 Example 5.1.2). Here all clusters of a clustering, over all blocks, form one aggregation problem. Each cluster
 publishes one of its own key combinations, so that k and diversity are preserved, and the errors of different
 clusters compensate each other. The input is the distinct key combinations of each cluster, which are far
-fewer
-than the records.
+fewer than the records.
 """
 
 from __future__ import annotations

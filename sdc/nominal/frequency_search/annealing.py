@@ -1,8 +1,7 @@
 """Schedule of the local search: the temperature falls while the penalty for exceeding maximum errors rises.
 
 All settings are relative to the cost of a transfer at the start, so that they apply to files of 200 and of a
-million
-records.
+million records.
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ from microguard.sdc.nominal.neighbours import similarity_orders
 from microguard.sdc.stop import Deadline, StoppedBy
 
 #: Penalty per squared excess over the maximum, as a multiple of the temperature, at the start and at the end.
-#: It
-#: equals the temperature halfway. A penalty that is high too early blocks paths to better counts: on Adult
-#: with
-#: SAFE's maxima, 0.03 at the start costs 1 to 4 % more chi-square.
+#: It equals the temperature halfway. A penalty that is high too early blocks paths to better counts: on Adult
+#: with SAFE's maxima, 0.03 at the start costs 1 to 4 % more chi-square.
 SOFT, _STEEP = 0.001, 1000.0
 #: Final penalty in units of the objective, higher than any possible gain.
 _WALL = 1e6
@@ -33,8 +30,7 @@ _HOT, _COLD = 0.25, 0.005
 #: Number of moves of the descent after cooling, as a share of the moves of a run.
 DESCENT = 0.1
 #: Useful number of moves per movable combination in one run, and maximum number of runs. Small files have
-#: several
-#: runs.
+#: several runs.
 _USEFUL, _MOST_RUNS = 20_000, 8
 #: Number of moves between two checks of the deadline.
 _STRETCH = 1_000_000

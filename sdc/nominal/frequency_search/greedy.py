@@ -7,8 +7,7 @@ from microguard.sdc.kernels.compile import borrowing
 from microguard.sdc.nominal.frequency_search.search_state import SearchState, apply_change, change_cost
 
 #: Cost per squared imbalance of a region's total during the greedy heuristic, in units of chi-square. It
-#: limits the
-#: imbalance to a few records, so that little must be repaired.
+#: limits the imbalance to a few records, so that little must be repaired.
 _IMBALANCE_WEIGHT = 0.3
 
 

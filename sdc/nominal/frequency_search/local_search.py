@@ -2,8 +2,7 @@
 
 Every move keeps the total of each region, and every count at 0 or at least k, so every intermediate vector is
 feasible. Records are mostly transferred between key combinations that differ in few values, because most
-cells then
-do not change.
+cells then do not change.
 """
 
 from __future__ import annotations

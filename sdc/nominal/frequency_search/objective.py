@@ -1,10 +1,8 @@
 """Objective of the search on the frequency vector, with parameters that an agency can set.
 
 Minimising chi-square alone deletes rare key combinations, allows large absolute errors in large cells, and
-distorts
-tables that are not control tables. The objective therefore also penalises absolute errors, errors above a
-maximum,
-and deviations of the counts of key combinations.
+distorts tables that are not control tables. The objective therefore also penalises absolute errors, errors
+above a maximum, and deviations of the counts of key combinations.
 """
 
 from __future__ import annotations
@@ -112,8 +110,7 @@ class Objective:
         ------
         InvalidParameter
             If a maximum is negative, not a number or for an unknown table; if max_deviation is below k - 1;
-            if
-            kept_dimension is not a whole number.
+            if kept_dimension is not a whole number.
         """
         check_kept_dimension(kept_dimension)
         if max_absolute_error is not None:

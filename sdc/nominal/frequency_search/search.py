@@ -1,10 +1,8 @@
 """The method for large files: a greedy heuristic, then local search, both with current table errors.
 
 `protect_frequencies` works on the key combinations of the whole file in one process. `protect_block` does so
-for one
-block; a global pass must then start from the counts of all blocks, because errors that blocks correct
-independently
-would add up.
+for one block; a global pass must then start from the counts of all blocks, because errors that blocks correct
+independently would add up.
 """
 
 from __future__ import annotations
@@ -27,14 +25,11 @@ from microguard.sdc.stop import Deadline, StoppedBy
 
 Effort = Literal["fast", "standard", "thorough", "exact"]
 #: Number of moves per square root of the number of combinations below k. "exact" has the moves of "thorough",
-#: because
-#: the search proves nothing.
+#: because the search proves nothing.
 _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 3_000_000}
 #: Maximum number of moves; in larger files more work gains little. "fast" must cost seconds in a job that
-#: sorts the
-#: file: for 129,000 combinations of a million records (77,600 below k = 3), 5.5 million moves take 7 s of one
-#: core.
-#: Their chi-square is 3 % above that of 13.2 million moves in 18 s.
+#: sorts the file: for 129,000 combinations of a million records (77,600 below k = 3), 5.5 million moves take
+#: 7 s of one core. Their chi-square is 3 % above that of 13.2 million moves in 18 s.
 _MOST = {"fast": 5_000_000, "standard": 150_000_000, "thorough": 2_000_000_000, "exact": 2_000_000_000}
 #: Factor of the number of moves if errors have maxima, which block many moves.
 _BEHIND_A_WALL = 3
@@ -152,8 +147,7 @@ def begun_anew(
     """Restart the search with the final penalty, from counts that violate a maximum or empty a kept cell.
 
     Cells that must be kept are filled first, with an objective that ignores all other errors. Other errors
-    could
-    block the path to such counts.
+    could block the path to such counts.
     """
     objective, work = search.objective, 0
     stopped_by: StoppedBy = "work"
@@ -172,8 +166,7 @@ def protect_block(
     """Protect the key combinations of one block, as the start of a global pass or as a fallback.
 
     `tables` are the control tables of the block. The effort is fast and there are no maximum errors, because
-    the
-    errors of a block alone matter little.
+    the errors of a block alone matter little.
     """
     return protect_frequencies(frequencies, k, tables, effort="fast", seed=seed)
 

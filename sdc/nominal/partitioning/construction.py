@@ -1,10 +1,8 @@
 """Construct an integer partition from the duals of a fractional one (Cost 2023, section 4.4).
 
 Clusters are added one by one from the unassigned records. Each solves the auxiliary problem (4.4.7)-(4.4.11):
-it
-minimises the weight of the cluster minus gamma u_i + lambda summed over its members i. gamma weights the
-duals
-u_i, and lambda rewards larger clusters.
+it minimises the weight of the cluster minus gamma u_i + lambda summed over its members i. gamma weights the
+duals u_i, and lambda rewards larger clusters.
 """
 
 from __future__ import annotations

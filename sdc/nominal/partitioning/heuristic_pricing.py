@@ -21,8 +21,7 @@ def greedy_columns(
     """Find up to `most` clusters with negative reduced cost by Algorithm 5, (count, 2k - 1), padded by -1.
 
     Each cluster starts with the unassigned record that has the largest dual. It grows to 2k - 1 records by
-    the
-    record that increases the reduced cost least. Of its sizes from k on, the one with the least cost is
+    the record that increases the reduced cost least. Of its sizes from k on, the one with the least cost is
     taken.
     """
     count = len(multiplicity)

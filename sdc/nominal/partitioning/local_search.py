@@ -1,17 +1,13 @@
 """Local search for the partitioning problem: ruin and recreate with simulated annealing acceptance.
 
 A partition consists of a *stock* for each key combination and of *mixed clusters*. The stock has 0 or at
-least k
-equal records, which are clustered at no weight. A mixed cluster has k to 2k - 1 records.
+least k equal records, which are clustered at no weight. A mixed cluster has k to 2k - 1 records.
 
 A move dissolves a few neighbouring mixed clusters and reassigns their records: to the stock of their
-combination,
-to a mixed cluster with fewer than 2k - 1 records, or to a new cluster. A new cluster is grown from the
-nearest
-loose records and surplus records of stocks. The number of clusters therefore adapts, and the cost of a move
-does
-not depend on the size of the file. Schrimpf, Schneider, Stamm-Wilbrandt and Dueck (2000) introduced ruin and
-recreate for vehicle routing.
+combination, to a mixed cluster with fewer than 2k - 1 records, or to a new cluster. A new cluster is grown
+from the nearest loose records and surplus records of stocks. The number of clusters therefore adapts, and the
+cost of a move does not depend on the size of the file. Schrimpf, Schneider, Stamm-Wilbrandt and Dueck (2000)
+introduced ruin and recreate for vehicle routing.
 """
 
 from __future__ import annotations
@@ -201,8 +197,7 @@ def _recreate(
     """Reassign the queued records; return whether that was possible, and the weight added.
 
     With `rooms_last`, new clusters are grown as long as possible before records join existing ones. Then
-    fewer
-    than k records remain, which fit into any cluster, so that the reassignment always succeeds.
+    fewer than k records remain, which fit into any cluster, so that the reassignment always succeeds.
     """
     np.random.shuffle(queue)
     added = 0

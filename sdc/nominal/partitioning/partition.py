@@ -142,15 +142,14 @@ def partition(
         Minimum cluster size, 2 <= k <= n.
     effort : {"fast", "standard", "thorough", "exact"}
         Determines the local search moves per record at risk (20, 100, 500, 500) and the work limits of a
-        proof.
-        The twelve methods of the thesis and "random" ignore it. "set-partitioning" has at least the limits of
-        "standard". "exact" requires set-partitioning, so "auto" refuses it for more than 20,000 combinations.
+        proof. The twelve methods of the thesis and "random" ignore it. "set-partitioning" has at least the
+        limits of "standard". "exact" requires set-partitioning, so "auto" refuses it for more than 20,000
+        combinations.
     algorithm : str
         "set-partitioning" (column generation, then an integer program over all columns within the gap),
         "local-search", "random" (section 6.2.5), or a name of the thesis such as "own-ehg", whose first two
         letters select the algorithm. "auto" is set-partitioning up to the effort's number of combinations,
-        and
-        local-search beyond.
+        and local-search beyond.
     seed : int
         Seed of the local search or the random partition, at least 0.
     time_limit : float, optional

@@ -1,20 +1,15 @@
 """Exact pricing of clusters of key combinations by branch and bound (Cost 2023, section 4.3).
 
 The branch and bound over members replaces the thesis's integer program, which the tests use for comparison.
-It
-finds the best column for each first member and size, enumerates *all* columns up to a reduced cost, or finds
-the
-single best column for Algorithm 7. The thesis's heuristics are in `heuristic_pricing`; they find most columns
-faster.
+It finds the best column for each first member and size, enumerates *all* columns up to a reduced cost, or
+finds the single best column for Algorithm 7. The thesis's heuristics are in `heuristic_pricing`; they find
+most columns faster.
 
 The search fixes the size s of the cluster and chooses its members one by one. If the members P are chosen and
-r
-are missing, a candidate c adds exactly d(P, c) - u_c. For the pairs among the missing members it adds at
-least
-half the sum of its r - 1 smallest distances. This lower bound is the key of the candidate, and the sum of the
-r
-smallest keys bounds the branch. Candidates are tried in increasing order of their key. A tried candidate is
-removed from the list of its siblings, so that every multiset is visited once.
+r are missing, a candidate c adds exactly d(P, c) - u_c. For the pairs among the missing members it adds at
+least half the sum of its r - 1 smallest distances. This lower bound is the key of the candidate, and the sum
+of the r smallest keys bounds the branch. Candidates are tried in increasing order of their key. A tried
+candidate is removed from the list of its siblings, so that every multiset is visited once.
 """
 
 from __future__ import annotations
@@ -46,8 +41,7 @@ class PricedColumns:
     reduced_costs : (count,) array
     bounds : (2k,) array
         Entry s is a lower bound on the reduced cost of every cluster of size s, or the threshold of the
-        search
-        if that is smaller.
+        search if that is smaller.
     complete : bool
         Whether the search ended before its limits.
     nodes : int

@@ -10,8 +10,7 @@ def random_partition(problem: PartitionProblem, *, seed: int) -> np.ndarray:
     """Draw a random partition with cluster sizes k to 2k - 1; return its columns (clusters, 2k - 1).
 
     The thesis draws a list of sizes with sum n. Here sizes are drawn one by one, from those that do not leave
-    1 to
-    k - 1 records.
+    1 to k - 1 records.
     """
     rng = np.random.default_rng(seed)
     k, n = problem.k, problem.records

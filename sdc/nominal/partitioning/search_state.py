@@ -1,9 +1,8 @@
 """Mutable partition of the local search, with an undo journal.
 
 Every change of a move is written to a journal. Undoing a rejected move therefore costs no more than making
-it,
-whatever the size of the file. Records that a move has removed from a cluster are *loose*. The move reassigns
-them, or the caller resets their counts before it undoes the move.
+it, whatever the size of the file. Records that a move has removed from a cluster are *loose*. The move
+reassigns them, or the caller resets their counts before it undoes the move.
 """
 
 from __future__ import annotations

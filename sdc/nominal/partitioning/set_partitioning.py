@@ -2,12 +2,9 @@
 
 Local search gives an incumbent of weight z, and the relaxation has the value z' with duals u. Weights are
 integers, so a column with a reduced cost above z - 1 - z' is in no better partition. Exact pricing enumerates
-the
-other columns, and the set-partitioning problem (4.2.1)-(4.2.3) over them is exact. If there are too many,
-only
-the cheapest columns and those of the incumbent are used. Then the program may improve the incumbent but
-proves
-nothing.
+the other columns, and the set-partitioning problem (4.2.1)-(4.2.3) over them is exact. If there are too many,
+only the cheapest columns and those of the incumbent are used. Then the program may improve the incumbent but
+proves nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Index of the cells that the partitions of a file share.
 
 Each partition numbers its own cells. The key of a cell in its table, the mixed-radix number of its codes, is
-the
-same in all partitions. The index numbers all cells of the file and maps the cells of a partition to them.
+the same in all partitions. The index numbers all cells of the file and maps the cells of a partition to them.
 """
 
 from __future__ import annotations

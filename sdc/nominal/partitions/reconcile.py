@@ -1,11 +1,9 @@
 """Protect the partitions of a file concurrently, so that no two partitions correct the same table error.
 
 Each partition runs its own annealing, divided into stages. In each stage the partitions run in turns, a few
-at a
-time. Before each turn, the errors of all shared cells are added up and allocated, in whole records, to the
-partitions of that turn. The allocated portions sum to the total error. The result equals that of a single
-search
-with errors that are one turn old, and depends only on how the file is partitioned.
+at a time. Before each turn, the errors of all shared cells are added up and allocated, in whole records, to
+the partitions of that turn. The allocated portions sum to the total error. The result equals that of a single
+search with errors that are one turn old, and depends only on how the file is partitioned.
 
 An error that no partition reduces would remain in all turns. Remaining errors are therefore accumulated and
 allocated in addition, like the multipliers of Boyd et al. 2011, section 7.3.
