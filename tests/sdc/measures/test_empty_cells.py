@@ -1,4 +1,4 @@
-"""Vanished cells by size and transitions of small counts, counted by hand."""
+"""Emptied cells by size and transitions of small counts, counted by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ORIGINAL = np.array([0, 1, 1, 2, 4, 7, 120])
 PROTECTED = np.array([0, 0, 3, 0, 0, 9, 118])
 
 
-def test_vanished_cells_are_counted_by_their_original_size():
+def test_emptied_cells_counts_by_original_size():
     emptied = emptied_cells(ORIGINAL, PROTECTED)
     by_size = dict(zip(emptied.sizes, zip(emptied.cells, emptied.emptied, strict=True), strict=True))
     assert by_size[1] == (2, 1)
@@ -22,7 +22,7 @@ def test_vanished_cells_are_counted_by_their_original_size():
     assert emptied.records.sum() == 1 + 2 + 4
 
 
-def test_transitions_hold_every_cell_once():
+def test_transitions_count_every_cell_once():
     matrix = transitions(ORIGINAL, PROTECTED, 4)
     assert matrix.sum() == len(ORIGINAL)
     assert matrix[1].tolist() == [1, 0, 0, 1, 0, 0]
@@ -30,7 +30,7 @@ def test_transitions_hold_every_cell_once():
     assert matrix[4, 0] == 1
 
 
-def test_cells_that_do_not_fit_are_refused():
+def test_emptied_cells_and_transitions_refuse_invalid_counts():
     with pytest.raises(ShapeMismatch):
         emptied_cells(ORIGINAL, PROTECTED[1:])
     with pytest.raises(InvalidParameter):

@@ -1,4 +1,4 @@
-"""The relaxation's bound belongs to the duals it lists with, whatever rounds went before."""
+"""Relaxation: the bound belongs to the duals that enumeration uses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bound_at_its_duals(relaxation: Relaxation, values: np.ndarray) -> float:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("tolerances", [(1e-1, 1e-9), (1e-9, 1e-2, 1e-9)])
-def test_the_bound_holds_at_the_duals_that_clusters_are_listed_with(
+def test_relaxation_bound_is_valid_for_the_duals_of_enumeration(
     seed: int, tolerances: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # narrow searches that miss clusters, as on files of hundreds of records

@@ -1,4 +1,4 @@
-"""The dearest clusters dissolved: what no single move mends, and nothing that gets dearer."""
+"""Ruin and recreate: improves partitions that no single move improves, and never makes one worse."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _two_remote_groups():
     return Records(values, np.ones(84), 3), labels
 
 
-def test_a_cluster_between_full_ones_is_dissolved_which_no_descent_does():
+def test_dissolve_dearest_dissolves_a_cluster_between_full_ones():
     records, labels = _two_remote_groups()
     near = _near(records, 5)
     state = search_state_of(records.values, records.weights, labels, 5)
@@ -51,7 +51,7 @@ def test_a_cluster_between_full_ones_is_dissolved_which_no_descent_does():
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("seed", range(4))
-def test_no_partition_gets_dearer_and_sizes_stay(k, seed):
+def test_dissolve_dearest_never_raises_the_cost_and_keeps_sizes(k, seed):
     random = np.random.default_rng(seed)
     values = np.exp(2.0 * random.normal(size=(60, 2)))
     records = Records(values, random.uniform(0.5, 3.0, 60), 2)
@@ -68,13 +68,13 @@ def test_no_partition_gets_dearer_and_sizes_stay(k, seed):
     assert np.array_equal(dissolved, again)
 
 
-def test_one_cluster_stays():
+def test_dissolve_dearest_keeps_a_single_cluster():
     records = Records(np.random.default_rng(0).normal(size=(5, 2)), np.ones(5), 2)
     labels = np.zeros(5, dtype=np.int64)
     assert np.array_equal(dissolve_dearest(records, labels, np.zeros((5, 1), np.uint32), 3), labels)
 
 
-def test_larger_clusters_than_there_is_room_for_stay():
+def test_dissolve_dearest_returns_partitions_with_large_clusters_unchanged():
     values = np.random.default_rng(0).normal(size=(40, 2))
     records, labels = Records(values, np.ones(40), 2), np.repeat([0, 1], [37, 3])
     assert np.array_equal(dissolve_dearest(records, labels, _near(records, 3), 3), labels)
