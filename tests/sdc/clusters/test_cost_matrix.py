@@ -11,7 +11,7 @@ from microguard.sdc.clusters.cost_matrix import CostMatrix, MismatchCosts
 from microguard.sdc.clusters.representatives import represent
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
-#: Trains and trams are near, walking is far from all.
+#: The cost between train and tram is small, and walking is expensive to replace by any other category.
 WAYS = CostMatrix(("train", "tram", "walk"), np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 4.0], [5.0, 4.0, 0.0]]))
 
 

@@ -40,7 +40,7 @@ def test_diversify_makes_every_cluster_diverse_and_splits_none(n, wanted, seed):
 
 
 def _merged_in_turn(points, labels, values, least):
-    """By definition: every cluster in turn merges with the cheapest that helps, the first of equals."""
+    """Merge each cluster with the cheapest that adds values it lacks; of equals, with the first."""
     clusters = [list(np.flatnonzero(labels == label)) for label in np.unique(labels)]
     for a in range(len(clusters)):
         while clusters[a]:
@@ -69,7 +69,7 @@ def test_diversify_finds_the_cheapest_merger_of_brute_force(n, size, least, on_a
     values = random.integers(0, 4, size=(n, 2))
     if min(len(np.unique(column)) for column in values.T) < least:
         return
-    # sums of powers of two are exact, so that equals are equal
+    # Sums of powers of two are exact, so ties are exact.
     points = random.integers(0, 3, size=(n, 2)) * 2.0 if on_a_grid and size in (1, 2, 4) else None
     points = 1e6 + random.normal(size=(n, 3)) if points is None else points
     expected = _merged_in_turn(points, labels, values, least)
@@ -93,7 +93,7 @@ def test_diversify_applies_the_requirement_of_each_variable():
 
 
 def _most_clusters(counts, least):
-    """By trying: clusters take their values in turn, always of those that most records are left with."""
+    """Count clusters greedily: each takes its values from those with the most remaining records."""
     most = 0
     for clusters in range(1, sum(counts) // least + 1):
         left = sorted(counts, reverse=True)

@@ -1,4 +1,4 @@
-"""Hierarchical variables: distances and representatives as defined, against brute force."""
+"""Hierarchical variables: distances and representatives compared with brute force."""
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +48,7 @@ def test_tree_costs_agree_with_brute_force(rows):
 
 
 def test_represent_chooses_the_category_of_least_tree_distance_and_the_lower_code_in_ties():
-    # B11 has most votes, but three of five records lie in section A.
+    # B11 is the mode, but three of five records belong to section A.
     values = ["B11", "B11", "A11", "A12", "A12", "A21"]
     assert [row["occupation"] for row in occupations(values)] == ["A12"] * 6
     assert [row["occupation"] for row in occupations(["A12", "A11"])] == ["A11"] * 2

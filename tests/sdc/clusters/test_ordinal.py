@@ -1,4 +1,4 @@
-"""Ordinal variables: distances and representatives as defined, against brute force."""
+"""Ordinal variables: distances and representatives compared with brute force."""
 
 import numpy as np
 import pyarrow as pa

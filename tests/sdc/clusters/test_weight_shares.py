@@ -104,7 +104,7 @@ def test_step_of_a_variable_without_a_step_is_a_thousandth_of_its_deviation():
 
 
 def test_rounded_weighted_means_do_not_identify_the_values_of_records():
-    """Whole numbers in a column of floats: below a whole, the mean would say who has which of them."""
+    """An unrounded mean of whole numbers would identify the record of each value by its fraction."""
     values, weights = np.array([31207.0, 31311.0, 31298.0]), np.array([112.37, 98.11, 140.93])
     table, labels = pa.table({"income": values}), np.zeros(3, int)
     near = np.arange(31190.0, 31320.0)

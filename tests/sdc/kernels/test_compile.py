@@ -25,12 +25,12 @@ def test_kernel_is_compiled_in_memory_if_no_folder_is_writable(monkeypatch):
     ("kind", "found"), [(IndexDataCacheFile, "code of integers"), (kernels.FilePerSignature, None)]
 )
 def test_concurrent_compilation_never_mixes_the_code_of_signatures(tmp_path, kind, found):
-    """Numba's own files, the control, give floats the code of integers: whoever drops ours sees it here."""
+    """Numba's own cache, the control, runs integer code on floats. This justifies our cache files."""
     place = (str(tmp_path), "function", "stamp")
     integers, floats = ("integers",), ("floats",)
 
     class Late(kind):
-        """Of a process that another overtakes, and that ends before it has written its code."""
+        """A process that ends before it writes its code, after another process wrote first."""
 
         def _load_index(self):
             index = super()._load_index()

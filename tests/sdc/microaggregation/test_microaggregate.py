@@ -1,4 +1,4 @@
-"""Promises of every algorithm: clusters of k, true costs, the same result for any order of rows."""
+"""Contract of every algorithm: clusters of at least k, correct costs, independence of the row order."""
 
 import importlib
 

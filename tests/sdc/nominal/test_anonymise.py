@@ -1,4 +1,4 @@
-"""anonymise: protected frames and true reports for every algorithm."""
+"""anonymise: protected frames and correct reports for every algorithm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.sdc.nominal.instances import assert_protected, nominal_frames, rows
 
 
 def chi2_by_crosstabs(original: pd.DataFrame, protected: pd.DataFrame, dimension: int) -> float:
-    """Chi-square over all tables up to a dimension, counted with pandas."""
+    """Return chi-square over all tables up to a dimension, counted by pandas."""
     total = 0.0
     for d in range(1, dimension + 1):
         for names in combinations(original.columns, d):

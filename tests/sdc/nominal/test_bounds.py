@@ -22,8 +22,8 @@ def test_free_bound_takes_the_cheaper_of_0_and_k_for_each_small_cell() -> None:
 
 
 def test_nested_bound_exceeds_free_bound_for_a_margin_of_small_cells() -> None:
-    # six cells of one record each: all at 0 empties the margin, which then costs 6; one at 3, half of that
-    # margin: 4 + 5 + (6 - 3)^2 / 6; two at 3 keep the margin: 8 + 4
+    # Six cells of one record each. If all are 0, the margin is empty and costs 6. If one is 3, the cost is
+    # 4 + 5, and (6 - 3)^2 / 6 of the margin. If two are 3, the margin is unchanged and the cost is 8 + 4.
     frame = pd.DataFrame({"a": [1] * 6 + [2] * 300, "b": [*range(6), *([7] * 300)]})
     tables = ControlTables.of(from_frame(frame).frequencies, [("a",), ("a", "b")])
     assert free_bound(tables.original, 3) == pytest.approx(6.0)

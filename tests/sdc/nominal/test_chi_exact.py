@@ -19,7 +19,7 @@ from tests.sdc.nominal.brute_force import chi2, least_chi2
 
 
 def all_in_one(frequencies: FrequencyVector) -> np.ndarray:
-    """A feasible start without any search: all records in one combination."""
+    """Return a feasible frequency vector: all records have one key combination."""
     start = np.zeros(len(frequencies), dtype=np.int64)
     start[np.argmax(frequencies.counts)] = frequencies.records
     return start

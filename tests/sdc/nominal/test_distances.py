@@ -16,7 +16,7 @@ from microguard.sdc.nominal.transport import transport
 
 from tests.sdc.nominal.brute_force import partitions
 
-#: Sections, divisions and classes of an activity, finest first.
+#: Classes, divisions and sections of economic activities, finest first.
 TREE = {"a1": ("a", "all"), "a2": ("a", "all"), "b1": ("b", "all"), "b2": ("b", "all")}
 DISTANCES = {"age": Ordinal(), "activity": Hierarchical(TREE, weight=2), "sex": Nominal(weight=3)}
 
@@ -33,7 +33,7 @@ def file(records: int, seed: int) -> pd.DataFrame:
 
 
 def distance(one: tuple, other: tuple, ages: list[int]) -> int:
-    """Steps between the ages that occur, twice the levels below a common ancestor, thrice the sex."""
+    """Return the distance: steps of age, twice the levels to a common ancestor, three times sex."""
     steps = abs(ages.index(one[0]) - ages.index(other[0]))
     levels = 0 if one[1] == other[1] else 1 if one[1][0] == other[1][0] else 2
     return steps + 2 * levels + 3 * (one[2] != other[2])

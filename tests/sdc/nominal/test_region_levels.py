@@ -15,7 +15,7 @@ LEVELS = ["municipality", "district"]
 
 
 def country(records: int = 360, seed: int = 3) -> pd.DataFrame:
-    """Twelve municipalities in three districts; what people do depends on where they live."""
+    """Draw records of twelve municipalities in three districts; occupation depends on the municipality."""
     rng = np.random.default_rng(seed)
     place = rng.integers(0, 12, records)
     return pd.DataFrame(

@@ -1,4 +1,4 @@
-"""The two-step methods by name on frequency vectors, with and without regions."""
+"""Two-step methods, selected by name, on frequency vectors with and without regions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Individual risk of a class: sdcMicro's documented example, the defining integral, a whole population."""
+"""Individual risk of a class compared with sdcMicro's documented example and the defining integral."""
 
 import numpy as np
 import pytest

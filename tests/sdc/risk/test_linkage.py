@@ -1,4 +1,4 @@
-"""Record linkage and interval disclosure against the definition."""
+"""Record linkage and interval disclosure compared with their definitions."""
 
 import numpy as np
 import pytest

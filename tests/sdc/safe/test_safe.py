@@ -37,7 +37,7 @@ def test_safe_params_default_to_appendix_a():
 
 
 def judged_by_hand(counts, original, k, deviation, cells, errors, bounds, penalty, improving):
-    """Algorithms 2 and 4 as written: build every candidate, filter, then compare."""
+    """Run Algorithms 2 and 4 as printed: build every candidate, filter, then compare."""
     candidates = []
     for change in product(range(-k, k + 1), repeat=len(counts)):
         candidate = counts + np.array(change)

@@ -24,7 +24,7 @@ PLENTY = Allowance(10**9, 10**9)
 
 
 def converged(values: np.ndarray, k: int, rounds: int) -> Relaxation:
-    """A relaxation after so many rounds of cuts, in units of the optimal mean loss per record."""
+    """Solve the relaxation with rounds of cuts; the cost unit is the optimal mean loss per record."""
     n = len(values)
     distances = n / least_sse(values, k) * squared_distances(values)
     labels = np.minimum(np.arange(n) // k, n // k - 1)

@@ -24,7 +24,7 @@ NO_CUTS = np.empty((0, 3), dtype=np.int64)
 def solved(
     values: np.ndarray, k: int, *, enough: float = np.inf, nodes: int = 1_000, looks: int = 10**9
 ) -> tuple[InList, Columns]:
-    """Branching over all clusters, in units of the optimal mean loss per record, from consecutive records."""
+    """Branch over all clusters; the first solution has clusters of consecutive records."""
     n = len(values)
     columns = Columns(n / least_sse(values, k) * squared_distances(values), k)
     incumbent = columns.positions(as_members(clusters_of(np.minimum(np.arange(n) // k, n // k - 1)), k))

@@ -16,7 +16,7 @@ NONE = np.empty((0, WIDTH), dtype=np.int64)
 
 
 def ring(length: int) -> np.ndarray:
-    """Clusters of two neighbours on a ring of so many records, and one more record each."""
+    """Return one cluster per record of a ring: the record, its neighbour and a further record."""
     return as_members([(i, (i + 1) % length, length + i) for i in range(length)], 3)
 
 

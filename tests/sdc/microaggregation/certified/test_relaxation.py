@@ -1,4 +1,4 @@
-"""Relaxation: the bound belongs to the duals that enumeration uses."""
+"""Relaxation: the bound is that of the duals used by the enumeration of clusters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ K = 3
 
 
 def bound_at_its_duals(relaxation: Relaxation, values: np.ndarray) -> float:
-    """Lagrangian bound by looking at every cluster."""
+    """Return the Lagrangian bound, computed from all clusters."""
     n, duals, penalties = len(values), relaxation.dual_values.duals, relaxation.dual_values.penalties
     place = np.argsort(relaxation.records_by_dual)
     least = np.zeros(n)
@@ -35,7 +35,7 @@ def bound_at_its_duals(relaxation: Relaxation, values: np.ndarray) -> float:
 def test_relaxation_bound_is_valid_for_the_duals_of_enumeration(
     seed: int, tolerances: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # narrow searches that miss clusters, as on files of hundreds of records
+    # Small work limits miss clusters, as in files of hundreds of records.
     monkeypatch.setattr("microguard.sdc.microaggregation.certified.relaxation._NARROW", ((3, 20), (4, 40)))
     values = np.random.default_rng(seed).normal(size=(13, 2))
     columns = Columns(squared_distances(values), K)

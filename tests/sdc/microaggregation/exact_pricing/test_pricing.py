@@ -114,7 +114,7 @@ def test_close_roots_closes_only_roots_without_larger_clusters(
         values, duals, penalised = instance(1000 * seed + cuts, n, cuts)
         penalised = Cuts(penalised.sets, penalised.penalties / 4)
         exact = by_brute_force(values, duals, penalised, k)
-        # as late in column generation: clusters of k are hardly below the threshold
+        # These duals are typical of late iterations: few clusters of k are below the threshold.
         near = max(-reduced / len(cluster) for cluster, reduced in exact.items() if len(cluster) == k)
         duals -= near - 0.01
         exact = {cluster: reduced + (near - 0.01) * len(cluster) for cluster, reduced in exact.items()}

@@ -18,7 +18,7 @@ ROUNDING = 1 + 1e-9
 
 
 def blocks_of(values: np.ndarray, leaves: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Positions and reach of the records of each leaf of a tree."""
+    """Return the positions and the reach of the records of each leaf of a tree."""
     keys = np.arange(len(values))
     tree = CutTree.grow(values, keys, leaves)
     leaf = tree.assign(values, keys)

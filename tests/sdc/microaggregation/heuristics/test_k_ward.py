@@ -19,7 +19,7 @@ FOREVER = Deadline.after(None)
 
 
 def _literal(values: np.ndarray, weights: np.ndarray, scores: np.ndarray, k: int) -> set[frozenset[int]]:
-    """Algorithm 1 as printed: the closest pair of all that may merge, found anew for each merger."""
+    """Run Algorithm 1 as printed: for each merger, search the closest of all pairs that may merge."""
 
     def recurse(members: list[int]) -> list[list[int]]:
         if len(members) < 2 * k:

@@ -66,7 +66,7 @@ def test_farthest_pairs_agree_with_all_pairs_of_shrinking_sets(discrete):
 
 
 def test_maximum_distance_grows_clusters_by_distance_to_the_centroid():
-    # Beside (0, 0) and (1, 0), the next is (2.2, 0), although (0.3, 2.09) is nearer to (0, 0).
+    # The record after (0, 0) and (1, 0) is (2.2, 0), although (0.3, 2.09) is nearer to (0, 0).
     near = [(0.0, 0.0), (1.0, 0.0), (2.2, 0.0)]
     above = [(0.3, 2.09), (0.3, 2.3), (0.4, 2.4)]
     far = [(20.0, 0.0), (20.0, 1.0), (20.0, -1.0)]

@@ -1,4 +1,4 @@
-"""One variable: fixed size around the mode, and the optimum against brute force."""
+"""One variable: clusters of fixed size around the mode, and the optimum compared with brute force."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _sizes(starts: np.ndarray, n: int) -> np.ndarray:
 
 
 def _least_sse_of_any_partition(values: list[float], k: int) -> float:
-    """Over all partitions into clusters of k or more, connected or not: no theorem is used."""
+    """Return the minimum SSE over all partitions into clusters of k or more, connected or not."""
     if not values:
         return 0.0
     first, rest = 0, range(1, len(values))
@@ -44,7 +44,7 @@ def _least_sse_of_any_partition(values: list[float], k: int) -> float:
 
 
 def _plain_programme(values: np.ndarray, k: int) -> float:
-    """Least SSE by the O(nk) dynamic programme, each cost from its values."""
+    """Return the minimum SSE by dynamic programming in O(nk); each cost is computed from the values."""
     least = np.full(len(values) + 1, np.inf)
     least[0] = 0.0
     for head in range(k, len(values) + 1):

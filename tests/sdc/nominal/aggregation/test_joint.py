@@ -18,7 +18,7 @@ NAMES = ("a", "b", "c")
 
 
 def clustering(seed: int, clusters: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Codes, labels and regions of clusters of k records; every region is a run of clusters."""
+    """Draw codes, labels and regions of clusters of k records; a region is a run of consecutive clusters."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(clusters), k)
     centre = rng.integers(0, 3, (clusters, 3))
@@ -29,7 +29,7 @@ def clustering(seed: int, clusters: int, k: int) -> tuple[np.ndarray, np.ndarray
 
 
 def chi2_of(codes: np.ndarray, regions: np.ndarray, published: np.ndarray, region_dimension: int) -> float:
-    """Chi-square over tables to dimension 2, counted cell by cell."""
+    """Return chi-square over the tables up to dimension 2, counted cell by cell."""
     columns = [(j,) for j in range(3)] + [(0, 1), (0, 2), (1, 2)]
     total = 0.0
     for table in columns + [(3, j) for j in range(3)][: 3 * region_dimension]:

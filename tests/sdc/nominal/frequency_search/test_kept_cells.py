@@ -19,7 +19,7 @@ CHI2 = SearchParameters(deviation_weight=0, absolute_weight={})
 
 
 def file(seed: int, regions: int) -> tuple[FrequencyVector, ControlTables]:
-    """Nine to eleven records of three variables, most of their combinations single records."""
+    """Draw 9 to 11 records of three variables; most key combinations occur once."""
     rng = np.random.default_rng(seed)
     records = int(rng.integers(9, 12))
     codes = np.column_stack([rng.integers(0, size, records) for size in (2, 3, 3)])
@@ -29,7 +29,7 @@ def file(seed: int, regions: int) -> tuple[FrequencyVector, ControlTables]:
 
 
 def every_vector(frequencies: FrequencyVector) -> np.ndarray:
-    """All counts of 0 or k and more that keep the records of each region."""
+    """Return all vectors with counts 0 or at least k and the original number of records per region."""
     of_regions = []
     for region in np.unique(frequencies.region_of()):
         inside = frequencies.region_of() == region

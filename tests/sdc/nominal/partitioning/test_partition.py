@@ -158,7 +158,7 @@ def test_partition_handles_extreme_frames(frame: pd.DataFrame, algorithm: str) -
     ("records", "files"), [(number, 60 if number in (6, 7) else 8) for number in range(3, 12)]
 )
 def test_local_search_assigns_remaining_records_if_all_clusters_are_full(records: int, files: int) -> None:
-    """One in a hundred of 6 and 7 records ended in an error."""
+    """Regression: 1 % of the files of 6 and 7 records raised an error."""
     apart = {"v": Ordinal(2, positions={0: 4, 1: 5, 2: 14, 3: 16})}
     for seed in range(files):
         random = np.random.default_rng(seed)
