@@ -3,8 +3,7 @@
 - Numeric variables get the mean or the median. Integers and decimals are computed exactly and rounded half to
   even to the column's scale; floats are not rounded.
 - Nominal variables get the mode, ordinal ones the lower median. Variables with a tree or a cost matrix get
-the
-  category with the least sum of distances. The result is always a combination that occurs in the cluster.
+  the category with the least sum of distances. The result is always a combination that occurs in the cluster.
 - With "medoid", all variables get the values of one record, the one nearest to the cluster's mean.
 
 Ties go to the first record. Callers sort the records by content, so that the result does not depend on the

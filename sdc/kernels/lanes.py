@@ -3,7 +3,7 @@
 A compiler that keeps IEEE arithmetic must not reorder a sum, so it does not vectorise a sum over one index.
 Here the order is part of the definition. Lane l sums the terms of coordinates l, l + 4 and so on, the last p
 mod 4 terms are added to the first lane, and the result is (q + r) + (s + z). It is the same on every
-processor, whatever the width of its vectors.
+processor, for every width of its vectors.
 """
 
 from __future__ import annotations

@@ -5,11 +5,10 @@ A published count is 0 or at least k. A cell is a sum of such counts, so it is 0
 - The *free* bound treats each cell alone: a cell with fewer than k records costs at least the cheaper of the
   counts 0 and k.
 - The *nested* bound also uses that the cells of a table add up to those of its margins. If many small cells
-are
-  emptied or filled, a small margin changes. Each cell distributes its cost, and that of its inner cells, over
-  its margins in fixed shares. The least cost of a margin with a given count is then a convolution over its
-  inner cells. The copies of a cell in different margins need not agree, so this is a Lagrangian relaxation
-  with fixed multipliers, and its value is a lower bound.
+  are emptied or filled, a small margin changes. Each cell distributes its cost, and that of its inner cells,
+  over its margins in fixed shares. The least cost of a margin with a given count is then a convolution over
+  its inner cells. The copies of a cell in different margins need not agree, so this is a Lagrangian
+  relaxation with fixed multipliers, and its value is a lower bound.
 """
 
 from __future__ import annotations

@@ -2,18 +2,14 @@
 
 1. Local search finds an incumbent.
 2. Column generation with exact pricing solves the relaxed set-partitioning program over all clusters. Rounds
-of
-   subset-row cuts on three, five and seven records tighten it.
+   of subset-row cuts on three, five and seven records tighten it.
 3. Integer programs over the generated clusters with the smallest reduced costs improve the incumbent. After
-the
-   cuts, few other clusters are in an optimal partition. If a gap remains, a thorough local search is tried;
-   in small files after step 4.
+   the cuts, few other clusters are in an optimal partition. If a gap remains, a thorough local search is
+   tried; in small files after step 4.
 4. All clusters whose reduced cost permits an improvement are enumerated, level by level. Integer programs
-over them
-   raise the bound, up to the optimum if the last one is solved (`levels`).
+   over them raise the bound, up to the optimum if the last one is solved (`levels`).
 5. If a small gap remains, or any gap in a small file, branching on pairs of records raises the bound and may
-find a
-   better clustering (`branching`).
+   find a better clustering (`branching`).
 
 The bound is valid for every partition of these records into clusters of at least k. It is reduced by the
 solver's tolerance for at most n / k clusters, at a mean loss of 1 per record, and by rounding errors.

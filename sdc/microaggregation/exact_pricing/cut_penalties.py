@@ -7,10 +7,9 @@ pays
 - the penalty, if P contains exactly one of the two other records;
 - nothing, if P contains both, because it is already paid;
 - a share of the penalty, if P contains none and another record of the cut is added later. This share is the
-*pair
-  cost* of i and j: a third of the penalty of each cut that contains both, because a cut has three pairs. If P
-  contains the third record, the pair cost is minus the penalty, because i and j each pay it separately but
-  together only once.
+  *pair cost* of i and j: a third of the penalty of each cut that contains both, because a cut has three
+  pairs. If P contains the third record, the pair cost is minus the penalty, because i and j each pay it
+  separately but together only once.
 """
 
 from __future__ import annotations

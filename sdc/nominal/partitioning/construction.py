@@ -32,7 +32,7 @@ class Guidance:
     def __post_init__(self) -> None:
         if not 0 <= self.gamma <= 1 or not self.reward > 0:
             raise InvalidParameter(
-                f"gamma lies in [0, 1] and lambda above 0, found {self.gamma} and {self.reward}"
+                f"guidance: expected gamma in [0, 1] and lambda above 0, found {self.gamma} and {self.reward}"
             )
 
 
@@ -94,7 +94,7 @@ def _next_cluster(
         cheapest = cheapest_column(problem, unassigned, prices, AUXILIARY_NODES).columns
         if len(cheapest):
             return cheapest[0]
-    # The cluster is needed whatever its reduced cost, so there is no tolerance.
+    # The cluster is needed for any reduced cost, so there is no tolerance.
     return greedy_columns(problem.distances, unassigned, prices, problem.k, 1, -np.inf)[0]
 
 

@@ -1,7 +1,7 @@
 """Mutable partition of the local search, with an undo journal.
 
 Every change of a move is written to a journal. Undoing a rejected move therefore costs no more than making
-it, whatever the size of the file. Records that a move has removed from a cluster are *loose*. The move
+it, for files of any size. Records that a move has removed from a cluster are *loose*. The move
 reassigns them, or the caller resets their counts before it undoes the move.
 """
 
@@ -137,7 +137,7 @@ def open_cluster(state: PartitionState, members: np.ndarray, size: int, weight: 
 
 @kernel
 def insert(state: PartitionState, cluster: int, c: int, weight: int) -> None:
-    """Add a record to a mixed cluster with room; its weight grows by `weight`."""
+    """Add a record to an unfilled mixed cluster; its weight grows by `weight`."""
     _append(state, cluster, c)
     state.weights[cluster] += weight
     _log(state, _INSERTED, cluster, weight)
