@@ -49,9 +49,9 @@ def deduplicate(values: np.ndarray) -> np.ndarray:
     fresh[1:] = hashes[1:] != hashes[:-1]
     same = 1 + np.flatnonzero(~fresh[1:])
     fresh[same] = np.any(values[order[same]] != values[order[same - 1]], axis=1)
-    contents = np.empty(len(values), dtype=np.int64)
-    contents[order] = np.cumsum(fresh)
-    return contents
+    content_ids = np.empty(len(values), dtype=np.int64)
+    content_ids[order] = np.cumsum(fresh)
+    return content_ids
 
 
 def _bits(column: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import typical_cost
 
 #: Standard deviation of the perturbation, relative to that of the coordinates within clusters.
-BLUR = 0.5
+PERTURBATION = 0.5
 #: Number of neighbouring means, from which the cheapest cluster to merge with is taken, and number of
 #: projection trees of the approximate search. In 10 dimensions it finds the nearest in 9 of 10 cases, in a
 #: quarter of the time of exact search.
@@ -33,10 +33,10 @@ NEAR, TREES = 6, 4
 #: Factor that scales a uniform number between -1/2 and 1/2 to variance 1.
 TO_VARIANCE_1 = 12**0.5
 #: Purposes of the streams of random numbers, which are part of their seeds.
-_BLURRING, _MERGING = 0, 1
+_PERTURBING, _MERGING = 0, 1
 
 
-def concealed(records: Records, labels: np.ndarray, seed: int) -> Records:
+def perturb_records(records: Records, labels: np.ndarray, seed: int) -> Records:
     """Return perturbed records with decoys for the search; unchanged if no hidden variable has a requirement.
 
     Parameters
@@ -55,22 +55,22 @@ def concealed(records: Records, labels: np.ndarray, seed: int) -> Records:
     diversity = records.diversity
     if diversity is None or len(diversity.hidden) == 0:
         return records
-    rng = np.random.default_rng([seed, len(records), _BLURRING])
+    rng = np.random.default_rng([seed, len(records), _PERTURBING])
     n, p = records.values.shape
     deviation = np.sqrt(typical_cost(records.values, np.ones(n), labels) / p)
-    blur = BLUR * deviation * TO_VARIANCE_1 * (rng.random((n, p)) - 0.5)
-    first, contents = np.unique(deduplicate(records.values), return_index=True, return_inverse=True)[1:]
-    values = np.ascontiguousarray(records.values + blur[first][contents.ravel()])
+    perturbation = PERTURBATION * deviation * TO_VARIANCE_1 * (rng.random((n, p)) - 0.5)
+    first, content_ids = np.unique(deduplicate(records.values), return_index=True, return_inverse=True)[1:]
+    values = np.ascontiguousarray(records.values + perturbation[first][content_ids.ravel()])
     return replace(records, values=values, axis=None, diversity=_with_decoys(diversity, rng))
 
 
-def merged(seen: Records, labels: np.ndarray, seed: int) -> np.ndarray:
+def merge_until_diverse(perturbed: Records, labels: np.ndarray, seed: int) -> np.ndarray:
     """Merge clusters until each is diverse.
 
     Parameters
     ----------
     seen : Records
-        Perturbed records with decoys, see `concealed`.
+        Perturbed records with decoys, see `perturb_records`.
     labels : (n,) int array
         Clusters 0 to m - 1.
     seed : int
@@ -81,27 +81,31 @@ def merged(seen: Records, labels: np.ndarray, seed: int) -> np.ndarray:
     (n,) int64 array
         Labels of the merged clusters, from 0.
     """
-    diversity = seen.diversity
+    diversity = perturbed.diversity
     assert diversity is not None
     if len(diversity.hidden):
-        labels = _merged_evenly(seen, labels.astype(np.int64), seed)
-    return diversify(seen.values, labels, diversity)
+        labels = _merge_at_random(perturbed, labels.astype(np.int64), seed)
+    return diversify(perturbed.values, labels, diversity)
 
 
-def _merged_evenly(seen: Records, labels: np.ndarray, seed: int) -> np.ndarray:
+def _merge_at_random(perturbed: Records, labels: np.ndarray, seed: int) -> np.ndarray:
     """Merge each cluster that lacks values with a cluster drawn at random from its mutual neighbourhood."""
-    assert seen.diversity is not None
-    rng = np.random.default_rng([seed, len(seen), _MERGING])
-    lacking = rng.permutation(np.flatnonzero(seen.diversity.lacking(labels)))
+    assert perturbed.diversity is not None
+    rng = np.random.default_rng([seed, len(perturbed), _MERGING])
+    lacking = rng.permutation(np.flatnonzero(perturbed.diversity.lacking(labels)))
     if len(lacking) == 0:
         return labels
-    partners = _partners(lacking, rng.random(len(lacking)), *_near(seen.values, labels, seed))
+    partners = _partners(
+        lacking, rng.random(len(lacking)), *_mutual_neighbourhoods(perturbed.values, labels, seed)
+    )
     leaders = np.minimum(np.arange(len(partners)), partners)
     numbers = np.cumsum(leaders == np.arange(len(partners))) - 1
     return numbers[leaders[labels]]
 
 
-def _near(values: np.ndarray, labels: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _mutual_neighbourhoods(
+    values: np.ndarray, labels: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the mutual neighbourhood of each cluster: its cheapest merger, and those whose cheapest it is.
 
     Returns

@@ -27,15 +27,15 @@ from microguard.sdc.kernels.random import new_stream
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.distinct_rows import deduplicate
 from microguard.sdc.microaggregation.local_search.annealing import Schedule, anneal
-from microguard.sdc.microaggregation.local_search.construction import Blocks, cut, start
+from microguard.sdc.microaggregation.local_search.construction import Blocks, divide, initial_labels
 from microguard.sdc.microaggregation.local_search.crossover import cross, without_gaps
 from microguard.sdc.microaggregation.local_search.descent import descend
-from microguard.sdc.microaggregation.local_search.neighbours import near_contents
+from microguard.sdc.microaggregation.local_search.neighbours import near_distinct_records
 from microguard.sdc.microaggregation.local_search.recombination import Recombination
-from microguard.sdc.microaggregation.local_search.ruin_and_recreate import dissolve_dearest
+from microguard.sdc.microaggregation.local_search.ruin_and_recreate import dissolve_expensive_clusters
 from microguard.sdc.microaggregation.local_search.scales import local_scales
 from microguard.sdc.microaggregation.local_search.search_state import SearchState, search_state_of
-from microguard.sdc.microaggregation.minimality_attack_mitigation import concealed, merged
+from microguard.sdc.microaggregation.minimality_attack_mitigation import merge_until_diverse, perturb_records
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import typical_cost
 from microguard.sdc.stop import Deadline, StoppedBy
@@ -48,7 +48,7 @@ SEVERAL_RECORDS = 6_000
 RECOMBINED_RECORDS = 1_300
 #: Work before the first sweep (construction, near records), expressed in visits per record.
 VISITS_BEFORE = 15
-#: Minimum number of visits per record, whatever the number of records of the run.
+#: Minimum number of visits per record, for runs of any number of records.
 LEAST_VISITS = 80
 #: For k above COST_K, the number of visits falls with this power of k. The cost of a visit grows faster, so
 #: larger k takes up to about twice as long.
@@ -78,7 +78,7 @@ BETWEEN_PROGRAMS = 5
 #: perturbed records, because it gains less. For 5,000 records, 0.4 in place of 0.7 loses 0.2 % more in half
 #: of the time. For 25,000 records in a run of ten million, it loses 1.4 % more in two thirds of the time.
 DIVERSE_SHARE, CONCEALED_SHARE = 0.7, 0.4
-#: Largest cluster size of a search in units of k. The arrays have room for the largest cluster, 2 kB per
+#: Largest cluster size of a search in units of k. The arrays are allocated for the largest cluster, 2 kB per
 #: record here.
 LARGEST_CLUSTER = 500
 #: Maximum number of passes of a descent.
@@ -156,8 +156,8 @@ def construct(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clu
 
     It is deterministic and ignores the deadline.
     """
-    labels = start(records, deduplicate(records.values), cut(records, k), k)
-    return _started(records, labels, "mdav-in-blocks")
+    labels = initial_labels(records, deduplicate(records.values), divide(records, k), k)
+    return _initial_clustering(records, labels, "mdav-in-blocks")
 
 
 def search(
@@ -174,19 +174,19 @@ def search(
     `share_of_run` is the block's share of the records of a run, which limits the work of effort standard.
     """
     k = _smallest_size(records, k)
-    contents = deduplicate(records.values)
-    blocks = cut(records, k)
-    labels = start(records, contents, blocks, k)
-    seen = concealed(records, labels, seed)
-    if seen.diversity is not None:
-        labels = merged(seen, labels, seed)
-    started = _started(records, labels, "local-search")
+    content_ids = deduplicate(records.values)
+    blocks = divide(records, k)
+    labels = initial_labels(records, content_ids, blocks, k)
+    perturbed = perturb_records(records, labels, seed)
+    if perturbed.diversity is not None:
+        labels = merge_until_diverse(perturbed, labels, seed)
+    initial = _initial_clustering(records, labels, "local-search")
     if len(records) < 2 * k:  # only one cluster is possible
-        return replace(started, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
-    if started.optimal:
-        return started
+        return replace(initial, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
+    if initial.optimal:
+        return initial
     most = WORK[effort].shared(len(records), share_of_run)
-    searched, work = _searched(seen, labels, contents, blocks, k, seed, most, deadline)
+    searched, work = _search_from(perturbed, labels, content_ids, blocks, k, seed, most, deadline)
     stopped_by: StoppedBy = "time" if deadline.passed else "work"
     return Clustering.of(records, searched, "local-search", stopped_by=stopped_by, work=work)
 
@@ -205,14 +205,14 @@ def made_diverse(
 
     The lower bound remains valid, because it holds for all clusterings, hence also for diverse ones.
     """
-    seen = concealed(records, clustering.labels, seed)
-    labels = merged(seen, clustering.labels, seed)
+    perturbed = perturb_records(records, clustering.labels, seed)
+    labels = merge_until_diverse(perturbed, clustering.labels, seed)
     work = Counter(clustering.work)
     k = _smallest_size(records, k)
     if effort is not None and len(records) >= 2 * k:
-        contents, blocks = deduplicate(records.values), cut(records, k)
+        content_ids, blocks = deduplicate(records.values), divide(records, k)
         most = WORK["standard" if effort == "standard" else "thorough"].shared(len(records), share_of_run)
-        labels, searched = _searched(seen, labels, contents, blocks, k, seed, most, deadline)
+        labels, searched = _search_from(perturbed, labels, content_ids, blocks, k, seed, most, deadline)
         work.update(searched)
     stopped_by: StoppedBy = "time" if deadline.passed or clustering.stopped_by == "time" else "work"
     return Clustering.of(
@@ -231,10 +231,10 @@ def _smallest_size(records: Records, k: int) -> int:
     return k if records.diversity is None else max(k, int(records.diversity.least.max(initial=1)))
 
 
-def _searched(
+def _search_from(
     records: Records,
     labels: np.ndarray,
-    contents: np.ndarray,
+    content_ids: np.ndarray,
     blocks: Blocks,
     k: int,
     seed: int,
@@ -245,14 +245,14 @@ def _searched(
     order = blocks[0]
     if int(np.bincount(labels).max()) > LARGEST_CLUSTER * k:
         return labels, {}
-    searches = _Searches(records.take(order), contents[order], k, seed, work, deadline)
-    found, done = searches.run(labels[order])
+    searches = _Searches(records.take(order), content_ids[order], k, seed, work, deadline)
+    labels_found, done = searches.run(labels[order])
     restored = np.empty(len(order), dtype=np.int64)
-    restored[order] = found
+    restored[order] = labels_found
     return restored, done
 
 
-def _started(records: Records, labels: np.ndarray, algorithm: str) -> Clustering:
+def _initial_clustering(records: Records, labels: np.ndarray, algorithm: str) -> Clustering:
     """Return the clustering of initial labels, which is proved optimal if its SSE is 0."""
     clustering = Clustering.of(records, labels, algorithm)
     if clustering.sse > 0.0:
@@ -267,29 +267,31 @@ class _Searches:
     ----------
     records : Records
         Records with near ones stored together.
-    contents : (n,) int64 array
+    content_ids : (n,) int64 array
         Number of each distinct record, see `deduplicate`.
     """
 
     def __init__(
-        self, records: Records, contents: np.ndarray, k: int, seed: int, work: Work, deadline: Deadline
+        self, records: Records, content_ids: np.ndarray, k: int, seed: int, work: Work, deadline: Deadline
     ) -> None:
         self._records, self._k, self._seed, self._work, self._deadline = records, k, seed, work, deadline
-        self._near = near_contents(records.values, contents, work.near(k), trees=work.trees, seed=seed)
+        self._near = near_distinct_records(
+            records.values, content_ids, work.near(k), trees=work.trees, seed=seed
+        )
         self._moves = 0
 
     def run(self, labels: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
         """Return the best labels of the searches from `labels`, at least as good, and the work."""
-        found, work = self._found(labels)
+        labels_found, work = self._search_and_recombine(labels)
         if self._records.diversity is not None or self._deadline.passed:
-            return found, work
-        dissolved = dissolve_dearest(self._records, found, self._near, self._k)
-        if np.array_equal(dissolved, found):
-            return found, work
-        settled, changes = self._settled_from(dissolved)
+            return labels_found, work
+        dissolved = dissolve_expensive_clusters(self._records, labels_found, self._near, self._k)
+        if np.array_equal(dissolved, labels_found):
+            return labels_found, work
+        settled, changes = self._descend_from(dissolved)
         return settled, {**work, "changes": work.get("changes", 0) + changes}
 
-    def _found(self, labels: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
+    def _search_and_recombine(self, labels: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
         """Return the best labels of searches, repeated annealings and recombination, and the work."""
         n, work = len(self._records), self._work
         sweeps = work.sweeps(n, self._k)
@@ -307,15 +309,15 @@ class _Searches:
             pool = Recombination(self._records, self._state(labels).members.shape[1], work.step_entries)
         incumbent, changes, nodes = labels, 0, 0
         for number in range(searches):
-            incumbent = self._crossed(incumbent, self._search(labels, share * sweeps, number), pool)
+            incumbent = self._cross_with(incumbent, self._search(labels, share * sweeps, number), pool)
         for time in range(times):
-            incumbent = self._crossed(incumbent, self._anneal_again(incumbent, total / times, time), pool)
+            incumbent = self._cross_with(incumbent, self._anneal_again(incumbent, total / times, time), pool)
             if (time + 1) % BETWEEN_PROGRAMS == 0 or time + 1 == times:
                 if pool is not None and not self._deadline.passed:
                     pool.add(incumbent)
                     incumbent, branched = pool.combine(self._deadline)
                     nodes += branched
-                incumbent, made = self._settled_from(incumbent)
+                incumbent, made = self._descend_from(incumbent)
                 changes += made
         return incumbent, {
             "moves": self._moves,
@@ -325,13 +327,15 @@ class _Searches:
             "nodes": nodes,
         }
 
-    def _crossed(self, incumbent: np.ndarray, found: np.ndarray, pool: Recombination | None) -> np.ndarray:
+    def _cross_with(
+        self, incumbent: np.ndarray, labels_found: np.ndarray, pool: Recombination | None
+    ) -> np.ndarray:
         """Return the partition crossover of both, and add the clusters of `found` to the pool."""
         if pool is not None:
-            pool.add(found)
-        return cross(self._records, incumbent, found)
+            pool.add(labels_found)
+        return cross(self._records, incumbent, labels_found)
 
-    def _settled_from(self, labels: np.ndarray) -> tuple[np.ndarray, int]:
+    def _descend_from(self, labels: np.ndarray) -> tuple[np.ndarray, int]:
         """Descend from these labels; return the local optimum and the number of changes."""
         state = self._state(labels)
         changes = descend(state, self._near, self._k, PASSES, self._deadline)
@@ -351,13 +355,13 @@ class _Searches:
             searched = self._anneal(labels, opening, self._scales, number, place)
             incumbent = cross(records, incumbent, searched)
         long = Schedule(HOTTEST, COLDEST, (1.0 - OPENINGS * OPENING_SHARE) * sweeps, FAVOUR)
-        return cross(records, incumbent, self._anneal(incumbent, long, self._settled, number, OPENINGS))
+        return cross(records, incumbent, self._anneal(incumbent, long, self._capped_scales, number, OPENINGS))
 
     def _anneal_again(self, incumbent: np.ndarray, sweeps: float, time: int) -> np.ndarray:
         """Anneal the best partition; return the final labels."""
         hottest = AGAIN_HOTTEST[time % len(AGAIN_HOTTEST)]
         schedule = Schedule(hottest, COLDEST, sweeps, FAVOUR)
-        return self._anneal(incumbent, schedule, self._settled, self._work.searches + time, OPENINGS)
+        return self._anneal(incumbent, schedule, self._capped_scales, self._work.searches + time, OPENINGS)
 
     @cached_property
     def _scales(self) -> np.ndarray:
@@ -365,7 +369,7 @@ class _Searches:
         return local_scales(self._records.values, self._records.weights, self._near, self._k)
 
     @cached_property
-    def _settled(self) -> np.ndarray:
+    def _capped_scales(self) -> np.ndarray:
         """Scales capped at a quantile, so that records with large scales are not visited first."""
         return np.minimum(self._scales, np.quantile(self._scales, SETTLED))
 

@@ -27,58 +27,58 @@ FEW_REPEAT = 0.02
 Blocks = tuple[np.ndarray, np.ndarray]
 
 
-def cut(records: Records, k: int) -> Blocks:
+def divide(records: Records, k: int) -> Blocks:
     """Divide the records into blocks of near records; return their positions and the block offsets."""
     return cut_into_blocks(records.values, BLOCK, k)
 
 
-def start(records: Records, contents: np.ndarray, blocks: Blocks, k: int) -> np.ndarray:
+def initial_labels(records: Records, content_ids: np.ndarray, blocks: Blocks, k: int) -> np.ndarray:
     """Return the labels of the cheaper initial partition, (n,) int64 from 0, with clusters of k to 2k - 1.
 
     Parameters
     ----------
     records : Records
         At least k records.
-    contents : (n,) int64 array
+    content_ids : (n,) int64 array
         Number of each distinct record, see `deduplicate`.
     blocks : tuple of arrays
-        Blocks as `cut` returns them.
+        Blocks as `divide` returns them.
     k : int
     """
     labels = _mdav(records, blocks, k)
-    by_content = _by_content(records, contents, k)
+    by_content = _by_content(records, content_ids, k)
     if by_content is None:
         return labels
     costs = [sum_of_squares(records.values, records.weights, one) for one in (labels, by_content)]
     return labels if costs[0] <= costs[1] else by_content
 
 
-def _by_content(records: Records, contents: np.ndarray, k: int) -> np.ndarray | None:
+def _by_content(records: Records, content_ids: np.ndarray, k: int) -> np.ndarray | None:
     """Cluster records that occur at least k times by content, the others by MDAV; None if few records repeat.
 
     If fewer than k other records remain, the records with the nearest content are clustered with them.
     """
-    count = np.bincount(contents)
-    alone = count[contents] >= k
+    count = np.bincount(content_ids)
+    alone = count[content_ids] >= k
     if np.count_nonzero(alone) <= FEW_REPEAT * len(alone):
         return None
     rest = np.flatnonzero(~alone)
     if 0 < len(rest) < k:
         away = ((records.values - records.values[rest[0]]) ** 2).sum(axis=1)
-        nearest = contents[np.flatnonzero(alone)[np.argmin(away[alone])]]
-        alone &= contents != nearest
+        nearest = content_ids[np.flatnonzero(alone)[np.argmin(away[alone])]]
+        alone &= content_ids != nearest
         rest = np.flatnonzero(~alone)
     labels = np.empty(len(records), dtype=np.int64)
     order = np.flatnonzero(alone)
-    order = order[np.argsort(contents[order], kind="stable")]
-    _, first, repeats = np.unique(contents[order], return_index=True, return_counts=True)
+    order = order[np.argsort(content_ids[order], kind="stable")]
+    _, first, repeats = np.unique(content_ids[order], return_index=True, return_counts=True)
     clusters = repeats // k  # number of clusters of each content; the last one takes the remainder
     offset = np.concatenate([[0], np.cumsum(clusters)])
     place = np.arange(len(order)) - np.repeat(first, repeats)
     labels[order] = np.repeat(offset[:-1], repeats) + np.minimum(place // k, np.repeat(clusters - 1, repeats))
     if len(rest):
         others = records.take(rest)
-        labels[rest] = offset[-1] + _mdav(others, cut(others, k), k)
+        labels[rest] = offset[-1] + _mdav(others, divide(others, k), k)
     return labels
 
 

@@ -73,8 +73,8 @@ def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int)
     return near
 
 
-def near_contents(
-    points: np.ndarray, contents: np.ndarray, count: int, *, trees: int, seed: int
+def near_distinct_records(
+    points: np.ndarray, content_ids: np.ndarray, count: int, *, trees: int, seed: int
 ) -> np.ndarray:
     """Find near records of each record, at most half of them equal to it.
 
@@ -83,7 +83,7 @@ def near_contents(
 
     Parameters
     ----------
-    contents : (n,) int64 array
+    content_ids : (n,) int64 array
         Number of each distinct record, from 0.
     points, count, trees, seed
         See `nearest_neighbours`.
@@ -96,21 +96,21 @@ def near_contents(
     """
     n = len(points)
     count = min(count, n - 1)
-    repeats = np.bincount(contents)
+    repeats = np.bincount(content_ids)
     distinct = len(repeats)
     if distinct > REPEATED * n or distinct == 1:
         return nearest_neighbours(points, count, trees=trees, seed=seed)
-    order = np.argsort(contents, kind="stable")
+    order = np.argsort(content_ids, kind="stable")
     first = np.concatenate([[0], np.cumsum(repeats)[:-1]])
     place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n) - first[contents[order]]
+    place[order] = np.arange(n) - first[content_ids[order]]
     equal = min(count // 2, int(repeats.max()) - 1)
     distinct_points = np.ascontiguousarray(points[order[first]])
-    near = nearest_neighbours(distinct_points, count - equal, trees=trees, seed=seed)[contents]
+    near = nearest_neighbours(distinct_points, count - equal, trees=trees, seed=seed)[content_ids]
     # Copies of a record are neighbours in cyclic order. Of another content, copy i has the copy i modulo
     # their number.
-    steps = np.minimum(np.arange(1, equal + 1), repeats[contents, None] - 1)
-    alike = first[contents, None] + (place[:, None] + steps) % repeats[contents, None]
+    steps = np.minimum(np.arange(1, equal + 1), repeats[content_ids, None] - 1)
+    alike = first[content_ids, None] + (place[:, None] + steps) % repeats[content_ids, None]
     unlike = first[near] + place[:, None] % repeats[near]
     return np.ascontiguousarray(order[np.hstack([alike, unlike])], dtype=np.uint32)
 

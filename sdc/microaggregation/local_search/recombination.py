@@ -87,12 +87,12 @@ class Recombination:
         chosen = {row.tobytes() for row in _member_rows(self.incumbent, self._width)}
         return np.array([row.tobytes() in chosen for row in self._members])
 
-    def _promising(self, reduced_costs: np.ndarray, room: float, start: np.ndarray) -> np.ndarray:
+    def _promising(self, reduced_costs: np.ndarray, slack: float, start: np.ndarray) -> np.ndarray:
         """Return the incumbent's clusters and those of smallest reduced cost, up to gap and work limit."""
         order = np.lexsort((reduced_costs, ~start))
-        room = room * (1 + 1e-9) + 1e-9 * self._sse
+        slack = slack * (1 + 1e-9) + 1e-9 * self._sse
         entries = np.cumsum((self._members[order] >= 0).sum(axis=1))
-        within = (reduced_costs[order] <= room) & (entries <= self._step_entries // FEWEST_STEPS)
+        within = (reduced_costs[order] <= slack) & (entries <= self._step_entries // FEWEST_STEPS)
         return np.sort(order[within | start[order]])
 
 

@@ -20,7 +20,7 @@ from microguard.sdc.microaggregation.sse import squares_by_cluster
 
 #: A cluster is expensive if its SSE exceeds this share of the total. There are at most a thousand, and hardly
 #: any in most large files.
-DEAR = 0.001
+EXPENSIVE = 0.001
 
 
 class _Partition(NamedTuple):
@@ -32,7 +32,7 @@ class _Partition(NamedTuple):
     labels : (n,) int64 array
         Clusters before the current trial.
     members : (c, 4k) int64 array
-        Records of each cluster in the first `sizes` columns, with room for the records of a dissolved
+        Records of each cluster in the first `sizes` columns, with free columns for the records of a dissolved
         cluster.
     sizes : (c,) int64 array
         Number of records of each cluster; 0 for unused numbers.
@@ -45,7 +45,7 @@ class _Partition(NamedTuple):
     sizes: np.ndarray
 
 
-def dissolve_dearest(records: Records, labels: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
+def dissolve_expensive_clusters(records: Records, labels: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
     """Dissolve expensive clusters if that gains; return labels, (n,) int64, with clusters of k to 2k - 1.
 
     Parameters
@@ -58,23 +58,23 @@ def dissolve_dearest(records: Records, labels: np.ndarray, near: np.ndarray, k: 
         Near records of each record.
     k : int
     """
-    if int(np.bincount(labels).max()) >= 2 * k:  # the arrays have no room for larger clusters
+    if int(np.bincount(labels).max()) >= 2 * k:  # The arrays hold no larger clusters.
         return labels
     costs = squares_by_cluster(records.values, records.weights, labels)
-    dear = np.flatnonzero(costs > DEAR * costs.sum())
-    dear = dear[np.argsort(-costs[dear], kind="stable")]
-    return without_gaps(_dissolve_each(records.values, records.weights, labels, near, dear, k))
+    expensive = np.flatnonzero(costs > EXPENSIVE * costs.sum())
+    expensive = expensive[np.argsort(-costs[expensive], kind="stable")]
+    return without_gaps(_dissolve_each(records.values, records.weights, labels, near, expensive, k))
 
 
 @kernel
-def _dissolve_each(values, weights, labels, near, dear, k):
+def _dissolve_each(values, weights, labels, near, expensive, k):
     sizes = np.zeros(max(labels.max() + 1, len(labels) // k + 1), dtype=np.int64)
     members = np.empty((len(sizes), 4 * k), dtype=np.int64)
     for i in range(len(labels)):
         members[labels[i], sizes[labels[i]]] = i
         sizes[labels[i]] += 1
     partition = _Partition(values, weights, labels.copy(), members, sizes)
-    for cluster in dear:
+    for cluster in expensive:
         _dissolve(partition, near, cluster, k)
     return partition.labels
 

@@ -17,7 +17,7 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.kernels.compile import borrowing
 
 #: Diverse clusters may have up to this many times the records of the largest initial cluster, or of 2k - 1.
-ROOM = 2
+EXTRA_CAPACITY = 2
 
 
 class SearchState(NamedTuple):
@@ -86,7 +86,7 @@ def search_state_of(
     """
     n, p = points.shape
     sizes = np.bincount(labels)
-    largest = 2 * k - 1 if diversity is None else ROOM * max(2 * k - 1, int(sizes.max()))
+    largest = 2 * k - 1 if diversity is None else EXTRA_CAPACITY * max(2 * k - 1, int(sizes.max()))
     if sizes.min() < k or sizes.max() > largest:
         raise SolverFailed(
             f"local search: expected initial clusters of {k} to {largest} records, found "

@@ -136,7 +136,7 @@ def _draw_transfer(
 ) -> tuple[int, int]:
     """Draw a partner and the number of records that i transfers to it (negative: receives), or partner -1.
 
-    The sum of both counts is divided anew: all to one of them, one record transferred, or exactly k to one.
+    The sum of both counts is divided again: all to one of them, one record transferred, or exactly k to one.
     """
     nothing = (-1, 0)
     j = _partner(state, i, orders, places, stream, 0.25)

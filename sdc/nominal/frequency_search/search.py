@@ -136,12 +136,12 @@ def protect_frequencies(
     search = Annealing.of(state, frequencies, tables, objective, movable, stream)
     best, work, stopped_by = search.run(moves, deadline)
     if objective.emptied(tables, best) or objective.exceeded(tables, best):
-        best, further, stopped_by = begun_anew(search, best, moves, deadline)
+        best, further, stopped_by = restart_search(search, best, moves, deadline)
         work += further
     return _result(frequencies, tables, best, work, stopped_by)
 
 
-def begun_anew(
+def restart_search(
     search: Annealing, counts: np.ndarray, moves: int, deadline: Deadline
 ) -> tuple[np.ndarray, int, StoppedBy]:
     """Restart the search with the final penalty, from counts that violate a maximum or empty a kept cell.

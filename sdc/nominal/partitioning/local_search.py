@@ -4,10 +4,10 @@ A partition consists of a *stock* for each key combination and of *mixed cluster
 least k equal records, which are clustered at no weight. A mixed cluster has k to 2k - 1 records.
 
 A move dissolves a few neighbouring mixed clusters and reassigns their records: to the stock of their
-combination, to a mixed cluster with fewer than 2k - 1 records, or to a new cluster. A new cluster is grown
-from the nearest loose records and surplus records of stocks. The number of clusters therefore adapts, and the
-cost of a move does not depend on the size of the file. Schrimpf, Schneider, Stamm-Wilbrandt and Dueck (2000)
-introduced ruin and recreate for vehicle routing.
+combination, to an *unfilled* mixed cluster (fewer than 2k - 1 records), or to a new cluster. A new cluster is
+grown from the nearest loose records and surplus records of stocks. The number of clusters therefore adapts,
+and the cost of a move does not depend on the size of the file. Schrimpf, Schneider, Stamm-Wilbrandt and Dueck
+(2000) introduced ruin and recreate for vehicle routing.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from microguard.sdc.stop import Deadline
 NEIGHBOURS = 40
 #: Number of moves between two checks of the deadline, about a tenth of a second.
 STRETCH = 1000
-#: Largest number of mixed clusters that a move dissolves, and of clusters with room considered for a record.
-_MOST_RUINED, _MOST_ROOMS = 5, 20
+#: Largest number of mixed clusters that a move dissolves, and of unfilled clusters considered for a record.
+_MOST_RUINED, _MOST_UNFILLED = 5, 20
 #: Probabilities that a move skips a neighbouring combination, and that it dissolves a neighbouring small
 #: stock.
 _PASS_OVER, _BREAK_STOCK = 0.3, 0.1
@@ -192,11 +192,11 @@ def _ruin(state: PartitionState, near: np.ndarray, k: int, queue: np.ndarray) ->
 
 @kernel
 def _recreate(
-    state: PartitionState, points: Points, near: np.ndarray, k: int, queue: np.ndarray, rooms_last: bool
+    state: PartitionState, points: Points, near: np.ndarray, k: int, queue: np.ndarray, unfilled_last: bool
 ) -> tuple[bool, int]:
     """Reassign the queued records; return whether that was possible, and the weight added.
 
-    With `rooms_last`, new clusters are grown as long as possible before records join existing ones. Then
+    If `unfilled_last`, new clusters are grown as long as possible before records join existing ones. Then
     fewer than k records remain, which fit into any cluster, so that the reassignment always succeeds.
     """
     np.random.shuffle(queue)
@@ -210,9 +210,9 @@ def _recreate(
             to_stock(state, c, state.loose[c])
             state.loose[c] = 0
             continue
-        room, insertion = _best_room(state, points, near, c)
+        unfilled, insertion = _best_unfilled_cluster(state, points, near, c)
         possible, weight, absorbed = _grow(state, points, near, k, c, grown)
-        grows = rooms_last or room < 0
+        grows = unfilled_last or unfilled < 0
         if possible and (grows or weight <= insertion * absorbed * (0.7 + 0.6 * np.random.random())):
             for index in range(k):
                 member = grown[index]
@@ -225,9 +225,9 @@ def _recreate(
             else:
                 open_cluster(state, grown, k, weight)
             added += weight
-        elif room >= 0:
+        elif unfilled >= 0:
             state.loose[c] -= 1
-            insert(state, room, c, insertion)
+            insert(state, unfilled, c, insertion)
             added += insertion
         else:
             forced = _join_anything(state, points, k, c)
@@ -239,9 +239,10 @@ def _recreate(
 
 @kernel
 def _join_anything(state: PartitionState, points: Points, k: int, c: int) -> int:
-    """Add a loose record to the best mixed cluster with room or small stock; return the weight added, or -1.
+    """Add a loose record to the best unfilled mixed cluster or small stock; return the weight added, or -1.
 
-    It checks all clusters and stocks, so it is used only if the neighbours of the record have no room.
+    It checks all clusters and stocks. It is used only if no neighbour of the record is in an unfilled
+    cluster.
     """
     width = state.members.shape[1]
     best, best_stock, best_weight = -1, -1, 0
@@ -271,14 +272,16 @@ def _join_anything(state: PartitionState, points: Points, k: int, c: int) -> int
 
 
 @kernel
-def _best_room(state: PartitionState, points: Points, near: np.ndarray, c: int) -> tuple[int, int]:
-    """Return the nearby mixed cluster with room to which c adds the least weight, and that weight."""
+def _best_unfilled_cluster(
+    state: PartitionState, points: Points, near: np.ndarray, c: int
+) -> tuple[int, int]:
+    """Return the nearby unfilled mixed cluster to which c adds the least weight, and that weight."""
     width = state.members.shape[1]
     best, best_weight, seen = -1, 0, 0
     for position in range(-1, near.shape[1]):
         other = c if position < 0 else near[c, position]
         slot = state.head[other]
-        while slot >= 0 and seen < _MOST_ROOMS:
+        while slot >= 0 and seen < _MOST_UNFILLED:
             cluster = slot // width
             if state.sizes[cluster] < width:
                 weight = _distance_to(points, c, state.members[cluster], state.sizes[cluster])
@@ -286,7 +289,7 @@ def _best_room(state: PartitionState, points: Points, near: np.ndarray, c: int) 
                     best, best_weight = cluster, weight
                 seen += 1
             slot = state.after[slot]
-        if seen == _MOST_ROOMS:
+        if seen == _MOST_UNFILLED:
             break
     return best, best_weight
 

@@ -17,7 +17,7 @@ from microguard.sdc.nominal.frequency import FrequencyVector, check_regions
 from microguard.sdc.nominal.frequency_search.annealing import DESCENT, SOFT, Annealing
 from microguard.sdc.nominal.frequency_search.greedy import settle
 from microguard.sdc.nominal.frequency_search.objective import ByTable, Objective, SearchParameters
-from microguard.sdc.nominal.frequency_search.search import Effort, begun_anew
+from microguard.sdc.nominal.frequency_search.search import Effort, restart_search
 from microguard.sdc.nominal.frequency_search.search_state import new_state
 from microguard.sdc.nominal.neighbours import similarity_orders, sorted_combinations
 from microguard.sdc.nominal.region_levels import RegionLevels
@@ -31,7 +31,7 @@ COOLING, DESCENTS = 4, 2
 #: these partitions add up, while independent ones cancel.
 _CROWD = 0.25
 
-Kind = Literal["settle", "cool", "descend", "mend"]
+Kind = Literal["greedy", "cool", "descend", "repair"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Stage:
     ----------
     number : int
         Number of the stage, from 0.
-    kind : "settle", "cool", "descend" or "mend"
+    kind : "greedy", "cool", "descend" or "repair"
         Greedy repair of counts below k, cooling of the annealing, descent, or repair of violated limits.
     step : int
         Number among the stages of its kind, from 0.
@@ -79,7 +79,7 @@ class Stage:
     step: int = 0
 
 
-SETTLE = Stage(0, "settle")
+GREEDY = Stage(0, "greedy")
 SEARCHING = (
     *(Stage(1 + step, "cool", step) for step in range(COOLING)),
     *(Stage(1 + COOLING + step, "descend", step) for step in range(DESCENTS)),
@@ -138,7 +138,7 @@ class Part:
     places: np.ndarray
 
     @classmethod
-    def of(cls, number: int, frequencies: FrequencyVector, asked: PartitionRequest) -> Part:
+    def of(cls, number: int, frequencies: FrequencyVector, request: PartitionRequest) -> Part:
         """Build a partition with its control tables and sort orders.
 
         Raises
@@ -146,8 +146,8 @@ class Part:
         TooFewRecords
             If a region has fewer than k records.
         """
-        check_regions(frequencies, asked.k)
-        tables = ControlTables.of(frequencies, asked.tables, levels=asked.levels)
+        check_regions(frequencies, request.k)
+        tables = ControlTables.of(frequencies, request.tables, levels=request.levels)
         return cls(number, frequencies, tables, *similarity_orders(frequencies))
 
     @property
@@ -164,24 +164,24 @@ class Part:
         squares = self.tables.errors(counts) ** 2 * self.tables.reciprocals
         return float(squares[~self.shared].sum())
 
-    def advanced(
-        self, asked: PartitionRequest, stage: Stage, seen: VisibleErrors, standing: Standing
+    def run_stage(
+        self, request: PartitionRequest, stage: Stage, visible: VisibleErrors, progress: Standing
     ) -> tuple[Standing, int]:
         """Run one stage; return the new state and the number of moves tried."""
-        search = self._search(asked, stage, seen, standing)
-        if stage.kind == "settle":
+        search = self._search(request, stage, visible, progress)
+        if stage.kind == "greedy":
             settle(search.state, sorted_combinations(self.frequencies), SOFT)
             return Standing(search.state.counts), 0
-        each = _MOVES[asked.effort] if asked.moves is None else asked.moves
+        each = _MOVES[request.effort] if request.moves is None else request.moves
         moves, never = each * len(search.movable), Deadline.after(None)
         if moves == 0:
-            return standing, 0
-        if stage.kind == "mend":
-            counts, tried, _ = begun_anew(search, standing.counts, moves, never)
-            return replace(standing, counts=counts), tried
-        hot = standing.hot or search.first_temperature()
+            return progress, 0
+        if stage.kind == "repair":
+            counts, tried, _ = restart_search(search, progress.counts, moves, never)
+            return replace(progress, counts=counts), tried
+        hot = progress.hot or search.first_temperature()
         if hot == 0:
-            return standing, 0
+            return progress, 0
         if stage.kind == "cool":
             begin, end = (moves * step // COOLING for step in (stage.step, stage.step + 1))
             tried, _ = search.cool(hot, moves, never, begin=begin, end=end)
@@ -190,22 +190,22 @@ class Part:
         return Standing(search.state.counts, hot), tried
 
     def _search(
-        self, asked: PartitionRequest, stage: Stage, seen: VisibleErrors, standing: Standing
+        self, request: PartitionRequest, stage: Stage, visible: VisibleErrors, progress: Standing
     ) -> Annealing:
         """Build the search from the current state and the visible errors."""
-        frequencies, shared, k = self.frequencies, self.shared, asked.k
+        frequencies, shared, k = self.frequencies, self.shared, request.k
         original, elsewhere = self.tables.original.copy(), np.zeros(len(shared), np.int64)
-        original[shared] = seen.original
-        elsewhere[shared] = seen.original + seen.errors - self.tables.totals(standing.counts)[shared]
+        original[shared] = visible.original
+        elsewhere[shared] = visible.original + visible.errors - self.tables.totals(progress.counts)[shared]
         tables = self.tables.beside(original, elsewhere)
         objective = Objective.of(
-            frequencies, tables, k, SearchParameters(), asked.max_absolute_error, asked.kept_dimension
+            frequencies, tables, k, SearchParameters(), request.max_absolute_error, request.kept_dimension
         )
-        weight = objective.cell_weight * np.where(shared, seen.moving**_CROWD, 1.0)
+        weight = objective.cell_weight * np.where(shared, visible.moving**_CROWD, 1.0)
         objective = replace(objective, cell_weight=weight)
         anywhere = np.ones(len(frequencies), bool)
-        state = new_state(frequencies, standing.counts, k, tables, objective, anywhere)
-        stream = new_stream(asked.seed, self.number, stage.number)
+        state = new_state(frequencies, progress.counts, k, tables, objective, anywhere)
+        stream = new_stream(request.seed, self.number, stage.number)
         movable, orders = np.flatnonzero(frequencies.at_risk(k)), (self.orders, self.places)
         start = state.counts.copy()
         return Annealing(state, start, frequencies, tables, objective, movable, *orders, stream)

@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 from microguard.sdc.nominal.frequency_search.objective import maximum_of
 from microguard.sdc.nominal.partitions.cell_index import CellIndex
-from microguard.sdc.nominal.partitions.part import SEARCHING, SETTLE, PartitionRequest, Stage
+from microguard.sdc.nominal.partitions.part import GREEDY, SEARCHING, PartitionRequest, Stage
 
 #: Approximate number of key combinations of a partition, which needs about 100 MB.
 PART = 125_000
@@ -27,7 +27,7 @@ TURNS = 8
 #: Weight of the current error in the accumulated one at each turn, and decay factor of the accumulated error.
 _REMEMBERED, _LEFT = 0.5, 0.7
 #: Number of rounds in which the partitions, one by one, repair errors above the maximum and emptied cells.
-_MENDING = 2
+_REPAIR_ROUNDS = 2
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Parts(Protocol):
 
     def __len__(self) -> int: ...
 
-    def held(self, part: int) -> SharedState:
+    def shared_state(self, part: int) -> SharedState:
         """Return the shared cells of a partition."""
 
     def advance(self, stage: Stage, portions: Mapping[int, np.ndarray]) -> int:
@@ -79,21 +79,21 @@ def cut_regions(combinations: np.ndarray, most: int = PART) -> np.ndarray:
     return np.array(parts, np.int64)
 
 
-def reconcile(parts: Parts, asked: PartitionRequest) -> Reconciled:
+def reconcile(parts: Parts, request: PartitionRequest) -> Reconciled:
     """Run all stages of the schedule for all partitions; then every count is 0 or at least k."""
-    everybody = range(len(parts))
+    numbers = range(len(parts))
     errors = np.zeros(len(parts.index), np.int64)
-    nothing = {part: np.zeros(len(parts.held(part).places), np.int64) for part in everybody}
-    work = _advance(parts, SETTLE, nothing, errors)
-    staying = np.zeros(len(errors))
+    zero_portions = {part: np.zeros(len(parts.shared_state(part).places), np.int64) for part in numbers}
+    work = _advance(parts, GREEDY, zero_portions, errors)
+    accumulated = np.zeros(len(errors))
     for stage in SEARCHING:
         for turn in range(TURNS):
-            moving = everybody[turn::TURNS]
-            staying = _LEFT * staying + _REMEMBERED * errors * len(moving) / len(parts)
-            seen = errors + np.rint(staying).astype(np.int64)
-            work += _advance(parts, stage, portions(parts, moving, seen), errors)
-    for step in range(_MENDING):
-        work += _mend(parts, Stage(len(SEARCHING) + 1 + step, "mend", step), asked, errors)
+            moving = numbers[turn::TURNS]
+            accumulated = _LEFT * accumulated + _REMEMBERED * errors * len(moving) / len(parts)
+            visible = errors + np.rint(accumulated).astype(np.int64)
+            work += _advance(parts, stage, portions(parts, moving, visible), errors)
+    for step in range(_REPAIR_ROUNDS):
+        work += _repair(parts, Stage(len(SEARCHING) + 1 + step, "repair", step), request, errors)
     return Reconciled(errors, work)
 
 
@@ -104,47 +104,47 @@ def portions(parts: Parts, moving: Sequence[int], errors: np.ndarray) -> dict[in
     error is not allocated.
     """
     records = np.zeros(len(errors), np.int64)
-    for _, held in _held(parts, moving):
-        records[held.places] += held.records
+    for _, shared_state in _shared_states(parts, moving):
+        records[shared_state.places] += shared_state.records
     # A pseudo-random offset for each cell. Without it, one partition would receive all errors of one record.
     phase = np.arange(len(errors)) * 2_654_435_761 % np.maximum(records, 1)
-    before, dealt = np.zeros(len(errors), np.int64), {}
-    for part, held in _held(parts, moving):
-        at, of_cell = held.places, np.maximum(records[held.places], 1)
-        after = before[at] + held.records
+    before, allocated = np.zeros(len(errors), np.int64), {}
+    for part, shared_state in _shared_states(parts, moving):
+        at, of_cell = shared_state.places, np.maximum(records[shared_state.places], 1)
+        after = before[at] + shared_state.records
         ends = [(errors[at] * number + phase[at]) // of_cell for number in (before[at], after)]
-        dealt[part] = ends[1] - ends[0]
+        allocated[part] = ends[1] - ends[0]
         before[at] = after
-    return dealt
+    return allocated
 
 
-def _held(parts: Parts, moving: Sequence[int]) -> Iterator[tuple[int, SharedState]]:
-    return ((part, parts.held(part)) for part in moving)
+def _shared_states(parts: Parts, moving: Sequence[int]) -> Iterator[tuple[int, SharedState]]:
+    return ((part, parts.shared_state(part)) for part in moving)
 
 
-def _advance(parts: Parts, stage: Stage, dealt: Mapping[int, np.ndarray], errors: np.ndarray) -> int:
+def _advance(parts: Parts, stage: Stage, allocated: Mapping[int, np.ndarray], errors: np.ndarray) -> int:
     """Run a stage and add the changes of the partitions to the errors; return the moves tried."""
-    work = parts.advance(stage, dealt) if dealt else 0
-    for part in dealt:
-        errors[parts.held(part).places] += parts.change(part)
+    work = parts.advance(stage, allocated) if allocated else 0
+    for part in allocated:
+        errors[parts.shared_state(part).places] += parts.change(part)
     return work
 
 
-def _mend(parts: Parts, stage: Stage, asked: PartitionRequest, errors: np.ndarray) -> int:
+def _repair(parts: Parts, stage: Stage, request: PartitionRequest, errors: np.ndarray) -> int:
     """Repair the partitions one by one with up-to-date errors, until no shared cell violates a limit."""
     work = 0
     for part in range(len(parts)):
-        amiss = _amiss(parts.index, asked, errors)
-        if not amiss.any():
+        violated = _violations(parts.index, request, errors)
+        if not violated.any():
             break
-        if amiss[parts.held(part).places].any():
+        if violated[parts.shared_state(part).places].any():
             work += _advance(parts, stage, portions(parts, [part], errors), errors)
     return work
 
 
-def _amiss(index: CellIndex, asked: PartitionRequest, errors: np.ndarray) -> np.ndarray:
+def _violations(index: CellIndex, request: PartitionRequest, errors: np.ndarray) -> np.ndarray:
     """Return the cells above their maximum error, or empty although they must not be, (cells,) bool."""
-    maxima = np.array([maximum_of(names, len(names), asked.max_absolute_error) for names in index.tables])
-    kept = (index.original >= asked.k) & (index.dimension <= asked.kept_dimension)
+    maxima = np.array([maximum_of(names, len(names), request.max_absolute_error) for names in index.tables])
+    kept = (index.original >= request.k) & (index.dimension <= request.kept_dimension)
     beyond = np.abs(errors) > maxima[index.table] if len(maxima) else np.zeros(0, bool)
     return np.asarray(beyond | (kept & (errors == -index.original)))

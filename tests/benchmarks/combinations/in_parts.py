@@ -19,7 +19,7 @@ from microguard.pipelines.synthetic.dataset import town
 from microguard.sdc.nominal.control_tables import ControlTables, named_tables
 from microguard.sdc.nominal.frequency import FrequencyVector, collapse
 from microguard.sdc.nominal.frequency_search.search import protect_frequencies
-from microguard.sdc.nominal.partitions.part import Asked
+from microguard.sdc.nominal.partitions.part import PartitionRequest
 from microguard.sdc.nominal.partitions.reconcile import PART
 from microguard.sdc.nominal.region_levels import REGION, RegionLevels
 
@@ -45,14 +45,14 @@ def table(quick: bool = False) -> Table:
         file = regional_town(records, regions)
         by_region = tuple((REGION, name) for name in NAMES)
         levels = RegionLevels.single(regions)
-        asked = Asked(K, (*named_tables(file, 2), *by_region), levels, "fast")
-        control = ControlTables.of(file, asked.tables, levels=levels)
+        request = PartitionRequest(K, (*named_tables(file, 2), *by_region), levels, "fast")
+        control = ControlTables.of(file, request.tables, levels=levels)
         begin = time.process_time()
-        searched = protect_frequencies(file, K, control, effort=asked.effort)
+        searched = protect_frequencies(file, K, control, effort=request.effort)
         one, middle = searched.counts, time.process_time()
         if as_many:  # a tenth of them descends
-            asked = replace(asked, moves=round(searched.work / 1.1 / file.at_risk(K).sum()))
-        counts, parts, errors = protected_in_parts(file, asked, most)
+            request = replace(request, moves=round(searched.work / 1.1 / file.at_risk(K).sum()))
+        counts, parts, errors = protected_in_parts(file, request, most)
         seconds = time.process_time() - middle
         _assert_protected(file, counts)
         assert np.array_equal(errors, control.errors(counts)[control.level == 0])
@@ -77,7 +77,7 @@ def table(quick: bool = False) -> Table:
             "CPU s",
         ),
         rows,
-        "Asked: what is minimised, national chi2 and 0.3 times that by region, at most 1.1 times that of one "
+        "What is minimised, national chi2 and 0.3 times that by region, at most 1.1 times that of one "
         "process. Effort fast; the parts of the smaller town try as many moves as the one process.",
     )
 

@@ -22,7 +22,7 @@ from microguard.sdc.microaggregation.certified.subset_row_cuts import WIDTH, sep
 from microguard.sdc.microaggregation.column_generation.columns import as_members
 from microguard.sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
 from microguard.sdc.microaggregation.global_bound.bound import WORK, global_bound
-from microguard.sdc.microaggregation.minimality_attack_mitigation import merged
+from microguard.sdc.microaggregation.minimality_attack_mitigation import merge_until_diverse
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.nominal import partition, transport
 from microguard.sdc.nominal.frequency import from_frame
@@ -37,7 +37,7 @@ def concealment() -> None:
     random = np.random.default_rng(0)
     diversity = Diversity.of(random.integers(0, 3, (24, 1)), 2)
     records, _ = Records.of(random.normal(size=(24, 2)), 2, diversity=diversity)
-    merged(records, np.arange(24) // 2, seed=0)
+    merge_until_diverse(records, np.arange(24) // 2, seed=0)
 
 
 def enumeration() -> None:

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from microguard.sdc.clusters.diversity import Diversity, diversify
 from microguard.sdc.microaggregation import microaggregate
-from microguard.sdc.microaggregation.minimality_attack_mitigation import BLUR, concealed, merged
+from microguard.sdc.microaggregation.minimality_attack_mitigation import (
+    PERTURBATION,
+    merge_until_diverse,
+    perturb_records,
+)
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import typical_cost
 
@@ -19,42 +23,42 @@ def records(n=400, known=False, least=2):
 
 
 @pytest.mark.parametrize("options", [{"known": True}, {"least": 1}])
-def test_concealed_returns_records_unchanged_without_hidden_requirements(options):
+def test_perturb_records_returns_records_without_hidden_requirements(options):
     original, labels = records(**options)
-    assert concealed(original, labels, 1) is original
+    assert perturb_records(original, labels, 1) is original
 
 
-def test_concealed_perturbs_coordinates_by_a_share_of_the_deviation_within_clusters():
+def test_perturb_records_perturbs_coordinates_by_a_share_of_the_deviation_within_clusters():
     original, labels = records(4000)
-    blur = concealed(original, labels, 1).values - original.values
+    perturbation = perturb_records(original, labels, 1).values - original.values
     typical = typical_cost(original.values, np.ones(4000), labels)
-    assert blur.std() == pytest.approx(BLUR * (typical / 3) ** 0.5, rel=0.05)
-    assert np.abs(blur.mean(axis=0)).max() < 0.05 * blur.std()
+    assert perturbation.std() == pytest.approx(PERTURBATION * (typical / 3) ** 0.5, rel=0.05)
+    assert np.abs(perturbation.mean(axis=0)).max() < 0.05 * perturbation.std()
 
 
-def test_concealed_keeps_equal_records_equal():
+def test_perturb_records_keeps_equal_records_equal():
     original, labels = records()
-    seen = concealed(original, labels, 1)
+    perturbed = perturb_records(original, labels, 1)
     order = np.lexsort(original.values.T)
     same = np.all(np.diff(original.values[order], axis=0) == 0, axis=1)
     assert same.sum() == 100
-    assert np.array_equal(same, np.all(np.diff(seen.values[order], axis=0) == 0, axis=1))
+    assert np.array_equal(same, np.all(np.diff(perturbed.values[order], axis=0) == 0, axis=1))
 
 
-def test_concealed_adds_decoys_that_permute_hidden_variables():
+def test_perturb_records_adds_decoys_that_permute_hidden_variables():
     original, labels = records()
-    seen = concealed(original, labels, 1).diversity
-    assert seen.codes.shape == (400, 4)
-    assert np.array_equal(seen.codes[:, :3], original.diversity.codes)
-    assert seen.least.tolist() == [2, 1, 2, 2]
-    true, decoy = seen.codes[:, 0], seen.codes[:, 3]
+    perturbed = perturb_records(original, labels, 1).diversity
+    assert perturbed.codes.shape == (400, 4)
+    assert np.array_equal(perturbed.codes[:, :3], original.diversity.codes)
+    assert perturbed.least.tolist() == [2, 1, 2, 2]
+    true, decoy = perturbed.codes[:, 0], perturbed.codes[:, 3]
     assert np.array_equal(np.bincount(true), np.bincount(decoy))
     assert np.mean(true == decoy) < 0.4
 
 
-def test_concealed_depends_on_the_seed():
+def test_perturb_records_depends_on_the_seed():
     original, labels = records()
-    one, again, other = (concealed(original, labels, seed) for seed in (1, 1, 2))
+    one, again, other = (perturb_records(original, labels, seed) for seed in (1, 1, 2))
     assert np.array_equal(one.values, again.values)
     assert np.array_equal(one.diversity.codes, again.diversity.codes)
     assert not np.array_equal(one.values, other.values)
@@ -62,31 +66,31 @@ def test_concealed_depends_on_the_seed():
 
 
 @pytest.mark.parametrize("least", [2, 3])
-def test_merged_merges_whole_clusters_until_each_is_diverse(least):
+def test_merge_until_diverse_merges_whole_clusters_until_each_is_diverse(least):
     original, labels = records(least=least)
-    seen = concealed(original, labels, 1)
-    found = merged(seen, labels, 1)
+    perturbed = perturb_records(original, labels, 1)
+    found = merge_until_diverse(perturbed, labels, 1)
     assert np.array_equal(np.unique(found), np.arange(found.max() + 1))
-    assert seen.diversity.lacking(labels).any()
-    assert not seen.diversity.lacking(found).any()
+    assert perturbed.diversity.lacking(labels).any()
+    assert not perturbed.diversity.lacking(found).any()
     assert all(len(np.unique(found[labels == label])) == 1 for label in range(labels.max() + 1))
-    assert np.array_equal(found, merged(seen, labels, 1))
+    assert np.array_equal(found, merge_until_diverse(perturbed, labels, 1))
 
 
-def test_merged_without_hidden_variables_chooses_the_cheapest_merger():
+def test_merge_until_diverse_without_hidden_variables_chooses_the_cheapest_merger():
     original, labels = records(known=True)
-    found = merged(original, labels, 1)
+    found = merge_until_diverse(original, labels, 1)
     assert np.array_equal(found, diversify(original.values, labels, original.diversity))
 
 
-def test_merged_draws_the_partner_from_the_mutual_neighbourhood():
+def test_merge_until_diverse_draws_the_partner_from_the_mutual_neighbourhood():
     values = np.array([[0.0], [0.1], [2.0], [2.1], [3.0], [3.1], [9.0], [9.1]])  # 1 is nearest to 2, 0 to 1
     codes = np.array([[0], [1], [0], [0], [0], [1], [0], [1]])
-    seen, order = Records.of(values, 2, standardise=False, diversity=Diversity.of(codes, 2))
+    perturbed, order = Records.of(values, 2, standardise=False, diversity=Diversity.of(codes, 2))
     labels = (np.arange(8) // 2)[order]
     together = set()
     for seed in range(20):
-        found = merged(seen, labels, seed)
+        found = merge_until_diverse(perturbed, labels, seed)
         together.add(tuple(np.unique(labels[found == found[labels == 1][0]]).tolist()))
     assert together == {(0, 1), (1, 2)}
 

@@ -14,7 +14,7 @@ from microguard.sdc.microaggregation.local_search.annealing import Schedule, ann
 from microguard.sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
 from microguard.sdc.microaggregation.local_search.crossover import cross
 from microguard.sdc.microaggregation.local_search.descent import descend
-from microguard.sdc.microaggregation.local_search.neighbours import near_contents, nearest_neighbours
+from microguard.sdc.microaggregation.local_search.neighbours import near_distinct_records, nearest_neighbours
 from microguard.sdc.microaggregation.local_search.noise import COUNT
 from microguard.sdc.microaggregation.local_search.recombination import Recombination
 from microguard.sdc.microaggregation.local_search.scales import local_scales
@@ -65,7 +65,7 @@ def test_search_state_refuses_clusters_outside_k_to_2k_minus_1(sizes):
 
 
 def _moves(partition, near, i, k):
-    """Every move of record i to a cluster of its near records: target and partner."""
+    """Return all moves of record i to the cluster of a near record, as (target, partner)."""
     a = partition.labels[i]
     for b in {partition.labels[j] for j in near[i]} - {a}:
         yield from ((b, j) for j in partition.members[b, : partition.sizes[b]])
@@ -244,12 +244,12 @@ def test_nearest_neighbours_of_large_files_are_mostly_exact():
     assert np.array_equal(near, nearest_neighbours(points, 5, trees=6, seed=0))
 
 
-def test_near_contents_includes_other_contents_for_repeated_records():
+def test_near_distinct_records_includes_other_contents_for_repeated_records():
     points = np.repeat(np.random.default_rng(0).normal(size=(30, 2)), 10, axis=0)
-    contents = deduplicate(points)
-    near = near_contents(points, contents, 8, trees=1, seed=0)
-    assert len(np.unique(contents)) == 30
-    assert np.all(np.count_nonzero(contents[near] == contents[:, None], axis=1) == 4)
+    content_ids = deduplicate(points)
+    near = near_distinct_records(points, content_ids, 8, trees=1, seed=0)
+    assert len(np.unique(content_ids)) == 30
+    assert np.all(np.count_nonzero(content_ids[near] == content_ids[:, None], axis=1) == 4)
     assert not np.any(near == np.arange(300)[:, None])
     assert np.all(np.bincount(near.ravel()) > 0)
 

@@ -33,7 +33,7 @@ NEVER = Deadline.after(None)
 
 
 def file(n, values, seed, variables=1):
-    """Points, and codes of which one is held by half of the records."""
+    """Draw points and codes; half of the records have the same code."""
     random = np.random.default_rng(seed)
     codes = random.integers(0, values, size=(n, variables)) * (random.random((n, variables)) < 0.7)
     codes[:values] = np.arange(values)[:, None]
@@ -95,7 +95,7 @@ def test_search_keeps_every_cluster_diverse(n, k, least, seed):
 
 
 def partitions(records, k):
-    """Every partition of the records into clusters of at least k."""
+    """Return all partitions of the records into clusters of at least k."""
     if not records:
         yield []
         return

@@ -16,7 +16,7 @@ from microguard.sdc.nominal.frequency import FrequencyVector, collapse, from_fra
 from microguard.sdc.nominal.frequency_search.annealing import SOFT, Annealing
 from microguard.sdc.nominal.frequency_search.greedy import settle
 from microguard.sdc.nominal.frequency_search.objective import Objective, SearchParameters
-from microguard.sdc.nominal.frequency_search.search import begun_anew, protect_block, protect_frequencies
+from microguard.sdc.nominal.frequency_search.search import protect_block, protect_frequencies, restart_search
 from microguard.sdc.nominal.frequency_search.search_state import new_state
 from microguard.sdc.nominal.neighbours import sorted_combinations
 from microguard.sdc.stop import Deadline
@@ -119,7 +119,7 @@ def test_protect_frequencies_empties_structural_zeros_and_keeps_the_total():
 
 
 def settled(frequencies: FrequencyVector, tables: ControlTables, objective: Objective) -> Annealing:
-    """A search that begins where nothing but k was looked at."""
+    """Search from a vector that satisfies k but was not optimised."""
     everywhere = np.ones(len(frequencies), bool)
     state = new_state(frequencies, frequencies.counts, 3, tables, objective, everywhere)
     settle(state, sorted_combinations(frequencies), SOFT)
@@ -144,7 +144,7 @@ def test_restarted_search_ends_within_the_maximum_errors(seed):
     search = settled(frequencies, tables, objective)
     beyond = search.start.copy()
     assert objective.exceeded(tables, beyond)
-    counts, work, stopped_by = begun_anew(search, beyond, 200_000, Deadline.after(None))
+    counts, work, stopped_by = restart_search(search, beyond, 200_000, Deadline.after(None))
     assert not objective.exceeded(tables, counts)
     assert counts.sum() == 4_000
     assert ((counts == 0) | (counts >= 3)).all()

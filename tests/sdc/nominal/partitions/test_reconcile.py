@@ -25,7 +25,7 @@ SIZES = np.array([2, 4, 6, 9])
 
 
 def town(records: int, regions: int, seed: int, rare: int = 0) -> FrequencyVector:
-    """Four variables in regions of at least five records; some records of a rare value of the first."""
+    """Draw four variables in regions of at least five records; one value of the first variable is rare."""
     rng = np.random.default_rng(seed)
     codes = np.column_stack([np.minimum(rng.geometric(0.35, records) - 1, size - 1) for size in SIZES])
     codes[:, 0] = 0
@@ -115,9 +115,9 @@ def test_portions_sum_to_the_errors_of_cells_with_records(seed, apart):
     errors = np.random.default_rng(seed).integers(-9, 10, len(parts.index))
     dealt, holders = np.zeros(len(errors), np.int64), np.zeros(len(errors), np.int64)
     for part, portion in portions(parts, moving, errors).items():
-        assert (np.abs(portion) <= np.abs(errors[parts.held(part).places])).all()
-        dealt[parts.held(part).places] += portion
-        holders[parts.held(part).places] += 1
+        assert (np.abs(portion) <= np.abs(errors[parts.shared_state(part).places])).all()
+        dealt[parts.shared_state(part).places] += portion
+        holders[parts.shared_state(part).places] += 1
     assert np.array_equal(dealt, np.where(holders > 0, errors, 0))
 
 
