@@ -12,7 +12,7 @@ def check_name(what: str, name: object, names: Iterable[str]) -> None:
     """Raise InvalidParameter unless `name` is one of `names`; `what` names the parameter in the message."""
     names = tuple(names)
     if not isinstance(name, str) or name not in names:
-        raise InvalidParameter(f"unknown {what} {name!r}; there are {', '.join(names)}")
+        raise InvalidParameter(f"{what}: expected one of {', '.join(names)}; found {name!r}")
 
 
 def checked_seed(seed: object) -> int:

@@ -40,14 +40,14 @@ def test_every_method_refuses_invalid_seeds_and_algorithms_by_the_same_error(cal
         with pytest.raises(InvalidParameter, match="seed"):
             call(seed=seed)
     for name in ("magic", None, ["mdav"], 1):
-        with pytest.raises(InvalidParameter, match=r"unknown .*algorithm .*; there are "):
+        with pytest.raises(InvalidParameter, match="algorithm: expected one of "):
             call(algorithm=name)
 
 
 @pytest.mark.parametrize("name", ["microaggregate", "partition", "anonymise", "adjust"])
 def test_methods_refuse_an_unknown_effort(name):
     for effort in ("slow", None, ["fast"]):
-        with pytest.raises(InvalidParameter, match="unknown effort"):
+        with pytest.raises(InvalidParameter, match="effort: expected one of "):
             CALLS[name](effort=effort)
 
 

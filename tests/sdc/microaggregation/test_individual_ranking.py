@@ -110,7 +110,7 @@ def test_individual_ranking_accepts_genetic_parameters_for_genetic_algorithms_on
 
 def test_individual_ranking_refuses_invalid_input():
     records = np.arange(12.0).reshape(6, 2)
-    with pytest.raises(InvalidParameter, match="unknown algorithm"):
+    with pytest.raises(InvalidParameter, match="algorithm: expected one of "):
         individual_ranking(records, 3, algorithm="mdav")
     with pytest.raises(InvalidParameter, match="seed"):
         individual_ranking(records, 3, seed=-1)

@@ -112,7 +112,7 @@ def test_k_ward_refuses_unsupported_rankings():
         for ranking in ("sz", "pv"):
             with pytest.raises(UnsupportedCombination, match="nominal"):
                 microaggregate(records, 3, algorithm=algorithm, ranking=ranking, nominal=nominal)
-        with pytest.raises(InvalidParameter, match="unknown ranking"):
+        with pytest.raises(InvalidParameter, match="ranking: expected one of "):
             microaggregate(records, 3, algorithm=algorithm, ranking="size")
     assert microaggregate(records, 3, algorithm="k-ward", nominal=nominal).sizes.min() >= 3
 
