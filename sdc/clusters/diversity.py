@@ -298,7 +298,7 @@ def _cheapest(
         square = _square(means[a], means[b])
         if square <= reach and b != a and first[b] >= 0:
             ward = square * sizes[a] * sizes[b] / (sizes[a] + sizes[b])
-            if _earlier(ward, b, cost, best) and _brings(b, a, variable, first, following, codes):
+            if _earlier(ward, b, cost, best) and _adds_value(b, a, variable, first, following, codes):
                 best, cost, reach = b, ward, ward / least_factor
     at = 0.0
     for d in range(len(direction)):
@@ -310,7 +310,7 @@ def _cheapest(
             square, b = _square(means[a], near[i]), order[i]
             if square <= reach and b != a and first[b] >= 0 and not is_moved[b]:
                 ward = square * sizes[a] * sizes[b] / (sizes[a] + sizes[b])
-                if _earlier(ward, b, cost, best) and _brings(b, a, variable, first, following, codes):
+                if _earlier(ward, b, cost, best) and _adds_value(b, a, variable, first, following, codes):
                     best, cost, reach = b, ward, ward / least_factor
             i += step
     return best
@@ -332,7 +332,7 @@ def _earlier(ward, b, cost, best):
 
 
 @borrowing
-def _brings(b, a, variable, first, following, codes):
+def _adds_value(b, a, variable, first, following, codes):
     """Return whether cluster b contains a value of the variable that cluster a lacks."""
     i = first[b]
     while i >= 0:

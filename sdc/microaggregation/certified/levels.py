@@ -3,11 +3,11 @@
 Every partition costs at least ``bound + sum over its clusters of max(0, reduced cost)``. Every cluster has
 one root, its record with the largest dual. Let v be the least such sum over the clusters with roots among the
 first m records of a partition. A partition that improves on the incumbent, with gap g, contains no other
-cluster with a reduced cost of g - v or more. The clusters of the next roots are therefore enumerated up to g
-- v, for as many roots as an integer program allows. v is the value of an integer program over the enumerated
-  clusters: each of the first m records is covered once, every other record at most once. A few expensive
-  records determine most of the gap; after them, the enumerations of the others are short. At the last level,
-  the program is the set-partitioning program with the original costs, and its solution is optimal.
+cluster with a reduced cost of g - v or more. The clusters of the next roots are therefore enumerated up to
+g - v, for as many roots as an integer program allows. v is the value of an integer program over the
+enumerated clusters: each of the first m records is covered once, every other record at most once. A few
+expensive records determine most of the gap; after them, the enumerations of the others are short. At the last
+level, the program is the set-partitioning program with the original costs, and its solution is optimal.
 
 A small file has one level, because its first records determine little. Branching on pairs within the
 enumerated clusters solves it. If there are too many clusters below the gap, those below a share of the gap

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.local_search.cluster_moves import create, dissolve
-from microguard.sdc.microaggregation.local_search.diverse_changes import may_part
+from microguard.sdc.microaggregation.local_search.diverse_changes import may_split
 from microguard.sdc.microaggregation.local_search.moves import best_move, scratch
 from microguard.sdc.microaggregation.local_search.search_state import (
     SearchState,
@@ -102,7 +102,7 @@ def _resplit(state, a, b, k):
         if t + 1 < k or t + 1 > largest or size - t - 1 > largest:
             continue
         energy = energy_head / head_mass + energy_tail / (mass - head_mass)
-        if energy > best and may_part(state, state.diversity, records[rank], t + 1):
+        if energy > best and may_split(state, state.diversity, records[rank], t + 1):
             best, cut = energy, t + 1
     if cut == 0:
         return 0

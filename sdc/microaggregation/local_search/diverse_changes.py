@@ -39,7 +39,7 @@ def may_join(state, diversity, i, chosen, k):
 
 
 @borrowing
-def may_part(state, diversity, records, cut):
+def may_split(state, diversity, records, cut):
     """Return whether the first `cut` records, and the remaining ones, are diverse."""
     if diversity is None:
         return True

@@ -197,7 +197,7 @@ def _cut_to_leaves(points, state, most, count, keys, order, projections, stack, 
         threshold = mean + (uniform(state) - 0.5) * SLACK * spread
         middle = start + _below(projections, start, stop, threshold)
         if min(middle - start, stop - middle) > SMALLEST_SHARE * size:
-            _part(projections, order, start, stop, threshold)
+            _partition(projections, order, start, stop, threshold)
         else:
             middle = (start + stop) // 2
             select(projections, order, start, stop, middle)
@@ -216,7 +216,7 @@ def _below(projections, start, stop, threshold):
 
 
 @borrowing
-def _part(projections, order, start, stop, threshold):
+def _partition(projections, order, start, stop, threshold):
     """Partition `order` in [start, stop): records with projections below the threshold first.
 
     There is no branch, because its outcome could not be predicted. `projections` does not change.

@@ -49,7 +49,7 @@ def _settle(state: SearchState, order: np.ndarray, imbalance: np.ndarray, excess
 
 @borrowing
 def _restore_totals(state: SearchState, imbalance: np.ndarray, excess: float) -> None:
-    """Add or remove single records where it costs least, until each region has its original total.
+    """Add or remove single records at the least cost until each region has its original total.
 
     If no combination can lose one record, a whole combination is emptied. If none can gain one, an empty
     combination gets k records.

@@ -15,7 +15,7 @@ from microguard.sdc.microaggregation.local_search.descent import descend
 from microguard.sdc.microaggregation.local_search.diverse_changes import (
     may_join,
     may_leave,
-    may_part,
+    may_split,
     may_swap,
 )
 from microguard.sdc.microaggregation.local_search.neighbours import nearest_neighbours
@@ -66,7 +66,7 @@ def test_may_swap_and_may_leave_agree_with_diversity_after_the_change(n, k, leas
     order = np.random.default_rng(seed).permutation(n)
     for cut in range(1, n):
         parts = np.isin(np.arange(n), order[:cut]).astype(int)
-        assert may_part(state, state.diversity, order, cut) == diversity.held(parts)
+        assert may_split(state, state.diversity, order, cut) == diversity.held(parts)
 
 
 @given(st.integers(1, 5), st.integers(1, 3), st.integers(0, 1000))
