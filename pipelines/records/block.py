@@ -262,7 +262,7 @@ def _moments(before: pa.Table, after: pa.Table, clustering: BlockConfig) -> Mome
     if not clustering.numeric or len(after) == 0:
         return None
     numeric = clustering.coordinates.numeric
-    return Moments.of(numeric(before), numeric(after), _weights(before, clustering))
+    return Moments.from_values(numeric(before), numeric(after), _weights(before, clustering))
 
 
 def _clusters(block: pa.Table, labels: np.ndarray, clustering: BlockConfig) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Moments:
         return cls.of(np.empty((0, p)), np.empty((0, p)))
 
     @classmethod
-    def of(cls, before: np.ndarray, after: np.ndarray, weights: np.ndarray | None = None) -> Moments:
+    def from_values(cls, before: np.ndarray, after: np.ndarray, weights: np.ndarray | None = None) -> Moments:
         """Compute the moments of one block.
 
         Parameters

@@ -62,7 +62,7 @@ def nested_bound(tables: ControlTables, k: int) -> float:
     relaxation keeps only the additivity of cells to their small margins.
     """
     free = free_bound(tables.original, k)
-    nesting = _Nesting.of(tables, k)
+    nesting = _Nesting.from_tables(tables, k)
     if nesting is None:
         return free
     width = np.bincount(tables.table, minlength=len(tables.tables))  # cells of each table, for the order only
@@ -108,7 +108,7 @@ class _Nesting:
     above: int
 
     @classmethod
-    def of(cls, tables: ControlTables, k: int) -> _Nesting | None:
+    def from_tables(cls, tables: ControlTables, k: int) -> _Nesting | None:
         """Build the pairs for margins as large as the work limits allow; return None if there are none."""
         margin, cell, table = _pairs(tables)
         largest, above = _LARGEST_MARGIN * k, _ABOVE * k

@@ -75,7 +75,7 @@ def two_step(
     ]
     combination = np.concatenate([region.combination for region in regions])
     labels = _numbered(regions)
-    problem = AggregationProblem.of(combination, labels, tables)
+    problem = AggregationProblem.from_clustering(combination, labels, tables)
     aggregation = TWO_STEP[name].aggregation if name in TWO_STEP else "exact"
     choices = choose_representatives(problem, aggregation, seed=seed, deadline=deadline)
     target = problem.representatives(choices.chosen)[labels]

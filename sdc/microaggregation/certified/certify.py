@@ -98,7 +98,7 @@ class Work:
     branching: Branching
 
     @classmethod
-    def of(cls, n: int) -> Work:
+    def for_records(cls, n: int) -> Work:
         """Return the limits for n records: about ten minutes of a core for 1,000 records, seconds for 200.
 
         Most of the time is spent on pricing (1e8 evaluations per second), the master problem (2e7 pivots
@@ -120,9 +120,12 @@ class Work:
 
 
 def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work | None = None) -> Clustering:
-    """Cluster records without weights near-optimally and prove a lower bound; by default with `Work.of`."""
+    """Cluster records of equal weight near-optimally and prove a lower bound.
+
+    The work limits are those of `Work.for_records` by default.
+    """
     n = len(records)
-    work = work or Work.of(n)
+    work = work or Work.for_records(n)
     searched = [
         local_search.search(records, k, deadline=deadline, seed=seed + shift, effort="start")
         for shift in range(work.starts)

@@ -117,7 +117,7 @@ def aggregate(
     coded = from_frame(frame)
     clusters = _clusters(labels, len(frame))
     tables = ControlTables.of(coded.frequencies, control_tables)
-    problem = AggregationProblem.of(coded.combination, clusters, tables)
+    problem = AggregationProblem.from_clustering(coded.combination, clusters, tables)
     if algorithm == "auto":
         algorithm = "exact" if problem.choices <= PROVABLE_CHOICES else "local-search"
     solution = choose_representatives(problem, algorithm, seed=seed, deadline=Deadline.after(time_limit))

@@ -42,7 +42,7 @@ def aggregate_exactly(
     problem: AggregationProblem, start: np.ndarray, *, nodes: int, deadline: Deadline
 ) -> OptimalChoices:
     """Solve a problem with open clusters exactly; the start solution bounds the hulls and the search."""
-    kinds = _Kinds.of(problem)
+    kinds = _Kinds.from_problem(problem)
     rows = merge_cells(kinds.incidence(problem), problem.base, problem.tables.original)
     settled = problem.chi2(start) - float(rows.values(rows.incidence @ kinds.tally(start)).sum())
     known = problem.chi2(start) - settled
@@ -108,7 +108,7 @@ class _Kinds:
     start: np.ndarray
 
     @classmethod
-    def of(cls, problem: AggregationProblem) -> _Kinds:
+    def from_problem(cls, problem: AggregationProblem) -> _Kinds:
         kinds: dict[tuple[int, ...], list[int]] = {}
         for cluster in range(len(problem.sizes)):
             members = problem.choice[problem.start[cluster] : problem.start[cluster + 1]]

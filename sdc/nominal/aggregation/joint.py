@@ -133,7 +133,7 @@ def joint_representatives(
     frequencies, combination = collapse(codes, sizes, tuple(names), regions=regions, counts=rows)
     tables = ControlTables.of(frequencies, control_tables, levels=levels, region_dimension=region_dimension)
     kept = tables.kept(k, kept_dimension) if kept_dimension else None
-    problem = AggregationProblem.of(combination, cluster, tables, rows, kept)
+    problem = AggregationProblem.from_clustering(combination, cluster, tables, rows, kept)
     provable = effort != "fast" and not kept_dimension and problem.choices <= PROVABLE_CHOICES
     choices = choose_representatives(
         problem,

@@ -52,7 +52,7 @@ class AggregationProblem:
     kept: np.ndarray
 
     @classmethod
-    def of(
+    def from_clustering(
         cls,
         combination: np.ndarray,
         labels: np.ndarray,

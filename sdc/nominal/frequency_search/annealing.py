@@ -68,7 +68,7 @@ class Annealing:
     stream: np.ndarray
 
     @classmethod
-    def of(
+    def from_state(
         cls,
         state: SearchState,
         frequencies: FrequencyVector,

@@ -133,7 +133,7 @@ def protect_frequencies(
     tried = _MOVES[effort] * (_BEHIND_A_WALL if max_absolute_error else 1)
     moves = min(int(tried * len(movable) ** 0.5), _MOST[effort])
     stream, deadline = new_stream(seed), deadline or Deadline.after(None)
-    search = Annealing.of(state, frequencies, tables, objective, movable, stream)
+    search = Annealing.from_state(state, frequencies, tables, objective, movable, stream)
     best, work, stopped_by = search.run(moves, deadline)
     if objective.emptied(tables, best) or objective.exceeded(tables, best):
         best, further, stopped_by = restart_search(search, best, moves, deadline)

@@ -33,7 +33,7 @@ class CellIndex:
     original: np.ndarray
 
     @classmethod
-    def of(cls, frequencies: FrequencyVector, tables: ControlTables) -> CellIndex:
+    def from_tables(cls, frequencies: FrequencyVector, tables: ControlTables) -> CellIndex:
         """Index the shared cells of one partition, in the order of its control tables."""
         level = np.zeros(len(tables.tables), np.int64)
         level[tables.table] = tables.level

@@ -32,7 +32,7 @@ from microguard.sdc.stop import Deadline
 from tests.benchmarks.tabular.hierarchies import hierarchical_table
 
 
-def concealment() -> None:
+def minimality_mitigation() -> None:
     """Clusters that lack hidden values, merged by a draw."""
     random = np.random.default_rng(0)
     diversity = Diversity.of(random.integers(0, 3, (24, 1)), 2)
@@ -98,7 +98,7 @@ def more_records() -> None:
 
 CALLS: dict[str, Callable[[], None]] = {
     **PARTS,
-    **{call.__name__: call for call in (concealment, enumeration, far_moves, margins)},
+    **{call.__name__: call for call in (minimality_mitigation, enumeration, far_moves, margins)},
 }
 #: Calls that reach what is called between kernels alone.
 INSIDE: dict[str, Callable[[], None]] = {"more_records": more_records, "cuts": cuts, **CALLS}

@@ -124,7 +124,7 @@ def settled(frequencies: FrequencyVector, tables: ControlTables, objective: Obje
     state = new_state(frequencies, frequencies.counts, 3, tables, objective, everywhere)
     settle(state, sorted_combinations(frequencies), SOFT)
     movable = np.flatnonzero(frequencies.at_risk(3))
-    return Annealing.of(state, frequencies, tables, objective, movable, new_stream(1))
+    return Annealing.from_state(state, frequencies, tables, objective, movable, new_stream(1))
 
 
 def test_annealing_without_moves_returns_its_start():

@@ -26,7 +26,7 @@ class InMemory:
                 file.codes[mine], file.counts[mine], file.domain_sizes, file.names, regions
             )
             self.parts.append(Part.of(number, part, asked))
-        indexes = [CellIndex.of(part.frequencies, part.tables) for part in self.parts]
+        indexes = [CellIndex.from_tables(part.frequencies, part.tables) for part in self.parts]
         self.index = indexes[0]
         for index in indexes[1:]:
             self.index = self.index.joined(index)

@@ -158,7 +158,7 @@ def test_cell_index_of_partitions_unites_to_the_cells_of_the_file():
     file = town(300, 6, 7)
     parts = InMemory(file, asked(file), 25)
     tables = everything(file, asked(file))
-    whole = CellIndex.of(file, tables)
+    whole = CellIndex.from_tables(file, tables)
     assert np.array_equal(parts.index.original, whole.original)
     assert all(map(np.array_equal, parts.index.keys, whole.keys))
     expected = pd.Series(file.counts).groupby([file.codes[:, 1], file.codes[:, 3]]).sum()
