@@ -1,4 +1,4 @@
-"""Interface to the solver: statuses, duals and added columns of problems that are solved by hand."""
+"""The solver's file: statuses, duals and growth on problems a reader can solve."""
 
 from dataclasses import replace
 

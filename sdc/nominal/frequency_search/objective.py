@@ -20,7 +20,7 @@ from microguard.sdc.nominal.frequency import FrequencyVector
 
 #: A dimension without an entry of its own takes the entry of the nearest lower one.
 ByDimension = Mapping[int, float]
-#: Bounds or weights by dimension, or of a table by its names, which go before its dimension.
+#: Bounds or weights by dimension, or of a table by its names, which take precedence over its dimension.
 ByTable = Mapping[Any, float]
 
 
