@@ -69,7 +69,7 @@ class HullProgram:
     offset: float
 
     def fill(self, counts: np.ndarray) -> np.ndarray:
-        """Return the filled length of each piece at these counts (rows,); cheap pieces are filled first."""
+        """Return how much of each piece is used at these counts (rows,); cheap pieces are used first."""
         row = np.repeat(np.arange(len(self.first)), np.diff(self.pieces.indptr))
         begins = np.concatenate([[0.0], np.cumsum(self.lengths)])
         begin_in_row = begins[:-1] - begins[self.pieces.indptr[:-1]][row]

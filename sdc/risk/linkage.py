@@ -91,7 +91,10 @@ def nearer_and_tied(
 def _compare(
     numbers, categories, own_distance, starts, other_numbers, other_categories, regions, nearer, tied
 ):
-    """Compare each protected record with the originals of its region, and stop above the own distance."""
+    """Compare each protected record with the originals of its region.
+
+    A sum of squares stops once it exceeds the distance of the original to its own protected record.
+    """
     reach = (own_distance * (1.0 + TIE) + TIE) ** 2
     for place in range(len(regions)):
         region = regions[place]

@@ -28,8 +28,7 @@ from microguard.sdc.stop import Deadline
 
 #: Weight of the centre in the duals that are priced.
 _SMOOTHING = 0.6
-#: Candidates per root, and evaluations per root and size, of the searches with limited width in increasing
-#: order.
+#: Searches with limited width, narrowest first: candidates per root, and evaluations per root and size.
 _NARROW = ((20, 2_000), (40, 20_000), (80, 200_000))
 #: Minimum width of such a search, as a multiple of k.
 _WIDTH_PER_K = 4

@@ -35,8 +35,8 @@ __all__ = ["Cuts", "Priced", "Rewards", "price"]
 
 #: Work limit that is never reached, and that does not overflow.
 _UNLIMITED = 2**60
-#: `close_roots` examines a root only if (size - 1) times the depth of the reduced costs below the threshold,
-#: from this root on, is below this share of its dual. Other roots can rarely be closed.
+#: `close_roots` examines a root only if (size - 1) e is below this share of its dual, with e as defined
+#: there. Other roots can rarely be closed.
 WORTH = 0.25
 #: Limit on the candidates that `close_roots` evaluates per root.
 _CLOSING_WORK = 20_000

@@ -30,7 +30,7 @@ from microguard.sdc.stop import Deadline
 #: Function that returns the "first" and the "last" k of the records at the given positions.
 Ends = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-#: Rankings by one score, and all rankings, "md" being the paper's short name of the first.
+#: Rankings by one score, and all rankings. "md" is the paper's short name of "maximum-distance".
 PROJECTIONS = ("fpc", "sz", "pv")
 RANKINGS = ("maximum-distance", "md", *PROJECTIONS)
 

@@ -78,8 +78,8 @@ BETWEEN_PROGRAMS = 5
 #: perturbed records, because it gains less. For 5,000 records, 0.4 in place of 0.7 loses 0.2 % more in half
 #: of the time. For 25,000 records in a run of ten million, it loses 1.4 % more in two thirds of the time.
 DIVERSE_SHARE, CONCEALED_SHARE = 0.7, 0.4
-#: Largest cluster size of a search in units of k. The arrays are allocated for the largest cluster, 2 kB per
-#: record here.
+#: Largest cluster size of a search in units of k. The arrays are allocated for the largest cluster and
+#: take 2 kB per record.
 LARGEST_CLUSTER = 500
 #: Maximum number of passes of a descent.
 PASSES = 100

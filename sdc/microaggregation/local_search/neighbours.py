@@ -107,8 +107,8 @@ def near_distinct_records(
     equal = min(count // 2, int(repeats.max()) - 1)
     distinct_points = np.ascontiguousarray(points[order[first]])
     near = nearest_neighbours(distinct_points, count - equal, trees=trees, seed=seed)[content_ids]
-    # Copies of a record are neighbours in cyclic order. Of another content, copy i has the copy i modulo
-    # their number.
+    # The equal neighbours of a copy are the next copies in cyclic order. If a near distinct record occurs m
+    # times, copy i of this record gets copy i modulo m of it as a neighbour.
     steps = np.minimum(np.arange(1, equal + 1), repeats[content_ids, None] - 1)
     alike = first[content_ids, None] + (place[:, None] + steps) % repeats[content_ids, None]
     unlike = first[near] + place[:, None] % repeats[near]

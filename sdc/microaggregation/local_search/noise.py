@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-#: Size of the table, a power of two, so that an index wraps by one instruction.
+#: Size of the table, a power of two, so that one bit mask reduces an index modulo the size.
 COUNT = 4096
-#: Bit mask that wraps an index.
+#: Bit mask that reduces an index modulo COUNT.
 WRAP = COUNT - 1
-#: Number of decimal digits, because logarithms can differ between processors in the last bit.
+#: Number of decimals of the table. Logarithms can differ between processors in the last bit.
 DIGITS = 9
 
 
