@@ -50,7 +50,7 @@ ExactPricing = Callable[[np.ndarray, np.ndarray, int, float], np.ndarray]
 
 
 @dataclass(frozen=True)
-class CommandResult:
+class HeuristicResult:
     """Clustering, bound and work of the heuristic.
 
     Attributes
@@ -122,7 +122,7 @@ def microaggregation_heuristic_mp(
     deadline: Deadline,
     rounding: str = "both",
     exact_pricing: Callable[[int, int], ExactPricing] | None = None,
-) -> CommandResult:
+) -> HeuristicResult:
     """Run `MicroaggregationHeuristicMP`.
 
     Parameters
@@ -148,7 +148,7 @@ def microaggregation_heuristic_mp(
     sse = {"mdav": first.sse, "vmdav": second.sse, "simple": np.inf, "spanning-tree": np.inf}
     best = incumbent.labels
     if incumbent.sse <= 0.0:
-        return CommandResult(best, dict.fromkeys(sse, incumbent.sse), 0.0, True, 0, 0)
+        return HeuristicResult(best, dict.fromkeys(sse, incumbent.sse), 0.0, True, 0, 0)
 
     def offer(name: str, labels: np.ndarray) -> None:
         nonlocal best
@@ -183,8 +183,8 @@ def microaggregation_heuristic_mp(
         priced = pricing_problem(columns.distances, solution.duals, k, choose)
         if len(priced) == 0 or master.add_columns(priced) == 0:
             bound = _lagrangian_bound(columns, solution, k) / scale
-            return CommandResult(best, sse, bound, integer, rounds, len(columns))
-    return CommandResult(best, sse, None, False, rounds, len(columns))
+            return HeuristicResult(best, sse, bound, integer, rounds, len(columns))
+    return HeuristicResult(best, sse, None, False, rounds, len(columns))
 
 
 def pricing_problem(

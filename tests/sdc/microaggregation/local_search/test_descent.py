@@ -244,7 +244,7 @@ def test_nearest_neighbours_of_large_files_are_mostly_exact():
     assert np.array_equal(near, nearest_neighbours(points, 5, trees=6, seed=0))
 
 
-def test_near_distinct_records_includes_other_contents_for_repeated_records():
+def test_near_distinct_records_includes_unequal_neighbours_of_repeated_records():
     points = np.repeat(np.random.default_rng(0).normal(size=(30, 2)), 10, axis=0)
     content_ids = deduplicate(points)
     near = near_distinct_records(points, content_ids, 8, trees=1, seed=0)
