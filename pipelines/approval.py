@@ -74,7 +74,7 @@ def _approve(areas: Areas, release_id: str, by: str, note: str) -> CommandResult
 def _published(areas: Areas, release_id: str, what: str) -> CommandResult | None:
     """The answer about a release that a person had published, and which readers can see; else None."""
     status = Ledger(areas).status(release_id)
-    if status is None or status.event != "published" or not status.by or not areas.public.stands(release_id):
+    if status is None or status.event != "published" or not status.by or not areas.public.exists(release_id):
         return None
     areas.forget_work(release_id)  # of a call that ended after it had published
     return _answer(areas, release_id, f"{what}, approved by {status.by} at {status.at}")

@@ -57,4 +57,4 @@ def _state(last: Entry, areas: Areas) -> str:
         known_area(area)
     except AreaNotThere:
         return "area not there"
-    return "stands" if area.public.stands(last.release_id) else "missing"
+    return "stands" if area.public.exists(last.release_id) else "missing"

@@ -30,7 +30,7 @@ from microguard.pipelines.intake.validate import ValidatedInput, require_unchang
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import compute_all
 from microguard.pipelines.product import NothingNew, P, Product, W
-from microguard.pipelines.publication.add_descriptors import described
+from microguard.pipelines.publication.add_descriptors import add_descriptors
 from microguard.pipelines.publication.area_identity import require_area
 from microguard.pipelines.publication.areas import PAGE, Areas, areas_of
 from microguard.pipelines.publication.identity import SOFTWARE, identity
@@ -160,7 +160,7 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
         with suppress(Exception):  # what it would finish, the next run does
             finish_what_died(areas)
         status = Ledger(areas).status(release_id)
-        if status is not None and status.event == "published" and areas.public.served() == release_id:
+        if status is not None and status.event == "published" and areas.public.current() == release_id:
             require_area(areas)
             return _answer(areas, release_id, "Published", retain(areas, status.name))
         if status is not None and status.event == "waiting" and approval == "required":
@@ -249,7 +249,7 @@ def _verified(
     }
     require_stated(manifest, product.guarantees)
     with progress.stage("describe"):
-        files = described(staged.files, manifest)
+        files = add_descriptors(staged.files, manifest)
     return Verified(protected, PendingRelease(files, manifest, entry, accepted), evidence, page, verdicts)
 
 

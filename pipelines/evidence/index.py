@@ -87,7 +87,7 @@ def index_of(areas: Areas) -> list[Line]:
 def _served(public: PublicArea) -> str | None:
     """The current release of a public area; None also where nobody can say."""
     try:
-        return public.served()
+        return public.current()
     except FileDamaged:
         return None
 

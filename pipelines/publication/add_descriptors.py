@@ -11,7 +11,7 @@ from microguard.pipelines.engine.files import checksum
 from microguard.pipelines.publication.stage import StagedFiles
 
 
-def described(staged: StagedFiles, manifest: Mapping[str, Any]) -> StagedFiles:
+def add_descriptors(staged: StagedFiles, manifest: Mapping[str, Any]) -> StagedFiles:
     """The staged files with what describes them, made of them and of the manifest alone.
 
     The files with data keep the checksums they were verified under: what changed since does not get copied.

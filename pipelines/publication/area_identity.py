@@ -57,7 +57,7 @@ def known_area(areas: Areas) -> str | None:
     if expected and not damage:
         raise _not_there(areas, standing, found, expected)
     lost = not expected and bool(ever)
-    if (standing or (damage and not lost)) and not any(areas.public.stands(each) for each in standing):
+    if (standing or (damage and not lost)) and not any(areas.public.exists(each) for each in standing):
         raise damage or _not_there(areas, standing, found, expected)
     return found
 
@@ -113,7 +113,7 @@ def require_gone(release_id: str, areas: Areas) -> None:
         Where readers can still find it.
     """
     require_area(areas)
-    if areas.public.stands(release_id) or areas.public.served() == release_id:
+    if areas.public.exists(release_id) or areas.public.current() == release_id:
         raise MicroguardError(
             f"Release {release_id} is still in the public area after it was removed. Look at who else writes "
             "there, and call this again."

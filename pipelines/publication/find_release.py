@@ -107,7 +107,7 @@ def _at_path(path: Path, gone: bool) -> FoundRelease | None:
         folder = path.resolve()
         area = _public_area_in(folder.name, (folder / QUALITY).read_bytes())
         return FoundRelease(folder.name, area, str(folder.parent))
-    current = public_area(path.resolve()).served()
+    current = public_area(path.resolve()).current()
     if current is not None:
         return replace(_in_folder(current, path.resolve()), as_current=True)
     return _gone(path) if gone else None
@@ -149,13 +149,13 @@ def _at_address(address: str) -> FoundRelease | None:
     from microguard.pipelines.publication.store.connection import content_of
 
     area = public_area(address)
-    current = area.served()
+    current = area.current()
     if current is not None:
         return FoundRelease(current, area, None, as_current=True)
     above, _, release_id = address.rstrip("/").rpartition("/")
     if above.endswith("/"):
         return None
-    if public_area(above).stands(release_id):
+    if public_area(above).exists(release_id):
         return FoundRelease(release_id, public_area(above), None)
     quality = content_of(above, f"{release_id}/{QUALITY}")
     if quality is None:
@@ -177,7 +177,7 @@ def _of_specification(path: Path, gone: bool) -> FoundRelease:
 
     specification = read_specification(path)
     public = public_area(specification.public_area)
-    current = public.served()
+    current = public.current()
     if current is not None:
         return FoundRelease(current, public, specification.evidence_area, as_current=True)
     areas = Areas.of(specification.public_area, specification.evidence_area)

@@ -212,7 +212,7 @@ class Ledger:
     def _refuse_other_name(self, name: str) -> None:
         """One current.json serves one name: another would take the readers of the first along."""
         for entry in self.standing():
-            if entry.name != name and self._areas.public.stands(entry.release_id):
+            if entry.name != name and self._areas.public.exists(entry.release_id):
                 raise GateRefused(
                     f"The public area serves releases of another name, {entry.name!r}: its current.json can "
                     "follow one name only. Choose another publish.path for this one."

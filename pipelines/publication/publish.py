@@ -88,7 +88,7 @@ def publish(
         require_area(areas)  # else the release went to another place
         ledger.append(replace(entry, event="published", at=now()))
         try:
-            areas.public.serve(staged.release_id)
+            areas.public.set_current(staged.release_id)
             _require_area_still(areas, staged.release_id)
         except AreaTaken:
             withdraw_release(entry, areas)
@@ -180,13 +180,13 @@ def _mend_current(areas: Areas) -> None:
         Where it does not.
     """
     try:
-        areas.public.served()
+        areas.public.current()
     except FileDamaged:
         if not set(Ledger(areas).latest()).issuperset(areas.public.releases()):
             raise
         standing = [each.release_id for each in Ledger(areas).standing() if is_in(each, areas.public)]
         with areas.public.lock():
-            areas.public.serve(next(filter(areas.public.stands, reversed(standing)), None))
+            areas.public.set_current(next(filter(areas.public.exists, reversed(standing)), None))
 
 
 def _lead_readers(name: str, areas: Areas) -> None:
@@ -195,11 +195,11 @@ def _lead_readers(name: str, areas: Areas) -> None:
     Where they have one that another ledger knows, nobody can say which of the two came last.
     """
     ids = [each.release_id for each in Ledger(areas).standing(name)]
-    newest = next((each for each in reversed(ids) if areas.public.stands(each)), None)
-    served = areas.public.served()
+    newest = next((each for each in reversed(ids) if areas.public.exists(each)), None)
+    served = areas.public.current()
     if newest not in (None, served) and served in (None, *ids):
         with areas.public.lock():
-            areas.public.serve(newest)
+            areas.public.set_current(newest)
 
 
 def published_already(areas: Areas, release_id: str) -> bool:

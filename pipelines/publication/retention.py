@@ -73,6 +73,6 @@ def expired_releases(areas: Areas, name: str) -> list[Entry]:
     if not newest or newest[-1].keep is None:
         return []
     why = f"publish.keep = {newest[-1].keep}: outlived by release {newest[-1].release_id}"
-    served = areas.public.served()
+    served = areas.public.current()
     old = newest[: -newest[-1].keep]
     return [replace(entry, by="", note=why) for entry in old if entry.release_id != served]

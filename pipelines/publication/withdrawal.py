@@ -39,8 +39,8 @@ def remove_release(entry: Entry, areas: Areas, event: Event) -> None:
         Where the area of the ledger is not at its place; what was begun stays to be finished.
     """
     identity = require_area(areas)
-    if areas.public.served() == entry.release_id:
-        areas.public.serve(release_before(entry, areas))
+    if areas.public.current() == entry.release_id:
+        areas.public.set_current(release_before(entry, areas))
     if areas.public.folder is not None:
         forget_everywhere(areas.public.folder, entry.release_id)
     areas.public.remove(entry.release_id)
@@ -53,6 +53,6 @@ def release_before(entry: Entry, areas: Areas) -> str | None:
     others = [
         each.release_id
         for each in Ledger(areas).standing(entry.name)
-        if each.release_id != entry.release_id and areas.public.stands(each.release_id)
+        if each.release_id != entry.release_id and areas.public.exists(each.release_id)
     ]
     return others[-1] if others else None

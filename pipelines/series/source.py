@@ -183,7 +183,7 @@ class _Seen:
         area = public_area_of(entry, self.areas)
         known_area(area)
         public: PublicArea = area.public
-        if not public.stands(entry.release_id):
+        if not public.exists(entry.release_id):
             self._add(entry.release_id, None, None)
             return
         with public.reading(entry.release_id) as folder:

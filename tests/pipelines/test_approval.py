@@ -46,7 +46,7 @@ def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark
     assert "<strong>PendingRelease for approval</strong>" in (record / "report.html").read_text()
     assert "already" in run(spark, spec)[0].text
     approve(str(record), by="A. Steward", note="as last year")
-    assert areas.public.served() == record.name
+    assert areas.public.current() == record.name
     assert audit(areas.public.release(record.name)).passed
     entry = Ledger(areas).status(record.name)
     assert (entry.event, entry.by, entry.note) == ("published", "A. Steward", "as last year")
@@ -72,5 +72,5 @@ def test_a_release_that_changed_while_it_waited_is_not_published(waiting):
     pq.write_table(pq.read_table(file).slice(1), file)
     with pytest.raises(ProtectionFailed, match="run the job anew"):
         approve(str(record), by="A. Steward")
-    assert areas.public.served() is None
+    assert areas.public.current() is None
     assert not areas.public.release(record.name).exists()

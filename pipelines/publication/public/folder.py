@@ -44,11 +44,6 @@ class FolderArea:
         """Absolute path."""
         return str(self.folder.resolve())
 
-    @property
-    def current(self) -> Path:
-        """The only mutable file."""
-        return self.folder / CURRENT
-
     def release(self, release_id: str) -> Path:
         """Folder of a release."""
         return self.folder / release_id
@@ -93,7 +88,7 @@ class FolderArea:
             return []
         return sorted(each.name for each in self.folder.glob("[!.]*") if (each / MANIFEST).is_file())
 
-    def stands(self, release_id: str) -> bool:
+    def exists(self, release_id: str) -> bool:
         """Whether its manifest is there."""
         return (self.release(release_id) / MANIFEST).is_file()
 
@@ -136,19 +131,19 @@ class FolderArea:
             sync_folder(self.folder)
             shutil.rmtree(hidden)
 
-    def served(self) -> str | None:
+    def current(self) -> str | None:
         """What ``current.json`` names."""
         try:
-            return current_of(self.current.read_bytes())
+            return current_of((self.folder / CURRENT).read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def serve(self, release_id: str | None) -> None:
+    def set_current(self, release_id: str | None) -> None:
         """Replace ``current.json``, or remove it."""
         if release_id is not None:
-            write_atomically(self.current, json.dumps({"release_id": release_id}))
+            write_atomically(self.folder / CURRENT, json.dumps({"release_id": release_id}))
         else:
-            self.current.unlink()
+            (self.folder / CURRENT).unlink()
             sync_folder(self.folder)
 
     @contextmanager

@@ -100,9 +100,9 @@ class ObjectStoreArea:
         """Prefixes that have a manifest."""
         with asked(_PLACE):
             prefixes = [str(each) for each in obstore.list_with_delimiter(self._store)["common_prefixes"]]
-        return sorted(each for each in prefixes if not each.startswith(".") and self.stands(each))
+        return sorted(each for each in prefixes if not each.startswith(".") and self.exists(each))
 
-    def stands(self, release_id: str) -> bool:
+    def exists(self, release_id: str) -> bool:
         """Whether its manifest is there."""
         with asked(_PLACE):
             try:
@@ -127,7 +127,7 @@ class ObjectStoreArea:
         self, release_id: str, source: Path, checksums: Mapping[str, str], manifest: Mapping[str, Any]
     ) -> None:
         """Put every file, read it back, and put the manifest where there is none."""
-        if self.stands(release_id) and self.is_whole(release_id):
+        if self.exists(release_id) and self.is_whole(release_id):
             with asked(_PLACE):
                 there = self._files(release_id)
             if {name: each["sha256"] for name, each in there.items()} == dict(checksums):
@@ -157,13 +157,13 @@ class ObjectStoreArea:
                 with suppress(FileNotFoundError):
                     obstore.delete(self._store, name)
 
-    def served(self) -> str | None:
+    def current(self) -> str | None:
         """What ``current.json`` names."""
         with asked(_PLACE):
             content = self._read(CURRENT)[0]
         return None if content is None else current_of(content)
 
-    def serve(self, release_id: str | None) -> None:
+    def set_current(self, release_id: str | None) -> None:
         """Put ``current.json`` in the place of the version that was there when the area was taken.
 
         Raises

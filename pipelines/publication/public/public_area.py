@@ -71,7 +71,7 @@ class PublicArea(Protocol):
         """Ids of the releases, whoever put them there."""
         ...
 
-    def stands(self, release_id: str) -> bool:
+    def exists(self, release_id: str) -> bool:
         """Whether readers can see a release."""
         ...
 
@@ -108,7 +108,7 @@ class PublicArea(Protocol):
             Where something of it stays.
         """
 
-    def served(self) -> str | None:
+    def current(self) -> str | None:
         """Id of the release that ``current.json`` names; None where there is none.
 
         Raises
@@ -117,7 +117,7 @@ class PublicArea(Protocol):
         """
         ...
 
-    def serve(self, release_id: str | None) -> None:
+    def set_current(self, release_id: str | None) -> None:
         """Point the readers to a release, or to none, in one step.
 
         Raises

@@ -61,7 +61,7 @@ class _Known:
     entry: SharedEntry
     file: str  # which of tonight's two sketches is by the same key
     sketch: Callable[[], SourceSketch | None]
-    stands: bool
+    is_published: bool
 
 
 def source_of(entry: Entry) -> str:
@@ -218,7 +218,7 @@ def _may_stand_beside(tonight: SharedEntry, known: _Known) -> bool:
     if tonight.series and tonight.series == other.series:
         return True
     # One that stands here under this name was refused already, or accepted, unless a series begins beside it.
-    return tonight.public == other.public and (not known.stands or not tonight.series)
+    return tonight.public == other.public and (not known.is_published or not tonight.series)
 
 
 def _alike_by_name(tonight: SharedEntry, other: SharedEntry) -> bool:

@@ -192,7 +192,7 @@ def test_an_area_that_is_lost_is_said_to_be_so_and_another_may_begin(unmounted, 
     assert "nobody has looked there" in withdraw(str(record)).text
     assert withdraw(str(record), lost=True).content["release_ids"] == [ID]
     _publish(unmounted)
-    assert unmounted.public.served() == SECOND
+    assert unmounted.public.current() == SECOND
     with pytest.raises(SpecificationError, match="Call this without --lost"):
         withdraw(str(record), lost=True)
 
@@ -218,20 +218,20 @@ def test_verify_and_report_say_that_the_area_is_not_there(unmounted, record, mon
 
 @pytest.mark.parametrize("torn", ["", "{", '{"release', '{"release_id"}', "[]", "null", "\x00" * 40])
 def test_a_torn_current_json_is_named_and_mended_by_the_next_call(released, record, torn):
-    released.public.current.write_text(torn)
+    (released.public.folder / "current.json").write_text(torn)
     with pytest.raises(FileDamaged, match=r"current\.json of the public area.*run the job again"):
         verify(str(released.public.folder))
     with at_work(released):
-        assert released.public.served() == ID
+        assert released.public.current() == ID
 
 
 def test_a_torn_current_json_stays_where_the_ledger_does_not_know_every_release(released):
     stranger = released.public.release(SECOND)
     shutil.copytree(released.public.release(ID), stranger)
-    released.public.current.write_text("{")
+    (released.public.folder / "current.json").write_text("{")
     with pytest.raises(FileDamaged, match=r"current\.json"), at_work(released):
         pass
-    assert released.public.current.read_text() == "{"
+    assert (released.public.folder / "current.json").read_text() == "{"
 
 
 @pytest.mark.parametrize("torn", ["", "{", '{"area": 1}', '{"area": "zz"}'])
@@ -263,15 +263,15 @@ def test_approving_and_rejecting_again_answers_the_same(areas):
     for verb, record in ((reject, one), (approve, other)):
         with pytest.raises(SpecificationError, match="does not wait"):
             verb(str(record), by="B")
-    assert (areas.public.served(), Ledger(areas).status(ID).by) == (ID, "A. Steward")
+    assert (areas.public.current(), Ledger(areas).status(ID).by) == (ID, "A. Steward")
 
 
 @pytest.mark.parametrize(
-    ("step", "published"), [("serve", True), ("retain", True), ("_commit", False), ("put", False)]
+    ("step", "published"), [("set_current", True), ("retain", True), ("_commit", False), ("put", False)]
 )
 def test_an_interrupted_approval_says_what_became_of_it(areas, monkeypatch, step, published):
     record = _waiting(areas, ID)
-    place = {"serve": FolderArea, "put": FolderArea, "_commit": publish}.get(
+    place = {"set_current": FolderArea, "put": FolderArea, "_commit": publish}.get(
         step, "microguard.pipelines.approval"
     )
 
@@ -283,7 +283,7 @@ def test_an_interrupted_approval_says_what_became_of_it(areas, monkeypatch, step
     undo.setattr(*((f"{place}.{step}",) if isinstance(place, str) else (place, step)), interrupted)
     if published:
         assert "is published" in approve(str(record), by="A. Steward").text
-        assert areas.public.served() == ID
+        assert areas.public.current() == ID
     else:
         with pytest.raises(KeyboardInterrupt):
             approve(str(record), by="A. Steward")

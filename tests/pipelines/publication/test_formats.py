@@ -169,7 +169,7 @@ def test_all_of_a_table_is_durable_before_the_release_counts_as_published(areas,
     monkeypatch.setattr(files.os, "fsync", lambda handle: synced.add(os.fstat(handle).st_ino))
     monkeypatch.setattr(Ledger, "append", look)
     publish.publish(staged(areas), manifest(format=name), areas, entry())
-    assert areas.public.served() == ID
+    assert areas.public.current() == ID
 
 
 def test_what_a_delta_table_cannot_hold_is_known_before():

@@ -18,7 +18,7 @@ from tests.pipelines.releases import CELLS, ID, RECORDS, Killed, contents, entry
 
 
 def test_a_release_is_current_and_passes_its_audit(released):
-    assert released.public.served() == ID
+    assert released.public.current() == ID
     found = audit(released.public.release(ID))
     assert found.passed, found.failures()
     assert contents(released) == {ID, "current.json"}
@@ -88,13 +88,13 @@ def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_publis
     persons = Areas.of(tmp_path / "lake" / "persons", tmp_path / "evidence")
     firms = Areas.of(tmp_path / "lake" / "firms", tmp_path / "evidence")
     with monkeypatch.context() as patched:
-        patched.setattr(folder.FolderArea, "serve", lambda *_: None)  # killed before it
+        patched.setattr(folder.FolderArea, "set_current", lambda *_: None)  # killed before it
         publish.publish(staged(persons), manifest(), persons, entry())
     other = Entry("published", "f" * 32, "firms", "2026-01-01T00:00:00+00:00", {})
     publish.publish(staged(firms, "f" * 32), manifest("f" * 32), firms, other)
     publish.finish_what_died(persons)
     assert publish.published_already(persons, ID)
-    assert persons.public.served() == ID
+    assert persons.public.current() == ID
 
 
 def test_what_a_run_with_other_evidence_published_meanwhile_is_not_stepped_over(areas, tmp_path):
@@ -134,7 +134,7 @@ def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, 
         publish.publish(first_ready, manifest(), areas, entry())
     thread.join(10)
     assert len(refused) == 1
-    assert areas.public.served() == ID
+    assert areas.public.current() == ID
 
 
 @pytest.mark.parametrize("step", ["rename", "ledger", "current"])
@@ -152,30 +152,30 @@ def test_a_run_killed_at_any_step_leaves_the_last_release_current(released, monk
     elif step == "ledger":
         monkeypatch.setattr(publish.Ledger, "append", kill)
     else:
-        monkeypatch.setattr(folder.FolderArea, "serve", kill)
+        monkeypatch.setattr(folder.FolderArea, "set_current", kill)
     with pytest.raises(Killed):
         publish.publish(ready, manifest(second), released, entry(second), accepted=True)
     monkeypatch.undo()
-    assert released.public.served() == ID
+    assert released.public.current() == ID
     assert audit(released.public.release(ID)).passed
     publish.finish_what_died(released)
     if not publish.published_already(released, second):
         publish.publish(ready, manifest(second), released, entry(second), accepted=True)
-    assert released.public.served() == second
+    assert released.public.current() == second
     assert audit(released.public.release(second)).passed
 
 
 def test_whoever_comes_next_leads_readers_to_what_was_published(released, monkeypatch):
     second = "f" * 32
     with monkeypatch.context() as patched:
-        patched.setattr(folder.FolderArea, "serve", kill)
+        patched.setattr(folder.FolderArea, "set_current", kill)
         with pytest.raises(Killed):
             publish.publish(
                 staged(released, second), manifest(second), released, entry(second), accepted=True
             )
-    assert released.public.served() == ID
+    assert released.public.current() == ID
     publish.finish_what_died(released)
-    assert released.public.served() == second
+    assert released.public.current() == second
 
 
 def test_a_rerun_does_not_take_readers_back_to_its_release(released, tmp_path):
@@ -183,7 +183,7 @@ def test_a_rerun_does_not_take_readers_back_to_its_release(released, tmp_path):
     publish.publish(staged(other, second), manifest(second), other, entry(second), accepted=True)
     publish.finish_what_died(released)
     assert publish.published_already(released, ID)
-    assert released.public.served() == second
+    assert released.public.current() == second
 
 
 @pytest.mark.parametrize(
@@ -202,10 +202,10 @@ def test_a_release_that_died_before_it_was_published_goes_before_another_input_c
     with released.lock():
         publish.finish_what_died(released)
     assert not released.public.release(second).exists()
-    assert released.public.served() == ID
+    assert released.public.current() == ID
     assert second in Ledger(released).ever("persons")  # somebody may have read it
     publish.publish(staged(released, third), manifest(third), released, entry(third), accepted=True)
-    assert released.public.served() == third
+    assert released.public.current() == third
 
 
 def test_a_published_release_whose_files_are_torn_is_made_again(released):
@@ -223,7 +223,7 @@ def test_a_release_that_stands_whole_keeps_its_very_files_where_its_ledger_is_lo
     released.ledger.unlink()
     publish.publish(staged(released), manifest(), released, entry())
     assert file.stat().st_ino == before
-    assert released.public.served() == ID
+    assert released.public.current() == ID
 
 
 def test_another_name_does_not_take_the_readers_of_an_area_along(released):
@@ -231,4 +231,4 @@ def test_another_name_does_not_take_the_readers_of_an_area_along(released):
     other = Entry("published", second, "firms", "2026-01-01T00:00:00+00:00", {})
     with pytest.raises(GateRefused, match="another name, 'persons'"):
         publish.publish(staged(released, second), manifest(second), released, other, accepted=True)
-    assert released.public.served() == ID
+    assert released.public.current() == ID

@@ -52,7 +52,7 @@ def test_the_newest_stand_and_the_ledger_says_why_the_others_went(areas):
     retained = retain(areas, "persons")
     assert (retained.withdrawn, retained.left) == ((A,), ())
     assert folders(areas) == [B, C]
-    assert areas.public.served() == C
+    assert areas.public.current() == C
     gone = Ledger(areas).status(A)
     assert (gone.event, gone.note) == ("withdrawn", f"publish.keep = 2: outlived by release {C}")
     assert Ledger(areas).ever("persons") == [A, B, C]
@@ -75,12 +75,12 @@ def test_without_keep_every_release_stands_and_a_raised_one_brings_none_back(are
 def test_the_current_release_stays_although_it_is_not_the_newest(areas, monkeypatch):
     published(areas, A)
     with monkeypatch.context() as patched:
-        patched.setattr(FolderArea, "serve", lambda *_: None)  # killed before it
+        patched.setattr(FolderArea, "set_current", lambda *_: None)  # killed before it
         published(areas, B, keep=1)
     assert retain(areas, "persons").withdrawn == ()
     assert folders(areas) == [A, B]
     assert publish.finish_what_died(areas) == {A}
-    assert areas.public.served() == B
+    assert areas.public.current() == B
     assert folders(areas) == [B]
 
 
@@ -88,7 +88,7 @@ def test_a_release_that_was_made_again_is_the_newest(areas):
     published(areas, A, B)
     published(areas, A, keep=1)
     assert retain(areas, "persons").withdrawn == (B,)
-    assert areas.public.served() == A
+    assert areas.public.current() == A
 
 
 def test_another_name_and_another_public_area_are_left_alone(areas, tmp_path):
@@ -126,7 +126,7 @@ def test_what_a_kill_left_between_publication_and_withdrawal_is_finished_by_the_
         patched.setattr(module, step, kill)
         with pytest.raises(Killed):
             retain(areas, "persons")
-    assert areas.public.served() == C
+    assert areas.public.current() == C
     with areas.lock():
         publish.finish_what_died(areas)
     assert folders(areas) == [C]
@@ -146,7 +146,7 @@ def test_a_withdrawal_that_fails_leaves_the_publication_and_is_tried_again(areas
         answer = retained.added_to(CommandResult("Published", {"release_id": C}))
         assert answer.content == {"release_id": C, "not_withdrawn": [A]}
         assert "Readers may still find them" in answer.text
-        assert areas.public.served() == C
+        assert areas.public.current() == C
         with pytest.raises(OSError):
             publish.finish_what_died(areas)
     assert folders(areas) == [A, B, C]

@@ -103,7 +103,7 @@ def test_wherever_a_publication_stops_the_next_machine_knows_and_ends_it(
             if not publish.published_already(areas, ID):
                 record(areas)
                 publish.publish(staged(areas), manifest(), areas, entry())
-            assert areas.public.served() == ID
+            assert areas.public.current() == ID
             with areas.public.lock():
                 publish.withdraw_release(Ledger(areas).standing()[-1], areas)
         assert areas.public.releases() == []

@@ -25,16 +25,16 @@ def test_withdrawing_the_current_release_goes_back_to_the_one_before_it(released
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
     outcome = withdraw(str(released.public.release(second)))
-    assert released.public.served() == ID
+    assert released.public.current() == ID
     assert outcome.content["current"] == ID
     assert ID in outcome.text
     assert "no current release" in withdraw(str(released.public.release(ID))).text
-    assert not released.public.current.exists()
+    assert not (released.public.folder / "current.json").exists()
 
 
 STEPS = [
     (withdrawal, "remove_release"),
-    (folder.FolderArea, "serve"),
+    (folder.FolderArea, "set_current"),
     (withdrawal, "forget_everywhere"),
     (folder.FolderArea, "remove"),
 ]
@@ -51,7 +51,7 @@ def test_a_killed_withdrawal_is_finished_by_whoever_comes_next(released, monkeyp
     assert not publish.published_already(released, second)
     with released.lock():
         publish.finish_what_died(released)
-    assert released.public.served() == ID
+    assert released.public.current() == ID
     assert not released.public.release(second).exists()
     assert contents(released) == {ID, "current.json"}
     assert Ledger(released).status(second).event == "withdrawn"
@@ -71,7 +71,7 @@ def test_withdrawing_again_what_a_killed_withdrawal_left_is_no_fault(released, m
     assert contents(released) == set()
 
 
-@pytest.mark.parametrize("step", ["remove", "serve"])
+@pytest.mark.parametrize("step", ["remove", "set_current"])
 @pytest.mark.parametrize("named", ["area", "specification", "folder"])
 def test_a_killed_withdrawal_that_is_called_again_takes_no_other_release_along(
     released, tmp_path, monkeypatch, step, named
@@ -124,5 +124,5 @@ def test_withdrawing_an_earlier_release_leaves_the_current_one(released):
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
     withdraw(str(released.public.release(ID)))
-    assert released.public.served() == second
+    assert released.public.current() == second
     assert audit(released.public.release(second)).passed

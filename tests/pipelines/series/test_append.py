@@ -80,7 +80,7 @@ def test_each_night_holds_its_own_records_and_nothing_published_changes(stream):
 
 
 def test_the_newest_release_is_current_and_names_the_nights_that_make_the_whole(stream):
-    assert stream.areas.public.served() == stream.second
+    assert stream.areas.public.current() == stream.second
     night = stream.manifest(stream.second)["series"]
     assert night["kind"] == "append"
     assert night["night"] == 2

@@ -66,9 +66,9 @@ def areas(tmp_path, monkeypatch):
 
 
 def test_a_waiting_night_is_not_the_state_to_go_on_from_before_it_is_approved(areas):
-    assert (areas.public.served(), latest(areas)) == (A, A)
+    assert (areas.public.current(), latest(areas)) == (A, A)
     approve(str(areas.record(B)), by="A. Steward")
-    assert (areas.public.served(), latest(areas)) == (B, B)
+    assert (areas.public.current(), latest(areas)) == (B, B)
     refuse_beside_pending(areas, NAME, C)
 
 
@@ -101,7 +101,7 @@ def test_a_rejected_night_leaves_the_state_as_it_was(areas):
     [
         (FolderArea, "put"),
         (publish, "_commit"),
-        (FolderArea, "serve"),
+        (FolderArea, "set_current"),
         (publish, "remove_release"),
     ],
 )
@@ -119,16 +119,16 @@ def test_an_approval_that_was_killed_is_whole_or_waits_again_and_nothing_forks(
                 publish.finish_what_died(areas)
     with areas.lock():
         publish.finish_what_died(areas)
-    if step == "serve":
-        assert (areas.public.served(), latest(areas)) == (B, B)
+    if step == "set_current":
+        assert (areas.public.current(), latest(areas)) == (B, B)
         assert publish.published_already(areas, B)
     else:
-        assert (areas.public.served(), areas.public.releases(), latest(areas)) == (A, [A], A)
+        assert (areas.public.current(), areas.public.releases(), latest(areas)) == (A, [A], A)
         with pytest.raises(GateRefused, match="waits for approval"):
             refuse_beside_pending(areas, NAME, C)
         approve(str(areas.record(B)), by="A. Steward", note="once more")
         assert Ledger(areas).status(B).note == "once more"
-    assert (areas.public.served(), latest(areas)) == (B, B)
+    assert (areas.public.current(), latest(areas)) == (B, B)
     assert "is published already" in approve(str(areas.record(B)), by="A. Steward").text
 
 
@@ -162,7 +162,7 @@ def test_a_night_is_not_published_beside_what_another_evidence_area_put_there_me
     published(other, made(other, B))
     with pytest.raises(GateRefused, match=rf"1 release\(s\) that the ledger does not know \({B}\)"):
         approve(str(one.record(A)), by="A. Steward")
-    assert (other.public.served(), other.public.releases()) == (B, [B])
+    assert (other.public.current(), other.public.releases()) == (B, [B])
 
 
 def test_what_a_killed_approval_left_can_be_rejected(areas, monkeypatch):

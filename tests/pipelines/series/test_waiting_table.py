@@ -66,7 +66,7 @@ def test_a_table_that_waits_gives_no_second_value_to_cells_that_are_published_me
     (second,) = tables(adjusted(of_table(tmp_path, "sections", "elsewhere", 7, "none", **sections)))
     with pytest.raises(GateRefused, match="second values"):
         approve(str(areas.record(waiting)), by="A. Steward")
-    assert areas.public.served() is None
+    assert areas.public.current() is None
     reject(str(areas.record(waiting)), by="A. Steward")
     anew = adjusted(waits)["release_id"]
     approve(str(areas.record(anew)), by="A. Steward")

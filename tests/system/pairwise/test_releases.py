@@ -50,7 +50,7 @@ def _published(spark, specification) -> pd.DataFrame | None:
         assert CANARY not in refusal
         print(refusal)
         return None
-    folder = areas.public.release(areas.public.served()) / "microdata"
+    folder = areas.public.release(areas.public.current()) / "microdata"
     return ds.dataset(folder, partitioning="hive").to_table().to_pandas()
 
 

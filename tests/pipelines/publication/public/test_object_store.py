@@ -59,7 +59,7 @@ def published(areas, release_id=ID, **more):
 def test_a_release_is_served_whole_found_by_its_address_and_gone_when_withdrawn(areas):
     areas.public.require_writable()
     published(areas)
-    assert (areas.public.served(), areas.public.releases()) == (ID, [ID])
+    assert (areas.public.current(), areas.public.releases()) == (ID, [ID])
     assert areas.public.is_whole(ID)
     for named in (ADDRESS, f"{ADDRESS}/{ID}/"):
         assert "keeps what its manifest promises" in verify(named).text
@@ -67,7 +67,7 @@ def test_a_release_is_served_whole_found_by_its_address_and_gone_when_withdrawn(
         withdraw(ADDRESS)
     with areas.public.lock():
         publish.withdraw_release(Ledger(areas).standing()[0], areas)
-    assert (areas.public.served(), areas.public.releases()) == (None, [])
+    assert (areas.public.current(), areas.public.releases()) == (None, [])
     with pytest.raises(SpecificationError, match="is no release"):
         verify(ADDRESS)
 
@@ -87,19 +87,19 @@ def test_wherever_a_publication_stops_readers_have_one_whole_release_and_the_nex
                 publish.publish(ready, manifest(SECOND), again(areas), entry(SECOND), accepted=True)
         stops = faulty.count > operation
         next_run = again(areas)
-        assert next_run.public.served() in (ID, SECOND)
-        assert next_run.public.is_whole(next_run.public.served())
+        assert next_run.public.current() in (ID, SECOND)
+        assert next_run.public.is_whole(next_run.public.current())
         publish.finish_what_died(next_run)
         if not publish.published_already(next_run, SECOND):
             ready = staged(areas, SECOND)
             publish.publish(ready, manifest(SECOND), next_run, entry(SECOND), accepted=True)
-        assert next_run.public.served() == SECOND
+        assert next_run.public.current() == SECOND
         assert next_run.public.is_whole(SECOND)
         with next_run.public.lock():
             publish.withdraw_release(Ledger(next_run).standing()[-1], next_run)
         operation += 1
     assert operation > 10
-    assert again(areas).public.served() == ID
+    assert again(areas).public.current() == ID
 
 
 #: Where runs that follow on each other stop, by number of the operation, and how.
@@ -131,7 +131,7 @@ def _after_stops(folder, monkeypatch, stops):
                 publish.finish_what_died(areas)
                 if not publish.published_already(areas, SECOND):
                     published(areas, SECOND, accepted=True)
-            served = Areas.of(ADDRESS, evidence).public.served()
+            served = Areas.of(ADDRESS, evidence).public.current()
             assert served in (ID, SECOND)
             assert Areas.of(ADDRESS, evidence).public.is_whole(served)
     assert served == SECOND
@@ -161,7 +161,7 @@ def test_wherever_a_withdrawal_stops_the_next_run_ends_it(areas, monkeypatch, fa
         if SECOND in left:  # it stopped before the ledger knew
             with next_run.public.lock():
                 publish.withdraw_release(Ledger(next_run).standing()[-1], next_run)
-        assert (next_run.public.served(), next_run.public.releases()) == (ID, [ID])
+        assert (next_run.public.current(), next_run.public.releases()) == (ID, [ID])
         with next_run.public.lock():
             publish.withdraw_release(Ledger(next_run).standing()[-1], next_run)
         operation += 1
@@ -176,23 +176,23 @@ def test_a_run_that_was_thought_dead_moves_nothing_after_another_took_over(areas
             published(other, SECOND)
         published(other, SECOND, accepted=True)
         with pytest.raises(AreaTaken):
-            areas.public.serve(ID)
-    assert again(areas).public.served() == SECOND
+            areas.public.set_current(ID)
+    assert again(areas).public.current() == SECOND
 
 
 def test_a_publication_whose_area_was_taken_over_before_the_switch_is_withdrawn(areas, tmp_path, monkeypatch):
     other = Areas.of(ADDRESS, tmp_path / "elsewhere")
-    serve = ObjectStoreArea.serve
+    set_current = ObjectStoreArea.set_current
 
     def late(area, release_id):
-        monkeypatch.setattr(ObjectStoreArea, "serve", serve)
+        monkeypatch.setattr(ObjectStoreArea, "set_current", set_current)
         published(other, SECOND, accepted=True)
-        serve(area, release_id)
+        set_current(area, release_id)
 
-    monkeypatch.setattr(ObjectStoreArea, "serve", late)
+    monkeypatch.setattr(ObjectStoreArea, "set_current", late)
     with pytest.raises(AreaTaken):
         published(areas)
-    assert (areas.public.served(), areas.public.releases()) == (SECOND, [SECOND])
+    assert (areas.public.current(), areas.public.releases()) == (SECOND, [SECOND])
     assert Ledger(areas).standing() == []
     assert Ledger(areas).ever("persons") == [ID]
 
@@ -227,7 +227,7 @@ def test_a_file_that_changes_after_it_was_staged_is_in_no_store(areas):
 def test_a_table_format_that_needs_a_folder_publishes_nothing(areas):
     with pytest.raises(ProtectionFailed, match="needs a public area that is a folder"):
         publish.publish(staged(areas), manifest(format="delta"), areas, entry())
-    assert (areas.public.served(), areas.public.releases()) == (None, [])
+    assert (areas.public.current(), areas.public.releases()) == (None, [])
 
 
 def test_a_release_that_was_touched_is_not_whole(areas, store):
@@ -262,4 +262,4 @@ def test_a_torn_current_json_of_a_store_is_named_and_mended_by_the_next_call(are
     with pytest.raises(FileDamaged, match=r"current\.json of the public area"):
         verify(ADDRESS)
     publish.finish_what_died(again(areas))
-    assert again(areas).public.served() == ID
+    assert again(areas).public.current() == ID

@@ -48,10 +48,10 @@ def test_a_release_is_published_verified_and_withdrawn(bucket, tmp_path):
     publish.publish(staged(areas), manifest(), areas, entry())
     assert "keeps what its manifest promises" in verify(bucket).text
     publish.publish(staged(areas, SECOND), manifest(SECOND), areas, entry(SECOND), accepted=True)
-    assert areas.public.served() == SECOND
+    assert areas.public.current() == SECOND
     with areas.public.lock():
         publish.withdraw_release(Ledger(areas).standing()[-1], areas)
-    assert (areas.public.served(), areas.public.releases()) == (ID, [ID])
+    assert (areas.public.current(), areas.public.releases()) == (ID, [ID])
 
 
 def test_of_two_runs_that_publish_at_once_one_wins_and_the_other_says_so(bucket, tmp_path):
@@ -76,7 +76,7 @@ def test_of_two_runs_that_publish_at_once_one_wins_and_the_other_says_so(bucket,
     (loser,) = [end for end in ends.values() if isinstance(end, GateRefused)]
     assert "differenced" in str(loser)
     area = Areas.of(bucket, tmp_path / winner).public
-    assert (area.served(), area.releases()) == (winner, [winner])
+    assert (area.current(), area.releases()) == (winner, [winner])
 
 
 def test_a_bucket_that_is_not_there_is_refused_before_work_is_spent(bucket, tmp_path):
@@ -107,7 +107,7 @@ def test_a_run_with_evidence_in_a_bucket_publishes_the_same_files_there_as_in_a_
         spec = specification(folder, publish={"path": str(place), "evidence": evidence, **layout})
         outcome, areas = run(spark, spec)
         assert outcome.content["release"] == f"{place}/{outcome.content['release_id']}"
-        with areas.public.reading(areas.public.served()) as release:
+        with areas.public.reading(areas.public.current()) as release:
             files[name] = {
                 path.relative_to(release).as_posix(): path.read_bytes()
                 for path in release.rglob("*")

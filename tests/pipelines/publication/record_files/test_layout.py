@@ -57,7 +57,7 @@ def areas(spark, tmp_path_factory) -> Areas:
 
 @pytest.fixture(scope="module")
 def release(areas) -> Path:
-    return areas.public.release(areas.public.served())
+    return areas.public.release(areas.public.current())
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_the_csv_has_the_records_of_the_other_files_in_their_order(release):
 def test_the_order_of_the_records_does_not_follow_from_the_input(spark, tmp_path, release):
     wild().sample(frac=1, random_state=5).to_parquet(tmp_path / "data", index=False)
     _, shuffled = run(spark, specification(tmp_path, method=FAST, publish=LAYOUT))
-    other = shuffled.public.release(shuffled.public.served())
+    other = shuffled.public.release(shuffled.public.current())
     names = [name for name in manifest_of(release)["files"] if name.endswith((".parquet", ".csv"))]
     assert {name: checksum(release / name) for name in names} == {
         name: checksum(other / name) for name in names
@@ -349,7 +349,7 @@ def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
 def test_a_table_of_the_lake_may_have_a_csv_beside_it(spark, tmp_path):
     wild().to_parquet(tmp_path / "data", index=False)
     _, areas = run(spark, specification(tmp_path, method=FAST, publish={"csv": True, "format": "iceberg"}))
-    folder = areas.public.release(areas.public.served())
+    folder = areas.public.release(areas.public.current())
     assert {"CSV", "Iceberg table"} <= {finding.check for finding in audit(folder).findings}
     assert audit(folder).passed
     withdraw(str(folder))
@@ -362,7 +362,7 @@ def test_withdrawing_takes_folders_and_csv_away(spark, tmp_path):
     regions = frame["region"].map(numbers).astype(np.int8)
     frame.assign(region=regions).to_parquet(tmp_path / "data", index=False)
     _, areas = run(spark, specification(tmp_path, method=FAST, publish=LAYOUT))
-    folder = areas.public.release(areas.public.served())
+    folder = areas.public.release(areas.public.current())
     assert {path.name for path in (folder / "microdata").iterdir()} == {"region=1", "region=-2", "region=30"}
     assert audit(folder).passed
     assert set(by_pandas(folder)["region"]) == {1, -2, 30}

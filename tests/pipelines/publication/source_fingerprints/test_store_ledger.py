@@ -60,7 +60,7 @@ def test_what_one_area_publishes_another_finds_by_its_records(agencies):
     assert south.found(B, OTHER, name="people") == []
     with pytest.raises(GateRefused, match=A):
         publishing(south, B, LESS)
-    assert south.areas().public.served() is None
+    assert south.areas().public.current() is None
 
 
 def test_two_evidence_areas_of_one_path_on_two_machines_are_two(agencies):
@@ -139,7 +139,7 @@ def test_a_run_that_was_thought_dead_while_it_entered_its_release_publishes_noth
     monkeypatch.setattr(store_ledger, "create", late)
     with pytest.raises(AreaTaken):
         publishing(north, A, SKETCH)
-    assert (north.areas().public.served(), south.areas().public.served()) == (None, B)
+    assert (north.areas().public.current(), south.areas().public.current()) == (None, B)
     assert [each.event for each in Ledger(north.areas()).entries()] == ["intended", "abandoned"]
 
 
@@ -157,4 +157,4 @@ def test_an_entry_that_cannot_be_read_or_a_store_that_does_not_answer_stops_a_pu
     with pytest.raises(SharedLedgerDamaged, match="back-up"):
         publishing(south, B, OTHER)
     assert (south.areas().record(B) / SHARED).is_file()
-    assert south.areas().public.served() is None
+    assert south.areas().public.current() is None

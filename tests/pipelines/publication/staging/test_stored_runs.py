@@ -48,7 +48,7 @@ def in_a_folder(spark, tmp_path_factory):
 
 
 def released(areas) -> pd.DataFrame:
-    with areas.public.reading(areas.public.served()) as folder:
+    with areas.public.reading(areas.public.current()) as folder:
         frame = pq.read_table(folder / "microdata").to_pandas()
     return frame.sort_values(list(frame.columns), ignore_index=True)
 
@@ -88,7 +88,7 @@ def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_goes_
         break
     assert "microdata" in deaths
     assert bool(blocks_solved) == by_cluster
-    blocks = pq.read_table(areas.record(areas.public.served()) / "blocks.parquet").to_pylist()
+    blocks = pq.read_table(areas.record(areas.public.current()) / "blocks.parquet").to_pylist()
     assert blocks
     assert not by_cluster or all(block["resumed"] for block in blocks)
     pd.testing.assert_frame_equal(released(areas), in_a_folder(by_cluster))
