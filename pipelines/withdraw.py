@@ -15,7 +15,7 @@ from microguard.pipelines.publication.find_release import (
     half_withdrawn,
 )
 from microguard.pipelines.publication.ledger import GONE, NEVER_PUBLIC, Entry, Ledger, is_in
-from microguard.pipelines.publication.public.public_area import PublicArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.withdrawal import withdraw_release
 from microguard.pipelines.rebuild_report import at_work, redraw
 from microguard.schemas.errors import SpecificationError

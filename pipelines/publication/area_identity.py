@@ -14,7 +14,7 @@ import secrets
 from microguard.pipelines.engine.files import FileDamaged
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import GONE, NEVER_PUBLIC, Entry, Ledger, is_in
-from microguard.pipelines.publication.public.public_area import IDENTITY
+from microguard.pipelines.publication.public_area import IDENTITY
 from microguard.schemas.errors import MicroguardError
 
 

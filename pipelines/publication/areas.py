@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microguard.pipelines.engine.exact_paths import exact_paths
-from microguard.pipelines.engine.files import damaged, private_folder
+from microguard.pipelines.engine.files import PRIVATE_FILE, create_once, damaged, private_folder
 from microguard.pipelines.engine.lock import locked
-from microguard.pipelines.publication.key import create_once, key_file, key_of, required_key
-from microguard.pipelines.publication.public.public_area import PublicArea, public_area
+from microguard.pipelines.publication.key import key_file, key_of, required_key
+from microguard.pipelines.publication.public_area import PublicArea, public_area
 from microguard.pipelines.publication.staging.folder import FolderStagingArea
 from microguard.pipelines.publication.staging.staging_area import StagingArea
 from microguard.pipelines.publication.stored_evidence import WORK, address_of, stored_evidence
@@ -33,7 +33,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
-    from microguard.pipelines.publication.store.stored_folder import StoredFolder
+    from microguard.pipelines.publication.storage.mirror import MirroredFolder
 
 #: In the folder of a release: evidence and page. In the area: the page that lists them, and the ledger.
 QUALITY, PAGE, INDEX, LEDGER = "quality.json", "report.html", "index.html", "ledger.jsonl"
@@ -58,13 +58,13 @@ class Areas:
         Where readers look: releases and ``current.json``.
     evidence : Path
         Agency only: evidence per release, ledger, key, work folders.
-    stored : StoredFolder or None
+    stored : MirroredFolder or None
         Where the evidence area is an object store: what keeps `evidence` there, which is a private copy.
     """
 
     public: PublicArea
     evidence: Path
-    stored: StoredFolder | None = None
+    stored: MirroredFolder | None = None
 
     def __post_init__(self) -> None:
         evidence, public = self.evidence.resolve(), self.public.folder
@@ -98,7 +98,7 @@ class Areas:
         if self.stored is not None:
             return self.stored.address
         path = private_folder(self.evidence) / "area"
-        create_once(path, secrets.token_hex(16))
+        create_once(path, secrets.token_hex(16), PRIVATE_FILE)
         token = path.read_text(encoding="utf-8", errors="replace").strip()
         if not _TOKEN.fullmatch(token):
             raise damaged(
@@ -144,24 +144,24 @@ class Areas:
         folder = self.work(release_id, purpose) if folder is None else folder
         if self.stored is None:
             return FolderStagingArea(folder)
-        from microguard.pipelines.publication.staging.object_store import StoreStagingArea
+        from microguard.pipelines.publication.staging.part_lists import PartListStagingArea
 
-        return StoreStagingArea(self.stored.address, f"{WORK}/{release_id}/{purpose}", folder)
+        return PartListStagingArea(self.stored.storage, f"{WORK}/{release_id}/{purpose}", folder)
 
     def frame(self, spark: SparkSession, folders: Sequence[Path], schema: StructType) -> DataFrame:
         """The Parquet files of folders of the evidence area as it is kept, read by tasks."""
         if self.stored is not None:
-            from microguard.pipelines.publication.staging.object_store import fetched
+            from microguard.pipelines.publication.staging.part_lists import fetched
 
             parts = [part for folder in folders for part in self.stored.parts(folder)]
-            return fetched(spark, self.stored.address, parts, schema)
+            return fetched(spark, self.stored.storage, parts, schema)
         return exact_paths(spark).schema(schema).parquet(*map(str, folders))
 
     def forget_work(self, release_id: str) -> None:
         """Remove the work folders of a run, and its workplaces."""
         shutil.rmtree(self.evidence / WORK / release_id, ignore_errors=True)
         if self.stored is not None and not release_id.startswith(_SESSION):
-            self.stored.forget(f"{WORK}/{release_id}/")
+            self.stored.forget(f"{WORK}/{release_id}")
 
     @contextmanager
     def session(self) -> Iterator[Path]:
@@ -222,7 +222,7 @@ def areas_of(specification: Specification) -> Areas:
     """
     public, evidence = specification.public_area, specification.evidence_area
     if any("://" in place for place in (public, evidence, specification.shared_ledger or "")):
-        from microguard.pipelines.publication.store.neighbours import refuse_neighbours
+        from microguard.pipelines.publication.storage.neighbours import refuse_neighbours
 
         refuse_neighbours(specification)
     areas = Areas.of(public, evidence)

@@ -12,7 +12,7 @@ from microguard.pipelines.engine.files import parse_json
 from microguard.pipelines.publication.area_identity import known_area
 from microguard.pipelines.publication.areas import LEDGER, QUALITY, Areas
 from microguard.pipelines.publication.ledger import Ledger, LedgerDamaged, is_in
-from microguard.pipelines.publication.public.public_area import CURRENT, MANIFEST, PublicArea, public_area
+from microguard.pipelines.publication.public_area import CURRENT, MANIFEST, PublicArea, public_area
 from microguard.schemas.errors import SpecificationError
 
 NEARBY_LEVELS = 3
@@ -146,7 +146,7 @@ def half_withdrawn(ledger: Ledger, public: PublicArea) -> list[str]:
 
 def _at_address(address: str) -> FoundRelease | None:
     """A release, or a public area, in an object store; the evidence of what was published is elsewhere."""
-    from microguard.pipelines.publication.store.connection import content_of
+    from microguard.pipelines.publication.storage.storage import storage_at
 
     area = public_area(address)
     current = area.current()
@@ -157,10 +157,10 @@ def _at_address(address: str) -> FoundRelease | None:
         return None
     if public_area(above).exists(release_id):
         return FoundRelease(release_id, public_area(above), None)
-    quality = content_of(above, f"{release_id}/{QUALITY}")
+    quality = storage_at(above, "evidence").get(f"{release_id}/{QUALITY}")
     if quality is None:
         return None
-    return FoundRelease(release_id, _public_area_in(release_id, quality), above)
+    return FoundRelease(release_id, _public_area_in(release_id, quality.content), above)
 
 
 def _public_area_in(release_id: str, quality: bytes) -> PublicArea:

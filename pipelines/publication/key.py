@@ -10,10 +10,9 @@ import hashlib
 import hmac
 import os
 import secrets
-from contextlib import suppress
 from pathlib import Path
 
-from microguard.pipelines.engine.files import PRIVATE_FILE, private_folder, sync_folder
+from microguard.pipelines.engine.files import PRIVATE_FILE, create_once, private_folder
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.paths import expanded
 from microguard.schemas.specification.consistency import among_releases
@@ -88,7 +87,7 @@ def key_at(path: Path) -> bytes:
     SpecificationError
         Where others than the owner can read it: who knows the key can name releases from guesses.
     """
-    create_once(path, secrets.token_hex(KEY_BYTES))
+    create_once(path, secrets.token_hex(KEY_BYTES), PRIVATE_FILE)
     key = path.read_bytes().strip()
     if path.stat().st_mode & 0o077:
         raise SpecificationError(
@@ -96,24 +95,6 @@ def key_at(path: Path) -> bytes:
             f"the input: set its mode to 0600, or name another one in {KEY_VARIABLE}."
         )
     return key
-
-
-def create_once(path: Path, text: str, mode: int = PRIVATE_FILE) -> None:
-    """Create a file, whole or not at all, where there is none; the first of two stays."""
-    if path.exists():
-        return
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):  # of another run, a moment ago
-            os.link(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
-    sync_folder(path.parent)
 
 
 def key_name(key: bytes) -> str:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from microguard.pipelines.engine.files import PRIVATE_FILE, FileDamaged
 from microguard.pipelines.publication.areas import INDEX, LEDGER, PAGE, Areas
-from microguard.pipelines.publication.public.public_area import PublicArea, public_area
+from microguard.pipelines.publication.public_area import PublicArea, public_area
 from microguard.schemas.errors import GateRefused, MicroguardError
 
 Event = Literal["waiting", "rejected", "intended", "published", "abandoned", "withdrawing", "withdrawn"]

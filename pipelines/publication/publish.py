@@ -29,7 +29,7 @@ from microguard.pipelines.publication.source_fingerprints.conflicts import (
 from microguard.pipelines.publication.source_fingerprints.shared_ledger import lock_of
 from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SHARED
 from microguard.pipelines.publication.stage import StagedFiles
-from microguard.pipelines.publication.store.faults import AreaTaken
+from microguard.pipelines.publication.storage.faults import AreaTaken
 from microguard.pipelines.publication.withdrawal import remove_release, withdraw_release
 from microguard.schemas.errors import ProtectionFailed
 
@@ -89,10 +89,11 @@ def publish(
         ledger.append(replace(entry, event="published", at=now()))
         try:
             areas.public.set_current(staged.release_id)
-            _require_area_still(areas, staged.release_id)
         except AreaTaken:
+            _require_area_still(areas, staged.release_id)
             withdraw_release(entry, areas)
             raise
+        _require_area_still(areas, staged.release_id)
     return areas.public.place(staged.release_id)
 
 

@@ -15,7 +15,7 @@ from microguard.pipelines.engine.files import private_folder, write_atomically
 from microguard.schemas.errors import SpecificationError
 
 if TYPE_CHECKING:
-    from microguard.pipelines.publication.store.stored_folder import StoredFolder
+    from microguard.pipelines.publication.storage.mirror import MirroredFolder
 
 #: Names the folder that holds the private copies.
 VARIABLE = "MICROGUARD_WORK_DIR"
@@ -33,7 +33,7 @@ def address_of(place: str | Path) -> str | None:
     return marker.read_text(encoding="utf-8") if marker.is_file() else None
 
 
-def stored_evidence(address: str) -> StoredFolder:
+def stored_evidence(address: str) -> MirroredFolder:
     """The evidence area at an address, with its private copy on this machine.
 
     Raises
@@ -41,10 +41,10 @@ def stored_evidence(address: str) -> StoredFolder:
     SpecificationError
         Where it cannot be reached, or no private copy can be made.
     """
-    from microguard.pipelines.publication.store.connection import connected
-    from microguard.pipelines.publication.store.stored_folder import StoredFolder
+    from microguard.pipelines.publication.storage.mirror import MirroredFolder
+    from microguard.pipelines.publication.storage.storage import storage_at
 
-    store = connected(address, "evidence")
+    storage = storage_at(address, "evidence")
     folder = _copies() / hashlib.sha256(address.encode()).hexdigest()[:32]
     try:
         for each in (folder.parent, folder):
@@ -60,8 +60,8 @@ def stored_evidence(address: str) -> StoredFolder:
             "The private copy of [publish] evidence can be entered by others than its owner. Set the mode of "
             f"its folder to 0700, or name another one in {VARIABLE}."
         )
-    return StoredFolder(
-        address, store, folder, is_stored=lambda name: _is_stored(folder, name), is_shown=_is_shown
+    return MirroredFolder(
+        storage, folder, is_stored=lambda name: _is_stored(folder, name), is_shown=_is_shown
     )
 
 

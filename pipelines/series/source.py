@@ -25,7 +25,7 @@ from microguard.pipelines.publication.area_identity import known_area
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.identity import SERIES
 from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_of
-from microguard.pipelines.publication.public.public_area import PublicArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.source_fingerprints.conflicts import (
     Collision,
     same_under_another_source,

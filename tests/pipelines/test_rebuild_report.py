@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from microguard.pipelines.evidence.index import index_of
 from microguard.pipelines.publication.areas import Areas
-from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.publish import publish
 from microguard.pipelines.rebuild_report import at_work, redraw
 from microguard.pipelines.withdraw import withdraw
@@ -45,7 +45,7 @@ def test_no_page_says_published_of_what_a_killed_withdrawal_took_away(tmp_path, 
     redraw(areas, [ID, second])
     page, index = areas.record(ID) / "report.html", areas.evidence / "index.html"
     with monkeypatch.context() as patched:
-        patched.setattr(FolderArea, "remove", kill)
+        patched.setattr(PublicArea, "remove", kill)
         patched.setattr("microguard.pipelines.rebuild_report.redraw", kill)
         with pytest.raises(Killed):
             withdraw(str(areas.public.release(ID)))

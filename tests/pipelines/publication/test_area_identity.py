@@ -14,7 +14,7 @@ from microguard.pipelines.publication.area_identity import AreaNotThere
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.pending_approval import PendingRelease, submit_for_approval
-from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.retention import retain
 from microguard.pipelines.rebuild_report import at_work
 from microguard.pipelines.report import report
@@ -137,7 +137,7 @@ def test_an_area_that_vanishes_while_a_release_is_removed_keeps_it_unfinished(re
         area.folder.mkdir()
 
     with monkeypatch.context() as patched:
-        patched.setattr(FolderArea, "remove", vanishing)
+        patched.setattr(PublicArea, "remove", vanishing)
         with pytest.raises(AreaNotThere):
             withdraw(str(record))
     assert Ledger(released).status(ID).event == "withdrawing"
@@ -271,7 +271,7 @@ def test_approving_and_rejecting_again_answers_the_same(areas):
 )
 def test_an_interrupted_approval_says_what_became_of_it(areas, monkeypatch, step, published):
     record = _waiting(areas, ID)
-    place = {"set_current": FolderArea, "put": FolderArea, "_commit": publish}.get(
+    place = {"set_current": PublicArea, "put": PublicArea, "_commit": publish}.get(
         step, "microguard.pipelines.approval"
     )
 

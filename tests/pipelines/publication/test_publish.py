@@ -11,7 +11,8 @@ from microguard.pipelines.engine import files
 from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger
-from microguard.pipelines.publication.public import folder
+from microguard.pipelines.publication.public_area import PublicArea
+from microguard.pipelines.publication.storage import folder
 from microguard.schemas.errors import GateRefused, ProtectionFailed
 
 from tests.pipelines.releases import CELLS, ID, RECORDS, Killed, contents, entry, kill, manifest, staged
@@ -88,7 +89,7 @@ def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_publis
     persons = Areas.of(tmp_path / "lake" / "persons", tmp_path / "evidence")
     firms = Areas.of(tmp_path / "lake" / "firms", tmp_path / "evidence")
     with monkeypatch.context() as patched:
-        patched.setattr(folder.FolderArea, "set_current", lambda *_: None)  # killed before it
+        patched.setattr(PublicArea, "set_current", lambda *_: None)  # killed before it
         publish.publish(staged(persons), manifest(), persons, entry())
     other = Entry("published", "f" * 32, "firms", "2026-01-01T00:00:00+00:00", {})
     publish.publish(staged(firms, "f" * 32), manifest("f" * 32), firms, other)
@@ -120,7 +121,7 @@ def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, 
             refused.append(error)
 
     first_ready = staged(areas)
-    put = folder.FolderArea.put
+    put = PublicArea.put
 
     def slow(*arguments):
         thread.start()
@@ -130,52 +131,11 @@ def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, 
 
     thread = threading.Thread(target=late)
     with monkeypatch.context() as patched:
-        patched.setattr(folder.FolderArea, "put", slow)
+        patched.setattr(PublicArea, "put", slow)
         publish.publish(first_ready, manifest(), areas, entry())
     thread.join(10)
     assert len(refused) == 1
     assert areas.public.current() == ID
-
-
-@pytest.mark.parametrize("step", ["rename", "ledger", "current"])
-def test_a_run_killed_at_any_step_leaves_the_last_release_current(released, monkeypatch, step):
-    class Killed(BaseException):
-        pass
-
-    def kill(*_, **__):
-        raise Killed
-
-    second = "f" * 32
-    ready = staged(released, second)
-    if step == "rename":
-        monkeypatch.setattr(folder.Path, "rename", kill)
-    elif step == "ledger":
-        monkeypatch.setattr(publish.Ledger, "append", kill)
-    else:
-        monkeypatch.setattr(folder.FolderArea, "set_current", kill)
-    with pytest.raises(Killed):
-        publish.publish(ready, manifest(second), released, entry(second), accepted=True)
-    monkeypatch.undo()
-    assert released.public.current() == ID
-    assert audit(released.public.release(ID)).passed
-    publish.finish_what_died(released)
-    if not publish.published_already(released, second):
-        publish.publish(ready, manifest(second), released, entry(second), accepted=True)
-    assert released.public.current() == second
-    assert audit(released.public.release(second)).passed
-
-
-def test_whoever_comes_next_leads_readers_to_what_was_published(released, monkeypatch):
-    second = "f" * 32
-    with monkeypatch.context() as patched:
-        patched.setattr(folder.FolderArea, "set_current", kill)
-        with pytest.raises(Killed):
-            publish.publish(
-                staged(released, second), manifest(second), released, entry(second), accepted=True
-            )
-    assert released.public.current() == ID
-    publish.finish_what_died(released)
-    assert released.public.current() == second
 
 
 def test_a_rerun_does_not_take_readers_back_to_its_release(released, tmp_path):
@@ -187,7 +147,7 @@ def test_a_rerun_does_not_take_readers_back_to_its_release(released, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("module", "step"), [(folder, "_copy"), (folder, "sync_folder"), (publish, "_commit")]
+    ("module", "step"), [(folder, "copy_durably"), (folder, "sync_folder"), (publish, "_commit")]
 )
 def test_a_release_that_died_before_it_was_published_goes_before_another_input_comes(
     released, monkeypatch, module, step

@@ -14,7 +14,7 @@ from microguard.pipelines.publication import publish, retention, withdrawal
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger
 from microguard.pipelines.publication.pending_approval import PendingRelease, submit_for_approval
-from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.retention import expired_releases, retain
 from microguard.pipelines.run import Verified
 from microguard.pipelines.withdraw import withdraw
@@ -75,7 +75,7 @@ def test_without_keep_every_release_stands_and_a_raised_one_brings_none_back(are
 def test_the_current_release_stays_although_it_is_not_the_newest(areas, monkeypatch):
     published(areas, A)
     with monkeypatch.context() as patched:
-        patched.setattr(FolderArea, "set_current", lambda *_: None)  # killed before it
+        patched.setattr(PublicArea, "set_current", lambda *_: None)  # killed before it
         published(areas, B, keep=1)
     assert retain(areas, "persons").withdrawn == ()
     assert folders(areas) == [A, B]
@@ -115,7 +115,7 @@ def kill(*_, **__):
         (retention, "withdraw_release"),
         (withdrawal, "remove_release"),
         (withdrawal, "forget_everywhere"),
-        (FolderArea, "remove"),
+        (PublicArea, "remove"),
     ],
 )
 def test_what_a_kill_left_between_publication_and_withdrawal_is_finished_by_the_next_run(
@@ -140,7 +140,7 @@ def test_a_withdrawal_that_fails_leaves_the_publication_and_is_tried_again(areas
 
     published(areas, A, B, C, keep=2)
     with monkeypatch.context() as patched:
-        patched.setattr(FolderArea, "remove", full)
+        patched.setattr(PublicArea, "remove", full)
         retained = retain(areas, "persons")
         assert retained.left == (A,)
         answer = retained.added_to(CommandResult("Published", {"release_id": C}))

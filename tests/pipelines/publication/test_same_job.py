@@ -76,7 +76,8 @@ def test_a_waiting_release_by_another_solver_is_to_be_decided_first(areas) -> No
 def test_a_withdrawn_release_and_one_of_other_input_are_in_nobodys_way(areas) -> None:
     withdrawn = made_from(THEN)
     published(areas, withdrawn)
-    withdraw_release(replace(entry(areas.release_id(withdrawn)), identity=withdrawn), areas)
+    with areas.public.lock():
+        withdraw_release(replace(entry(areas.release_id(withdrawn)), identity=withdrawn), areas)
     published(areas, {**made_from(THEN), "fingerprint": "of another input"})
     refuse_same_job(areas, made_from(NOW), chosen(), areas.release_id(made_from(NOW)))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -19,19 +18,16 @@ from microguard.pipelines.publication.pending_approval import (
     submit_for_approval,
     waiting_release,
 )
-from microguard.pipelines.publication.public import object_store
-from microguard.pipelines.publication.store import connection, lease, stored_folder
-from microguard.pipelines.publication.store.faults import AreaTaken, StoreFailed
-from microguard.pipelines.publication.store.lease import Lease
+from microguard.pipelines.publication.storage import object_store
+from microguard.pipelines.publication.storage.lease import Lease
 from microguard.pipelines.publication.stored_evidence import VARIABLE
 from microguard.schemas.errors import SpecificationError
 from obstore.store import MemoryStore
 
-from tests.pipelines.publication.public.stores import Faulty
-from tests.pipelines.releases import ID, Killed, entry, manifest, staged
+from tests.pipelines.publication.storage.stores import names
+from tests.pipelines.releases import ID, entry, manifest, staged
 
 LAKE, EVIDENCE = "s3://lake/persons", "s3://agency/persons"
-FAULTS = ["killed", "answer lost"]
 
 
 @pytest.fixture
@@ -39,10 +35,9 @@ def stores(tmp_path, monkeypatch):
     """One store behind every address, leases that are found silent at once, a key, and a machine."""
     there = {}
     monkeypatch.setattr(
-        connection, "connected", lambda address, *_: there.setdefault(address.rstrip("/"), MemoryStore())
+        object_store, "connected", lambda address, *_: there.setdefault(address.rstrip("/"), MemoryStore())
     )
-    for module in (object_store, stored_folder):
-        monkeypatch.setattr(module, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
+    monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
     monkeypatch.setenv(VARIABLE, str(tmp_path / "north"))
     return there
@@ -74,43 +69,9 @@ def test_a_release_is_published_on_one_machine_and_withdrawn_on_another(stores, 
         publish.withdraw_release(Ledger(other).standing()[0], other)
     assert Ledger(Areas.of(LAKE, EVIDENCE)).standing() == []
     assert stores[LAKE] is not stores[EVIDENCE]
-    kept = connection.names(stores[EVIDENCE])
+    kept = names(stores[EVIDENCE])
     assert f"{ID}/quality.json" in kept
     assert not [name for name in kept if "key" in name or ".work" in name]
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_wherever_a_publication_stops_the_next_machine_knows_and_ends_it(
-    stores, tmp_path, monkeypatch, fault
-):
-    operation, stops = 0, True
-    while stops:
-        faulty, areas = Faulty(operation, fault), Areas.of(LAKE, EVIDENCE)
-        with monkeypatch.context() as patched:
-            for module in (stored_folder, connection, lease, object_store):
-                patched.setattr(module, "obstore", faulty)
-            with suppress(Killed, StoreFailed, AreaTaken, SpecificationError), areas.lock():
-                record(areas)
-                publish.publish(staged(areas), manifest(), areas, entry())
-        stops = faulty.count > operation
-        monkeypatch.setenv(VARIABLE, str(tmp_path / f"machine {fault} {operation}"))
-        areas = Areas.of(LAKE, EVIDENCE)
-        known = Ledger(areas).ever("persons")
-        assert not areas.public.releases() or known == [ID]
-        assert not known or (areas.record(ID) / "quality.json").is_file()
-        with areas.lock():
-            publish.finish_what_died(areas)
-            if not publish.published_already(areas, ID):
-                record(areas)
-                publish.publish(staged(areas), manifest(), areas, entry())
-            assert areas.public.current() == ID
-            with areas.public.lock():
-                publish.withdraw_release(Ledger(areas).standing()[-1], areas)
-        assert areas.public.releases() == []
-        operation += 1
-        stores.clear()  # the next one begins from nothing, on a machine that has seen nothing
-        monkeypatch.setenv(VARIABLE, str(tmp_path / f"fresh {fault} {operation}"))
-    assert operation > 20
 
 
 def test_what_waits_for_a_person_can_be_looked_at_and_approved_from_another_machine(

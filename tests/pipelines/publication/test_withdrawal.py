@@ -5,9 +5,10 @@ import shutil
 
 import pytest
 from microguard.pipelines.audit.release import audit
-from microguard.pipelines.publication import publish, withdrawal
+from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.ledger import Ledger
-from microguard.pipelines.publication.public import folder
+from microguard.pipelines.publication.public_area import PublicArea
+from microguard.pipelines.publication.storage import folder
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import SpecificationError
 
@@ -30,31 +31,6 @@ def test_withdrawing_the_current_release_goes_back_to_the_one_before_it(released
     assert ID in outcome.text
     assert "no current release" in withdraw(str(released.public.release(ID))).text
     assert not (released.public.folder / "current.json").exists()
-
-
-STEPS = [
-    (withdrawal, "remove_release"),
-    (folder.FolderArea, "set_current"),
-    (withdrawal, "forget_everywhere"),
-    (folder.FolderArea, "remove"),
-]
-
-
-@pytest.mark.parametrize(("module", "step"), STEPS)
-def test_a_killed_withdrawal_is_finished_by_whoever_comes_next(released, monkeypatch, module, step):
-    second = "f" * 32
-    publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
-    with monkeypatch.context() as patched:
-        patched.setattr(module, step, kill)
-        with pytest.raises(Killed):
-            withdraw(str(released.public.release(second)))
-    assert not publish.published_already(released, second)
-    with released.lock():
-        publish.finish_what_died(released)
-    assert released.public.current() == ID
-    assert not released.public.release(second).exists()
-    assert contents(released) == {ID, "current.json"}
-    assert Ledger(released).status(second).event == "withdrawn"
 
 
 def test_withdrawing_again_what_a_killed_withdrawal_left_is_no_fault(released, monkeypatch):
@@ -86,14 +62,14 @@ def test_a_killed_withdrawal_that_is_called_again_takes_no_other_release_along(
     )
     release = released.public.release(second)
     argument = str({"area": released.public.folder, "specification": path, "folder": release}[named])
-    after = getattr(folder.FolderArea, step)
+    after = getattr(PublicArea, step)
 
     def killed(area, *arguments):
         after(area, *arguments)
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(folder.FolderArea, step, killed)
+        patched.setattr(PublicArea, step, killed)
         with pytest.raises(Killed):
             withdraw(argument)
     answer = withdraw(argument)
@@ -102,7 +78,7 @@ def test_a_killed_withdrawal_that_is_called_again_takes_no_other_release_along(
     assert withdraw(str(release)).content["release_id"] == second  # which is gone already
     argument = argument.replace(second, ID)
     with monkeypatch.context() as patched:
-        patched.setattr(folder.FolderArea, step, killed)
+        patched.setattr(PublicArea, step, killed)
         with pytest.raises(Killed):
             withdraw(argument)
     assert withdraw(argument).content["release_id"] == ID  # of an area that has no current release any more

@@ -13,7 +13,7 @@ from microguard.pipelines.publication.pending_approval import (
     refuse_beside_pending,
     submit_for_approval,
 )
-from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.withdrawal import withdraw_release
 from microguard.pipelines.series.generations import UNITS, generations_of
 from microguard.pipelines.series.membership import MEMBERS
@@ -99,9 +99,9 @@ def test_a_rejected_night_leaves_the_state_as_it_was(areas):
 @pytest.mark.parametrize(
     ("module", "step"),
     [
-        (FolderArea, "put"),
+        (PublicArea, "put"),
         (publish, "_commit"),
-        (FolderArea, "set_current"),
+        (PublicArea, "set_current"),
         (publish, "remove_release"),
     ],
 )

@@ -37,6 +37,12 @@ KEYED, STRANGERS = (
 ABROAD = sketch_of(persons(400, 4).assign(person=range(9000, 9400)), "person")
 
 
+def enter(ledger, entry, sketch):
+    """Put an entry into a shared ledger, as a publication does."""
+    with ledger.lock():
+        ledger.put(entry, sketch)
+
+
 class Agency:
     """An evidence area and its public areas."""
 
@@ -69,8 +75,10 @@ class Agency:
         self.areas(keys.get("lake", "lake")).public.begin(AREA)  # it is there, without the files
         if self.ledger:
             areas = self.areas(keys.get("lake", "lake"))
-            shared_ledger(self.ledger).put(
-                shared_entry(entry, areas), areas.record(entry.release_id) / SHARED
+            enter(
+                shared_ledger(self.ledger),
+                shared_entry(entry, areas),
+                areas.record(entry.release_id) / SHARED,
             )
         return entry
 
@@ -160,7 +168,7 @@ def test_records_whose_sketch_was_lost_are_refused_beside_columns_of_the_same_na
 def test_a_sketch_that_a_shared_ledger_lost_is_no_way_round_it(tmp_path, known):
     north, south = (Agency(tmp_path / name, str(tmp_path / "shared")) for name in ("north", "south"))
     entry = shared_entry(north.entry(A, SKETCH), north.areas())
-    shared_ledger(north.ledger).put(replace(entry, columns=known), north.areas().record(A) / SHARED)
+    enter(shared_ledger(north.ledger), replace(entry, columns=known), north.areas().record(A) / SHARED)
     (tmp_path / "shared" / f"{A}.sketch.parquet").unlink()
     tonight = south.entry(B, SKETCH, name="people")
     roles = {name: {"role": "other"} for name in ("region", "sex", "education")}
@@ -249,8 +257,8 @@ def test_a_shared_ledger_keeps_its_first_entry_its_key_and_no_damage(tmp_path):
     agency, ledger = Agency(tmp_path / "north"), shared_ledger(str(tmp_path / "shared"))
     entry = agency.entry(A, SKETCH)
     first = shared_entry(entry, agency.areas())
-    ledger.put(first, agency.areas().record(A) / FILE)
-    ledger.put(replace(first, name="another"), agency.areas().record(A) / FILE)
+    enter(ledger, first, agency.areas().record(A) / FILE)
+    enter(ledger, replace(first, name="another"), agency.areas().record(A) / FILE)
     assert ledger.entries() == [first]
     assert ledger.key(None) == ledger.key(None)
     assert (tmp_path / "shared" / "key").stat().st_mode & 0o777 == 0o600

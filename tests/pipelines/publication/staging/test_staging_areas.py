@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 from datetime import date, datetime
 from decimal import Decimal
 
-import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,20 +15,20 @@ from microguard.pipelines.engine.row_hash import contents
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.record_files.partition_files import write_partitions
 from microguard.pipelines.publication.record_files.partitions import partition_folder
-from microguard.pipelines.publication.staging import object_store
+from microguard.pipelines.publication.staging import part_lists
 from microguard.pipelines.publication.staging.folder import FolderStagingArea
-from microguard.pipelines.publication.staging.object_store import StoreStagingArea
+from microguard.pipelines.publication.staging.part_lists import PartListStagingArea
 from microguard.pipelines.publication.staging.staging_area import Part, part_file
 from microguard.pipelines.publication.staging.task_frames import write_in_tasks
-from microguard.pipelines.publication.store import connection
-from microguard.pipelines.publication.store.faults import StoreFailed
+from microguard.pipelines.publication.storage.faults import StoreFailed
+from microguard.pipelines.publication.storage.storage import storage_at
 from microguard.pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 from microguard.schemas.errors import MicroguardError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from tests.pipelines.publication.public.servers import S3
+from tests.pipelines.publication.storage.servers import S3
 
 SCHEMA = t.StructType(
     [
@@ -57,7 +55,9 @@ RECORDS = [
 @pytest.fixture
 def store(tasks_reach, tmp_path):
     """A staging area in a store that tasks of the session reach."""
-    return StoreStagingArea(f"{tasks_reach()}/persons", ".work/run/resume", tmp_path)
+    return PartListStagingArea(
+        storage_at(f"{tasks_reach()}/persons", "evidence"), ".work/run/resume", tmp_path
+    )
 
 
 @pytest.fixture(params=["folder", "store"])
@@ -197,9 +197,7 @@ def test_files_are_saved_counted_and_removed(spark, place):
 @pytest.mark.spark
 def test_what_a_task_left_that_was_tried_again_is_not_read(spark, store):
     store.write(spark.range(100, numPartitions=2), "records")
-    sink = io.BytesIO()
-    pq.write_table(pa.table({"id": [7]}), sink)
-    left = store._put("records", sink.getbuffer(), 1)
+    left = store.write_part("records", "", lambda file: pq.write_table(pa.table({"id": [7]}), file))
     assert left not in store.parts("records")
     assert store.read(spark, "records").count() == 100
     before = store.parts("records")
@@ -214,19 +212,18 @@ def test_a_part_that_is_not_what_was_written_is_refused_and_its_checkpoint_not_b
     store.write(spark.range(100, numPartitions=2).withColumn("secret", f.lit("canary")), "records")
     write_checkpoint(spark, store, "records", ["report"])
     assert read_checkpoint(spark, store, "records") == ["report"]
-    client = connection.connected(store.address)
     one, other = store.parts("records")
     if damage == "gone":
-        obstore.delete(client, one.name)
+        store.storage.delete(one.name)
     else:
-        content = bytes(obstore.get(client, (other if damage == "another's" else one).name).bytes())
+        content = store.storage.get((other if damage == "another's" else one).name).content
         changed = content if damage == "another's" else content.replace(b"canary", b"canarx")
-        obstore.put(client, one.name, changed)
+        store.storage.put(one.name, changed)
     not_theirs = pytest.raises(MicroguardError, match="not there any more, or is not what they wrote")
     with not_theirs as refused, without_values_of_records():
         store.read(spark, "records").collect()
     assert "canar" not in str(refused.value)
-    with pytest.raises(MicroguardError, match="not what was written"):
+    with pytest.raises(MicroguardError, match="content that was written"):
         store.fetch("records")
     assert read_checkpoint(spark, store, "records") is None
 
@@ -256,11 +253,11 @@ def test_a_frame_is_not_sent_to_every_task_of_a_join_for_as_small_as_it_looks(sp
 def test_parts_are_shared_out_in_order_whole_and_evenly():
     parts = [Part(str(number), 1, size) for number, size in enumerate([2**20] * 40)]
     for tasks, shares in ((1, 1), (4, 4), (100, 10)):
-        shared = object_store._shares(parts, tasks)
+        shared = part_lists._shares(parts, tasks)
         assert len(shared) == shares
         assert [part for share in shared for part in share] == parts
     large = [Part("large", 1, 2**40), Part("small", 1, 1), Part("large too", 1, 2**40)]
-    assert [[part.name for part in share] for share in object_store._shares(large, 1)] == [
+    assert [[part.name for part in share] for share in part_lists._shares(large, 1)] == [
         ["large"],
         ["small", "large too"],
     ]
@@ -270,7 +267,5 @@ def test_nothing_secret_travels_with_a_workplace(tmp_path, monkeypatch):
     for name, value in S3.settings("http://127.0.0.1:9").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-of-this-test")
-    place = StoreStagingArea("s3://agency/e", ".work/run/resume", tmp_path)
-    object_store._store(place.address)
+    place = PartListStagingArea(storage_at("s3://agency/e", "evidence"), ".work/run/resume", tmp_path)
     assert b"a-secret-of-this-test" not in pickle.dumps(place)
-    object_store._store.cache_clear()

@@ -13,12 +13,13 @@ from microguard.pipelines.approval import approve
 from microguard.pipelines.engine.failures import without_values_of_records
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.key import KEY_VARIABLE
-from microguard.pipelines.publication.staging.object_store import StoreStagingArea
-from microguard.pipelines.publication.store.connection import connected, names
+from microguard.pipelines.publication.staging.part_lists import PartListStagingArea
+from microguard.pipelines.publication.storage.object_store import connected
 from microguard.pipelines.publication.stored_evidence import VARIABLE
 from microguard.schemas.errors import MicroguardError
 
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, run, specification
+from tests.pipelines.publication.storage.stores import names
 from tests.pipelines.releases import Killed
 from tests.pipelines.series.test_register import Series, alike, nights, population, rows
 
@@ -65,7 +66,7 @@ def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_goes_
     by_cluster, in_a_folder, spark, place, tmp_path, monkeypatch
 ):
     spec = specification(tmp_path, ROLES if by_cluster else NOMINAL, method=FAST, publish=place)
-    gather, deaths = StoreStagingArea.commit_parts, []
+    gather, deaths = PartListStagingArea.commit_parts, []
 
     def dying(self, name, parts, schema):
         if name not in deaths:
@@ -73,7 +74,7 @@ def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_goes_
             raise Killed
         gather(self, name, parts, schema)
 
-    monkeypatch.setattr(StoreStagingArea, "commit_parts", dying)
+    monkeypatch.setattr(PartListStagingArea, "commit_parts", dying)
     while True:
         deaths_before, orphans = len(deaths), set(work(place))
         try:
@@ -109,7 +110,7 @@ def altered(content: bytes) -> bytes:
 
 def tampering(frame):
     """Gathers, and alters what was gathered under a name."""
-    gather = StoreStagingArea.commit_parts
+    gather = PartListStagingArea.commit_parts
 
     def tampered(self, name, parts, schema):
         gather(self, name, parts, schema)
@@ -127,7 +128,7 @@ def test_what_is_altered_in_the_store_is_refused_and_the_next_run_makes_it_anew(
     spec = specification(tmp_path, method=FAST, publish=place)
     for frame in ("protected-all", "microdata"):
         with monkeypatch.context() as patched:
-            patched.setattr(StoreStagingArea, "commit_parts", tampering(frame))
+            patched.setattr(PartListStagingArea, "commit_parts", tampering(frame))
             with pytest.raises(MicroguardError), without_values_of_records():
                 run(spark, spec)
         assert names(connected(place["path"])) == []

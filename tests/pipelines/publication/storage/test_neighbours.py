@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from microguard.pipelines.publication.store import neighbours
-from microguard.pipelines.publication.store.faults import StoreFailed
-from microguard.pipelines.publication.store.neighbours import refuse_neighbours
+from microguard.pipelines.publication.storage import object_store
+from microguard.pipelines.publication.storage.faults import StoreFailed
+from microguard.pipelines.publication.storage.neighbours import refuse_neighbours
 from microguard.schemas.errors import SpecificationError
 from obstore.exceptions import GenericError
 from obstore.store import LocalStore
@@ -19,11 +19,11 @@ def bucket(tmp_path, monkeypatch):
     folder = tmp_path / "stores" / "bucket"
     folder.mkdir(parents=True)
 
-    def connected(address):
+    def connected(address, *_):
         place = folder.parent / address.partition("://")[2]
         return LocalStore(place, mkdir=True)
 
-    monkeypatch.setattr(neighbours, "connected", connected)
+    monkeypatch.setattr(object_store, "connected", connected)
     return folder
 
 
@@ -65,7 +65,7 @@ def test_what_may_not_be_read_is_nobodys(bucket, tmp_path, monkeypatch):
         raise PermissionError("403")
 
     put(bucket, "lake/state.json")
-    monkeypatch.setattr(neighbours.obstore, "head", refused)
+    monkeypatch.setattr(object_store.obstore, "head", refused)
     asked(tmp_path)
 
 
@@ -73,6 +73,6 @@ def test_a_store_that_does_not_answer_ends_the_run(bucket, tmp_path, monkeypatch
     def silent(*_):
         raise GenericError("503")
 
-    monkeypatch.setattr(neighbours.obstore, "head", silent)
-    with pytest.raises(StoreFailed, match="object store of the areas failed"):
+    monkeypatch.setattr(object_store.obstore, "head", silent)
+    with pytest.raises(StoreFailed, match="object store of the public area failed"):
         asked(tmp_path)

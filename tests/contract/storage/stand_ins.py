@@ -6,7 +6,7 @@ from unittest.mock import patch
 from microguard.pipelines import rebuild_report
 from microguard.pipelines.engine.files import write_atomically
 
-from tests.pipelines.publication.simulation.disk import Clock
+from tests.contract.storage.disk import Clock
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.key import KEY_VARIABLE
 from microguard.pipelines.publication.ledger import Ledger
-from microguard.pipelines.publication.store.connection import names
 from microguard.pipelines.publication.stored_evidence import VARIABLE
 from microguard.pipelines.verify import verify
 from microguard.pipelines.withdraw import withdraw
@@ -18,7 +17,8 @@ from microguard.schemas.errors import GateRefused, SpecificationError
 from obstore.store import from_url
 
 from tests.pipelines.microdata import persons, run, specification
-from tests.pipelines.publication.public.servers import CLOUDS
+from tests.pipelines.publication.storage.servers import CLOUDS
+from tests.pipelines.publication.storage.stores import names
 from tests.pipelines.releases import ID, entry, manifest, staged
 
 SECOND = "f" * 32
@@ -80,7 +80,7 @@ def test_of_two_runs_that_publish_at_once_one_wins_and_the_other_says_so(bucket,
 
 
 def test_a_bucket_that_is_not_there_is_refused_before_work_is_spent(bucket, tmp_path):
-    with pytest.raises(SpecificationError, match="cannot be written"):
+    with pytest.raises(SpecificationError, match="can be written"):
         Areas.of(bucket.replace("lake-", "nobody-made-it-"), tmp_path / "evidence").public.require_writable()
 
 
