@@ -176,10 +176,11 @@ def _publish(job: Job, release: Verified[P]) -> CommandResult:
     try:
         refuse(release.verdicts)
         if job.specification.publish.approval == "required":
-            submit_for_approval(waiting, areas)
+            damaged = submit_for_approval(waiting, areas)
             release.page.write(Ledger(areas).status(release_id))
             rebuild_index(areas)
-            return _waits(areas, release_id, "Verified, and waiting for approval")
+            removed = "; its damaged files were removed from the public area" if damaged else ""
+            return _waits(areas, release_id, f"Verified, and waiting for approval{removed}")
         with job.progress.stage("publish"):
             publish(waiting.staged, waiting.manifest, areas, waiting.entry, accepted=waiting.accepted)
     except MicroguardError:
@@ -315,5 +316,7 @@ def _waits(areas: Areas, release_id: str, text: str) -> CommandResult:
     decide = f"microguard approve {record} --by NAME, or microguard reject"
     release = areas.public.place(release_id)
     content = {"release_id": release_id, "release": release, "waiting": record, "report": report}
-    outcome = CommandResult(f"{text}; nothing is public.\nReport: {report}\nDecide: {decide}", content)
+    outcome = CommandResult(
+        f"{text}; the release is not public.\nReport: {report}\nDecide: {decide}", content
+    )
     return with_night(outcome, joint_of(areas, release_id).get("night", {}))

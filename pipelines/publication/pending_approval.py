@@ -14,7 +14,11 @@ from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger
 from microguard.pipelines.publication.stage import StagedFiles
 from microguard.pipelines.publication.stored_evidence import STAGING, WAITING
+from microguard.pipelines.publication.withdrawal import withdraw_release
 from microguard.schemas.errors import GateRefused, SpecificationError
+
+#: Note of the ledger about a release that was withdrawn to be made again.
+DAMAGED = "its files in the public area were damaged"
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,21 @@ class PendingRelease:
     accepted: bool
 
 
-def submit_for_approval(waiting: PendingRelease, areas: Areas) -> None:
-    """Keep a verified release in its evidence folder, and say in the ledger that it waits."""
+def submit_for_approval(waiting: PendingRelease, areas: Areas) -> bool:
+    """Keep a verified release in its evidence folder, and say in the ledger that it waits.
+
+    A release that is made again because its published files were damaged is withdrawn first: until a person
+    approves it, readers must not find the damaged files.
+
+    Returns
+    -------
+    bool
+        Whether damaged files of the release were removed from the public area.
+    """
+    damaged = is_visible(areas, waiting.entry.release_id)
+    if damaged:
+        with areas.public.lock():
+            withdraw_release(replace(waiting.entry, note=DAMAGED), areas)
     content = {
         "checksums": dict(waiting.staged.checksums),
         "manifest": waiting.manifest,
@@ -47,6 +64,7 @@ def submit_for_approval(waiting: PendingRelease, areas: Areas) -> None:
     }
     write_atomically(areas.record(waiting.entry.release_id) / WAITING, json.dumps(content, indent=2))
     Ledger(areas).append(replace(waiting.entry, event="waiting", at=now(), public=areas.public.name))
+    return damaged
 
 
 def waiting_release(areas: Areas, release_id: str) -> PendingRelease:
@@ -70,10 +88,16 @@ def waiting_release(areas: Areas, release_id: str) -> PendingRelease:
     return PendingRelease(staged, content["manifest"], Entry(**content["entry"]), content["accepted"])
 
 
+def is_visible(areas: Areas, release_id: str) -> bool:
+    """Return whether readers can find a release, or a part of it, whatever the ledger says."""
+    published = release_id in {each.release_id for each in Ledger(areas).standing()}
+    return published or areas.public.exists(release_id) or areas.public.current() == release_id
+
+
 def is_pending(areas: Areas, release_id: str) -> bool:
-    """Whether a release waits and its staged files are still what they were."""
+    """Return whether a release waits, cannot be seen by readers, and has the staged files as verified."""
     status = Ledger(areas).status(release_id)
-    if status is None or status.event != "waiting":
+    if status is None or status.event != "waiting" or is_visible(areas, release_id):
         return False
     staged = waiting_release(areas, release_id).staged
     return StagedFiles.of(release_id, staged.folder).checksums == staged.checksums

@@ -66,6 +66,18 @@ def test_a_rejected_release_leaves_its_evidence_and_nothing_else(waiting):
         approve(str(record), by="A. Steward")
 
 
+def test_a_damaged_release_that_is_made_again_for_approval_is_removed_until_it_is_approved(spark, waiting):
+    spec, areas, record = waiting
+    approve(str(record), by="A. Steward")
+    (file,) = (areas.public.release(record.name) / "microdata").glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:100])
+    outcome, _ = run(spark, spec)
+    assert "its damaged files were removed from the public area; the release is not public" in outcome.text
+    assert (areas.public.current(), areas.public.releases()) == (None, [])
+    approve(str(record), by="A. Steward")
+    assert audit(areas.public.release(record.name)).passed
+
+
 def test_a_release_that_changed_while_it_waited_is_not_published(waiting):
     _, areas, record = waiting
     (file,) = (areas.work(record.name, "staging") / "microdata").glob("*.parquet")
