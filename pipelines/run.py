@@ -236,7 +236,7 @@ def _verified(
         product.write_annex(folder, protected)
         page = Page(folder, evidence, product.measures)
         page.write(Ledger(areas).status(release_id))
-    successor = bool(set(Ledger(areas).ever(entry.name)) - {release_id})
+    successor = bool(set(Ledger(areas).ever_published(entry.name)) - {release_id})
     disclosable = {
         **measured.disclosable,
         "records_suppressed": _to_multiples(counts.suppressed, specification.release.k),

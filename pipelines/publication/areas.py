@@ -72,7 +72,7 @@ class Areas:
             raise _inside_public()
 
     @classmethod
-    def of(cls, public: str | Path, evidence: str | Path) -> Areas:
+    def from_places(cls, public: str | Path, evidence: str | Path) -> Areas:
         """The areas at two places; the copy here of evidence in an object store is brought up to date."""
         area, address = public_area(public), address_of(evidence)
         if address is None:
@@ -225,7 +225,7 @@ def areas_of(specification: Specification) -> Areas:
         from microguard.pipelines.publication.storage.neighbours import refuse_neighbours
 
         refuse_neighbours(specification)
-    areas = Areas.of(public, evidence)
+    areas = Areas.from_places(public, evidence)
     areas.public.require_writable()
     return areas
 

@@ -50,7 +50,7 @@ class FoundRelease:
                 "The evidence area of this release was not found near it. Name the release by its folder in "
                 "the evidence area, or by its specification file."
             )
-        return replace(Areas.of(self.public.name, self.evidence), public=self.public)
+        return replace(Areas.from_places(self.public.name, self.evidence), public=self.public)
 
 
 def find_release(named: str, *, gone: bool = False) -> FoundRelease:
@@ -93,7 +93,7 @@ def areas_named(named: str) -> Areas:
         from microguard.schemas.specification.read import read_specification
 
         specification = read_specification(Path(named))
-        return Areas.of(specification.public_area, specification.evidence_area)
+        return Areas.from_places(specification.public_area, specification.evidence_area)
     return find_release(named, gone=True).areas()
 
 
@@ -180,7 +180,7 @@ def _of_specification(path: Path, gone: bool) -> FoundRelease:
     current = public.current()
     if current is not None:
         return FoundRelease(current, public, specification.evidence_area, as_current=True)
-    areas = Areas.of(specification.public_area, specification.evidence_area)
+    areas = Areas.from_places(specification.public_area, specification.evidence_area)
     going = _going_from(areas)
     if going is None or not gone:
         raise SpecificationError(f"Nothing is published from this specification now: there is no {CURRENT}.")
@@ -228,4 +228,4 @@ def _areas_near(public: Path) -> Iterator[Areas]:
         for pattern in (LEDGER, f"*/{LEDGER}", f"*/*/{LEDGER}"):
             for ledger in sorted(root.glob(pattern)):
                 with suppress(SpecificationError):  # inside the public area: no evidence area of ours
-                    yield Areas.of(public, ledger.parent)
+                    yield Areas.from_places(public, ledger.parent)

@@ -127,7 +127,7 @@ class Ledger:
         """The last line about a release, None where there is none."""
         return self.latest().get(release_id)
 
-    def standing(self, name: str | None = None) -> list[Entry]:
+    def published(self, name: str | None = None) -> list[Entry]:
         """Releases published and not withdrawn since (of one name, or of all), oldest first."""
         alive: dict[str, Entry] = {}
         for entry in self.entries():
@@ -142,7 +142,7 @@ class Ledger:
         """Releases that a run was about to publish or to withdraw when it died."""
         return [entry for entry in self.latest().values() if entry.event in ("intended", "withdrawing")]
 
-    def ever(self, name: str) -> list[str]:
+    def ever_published(self, name: str) -> list[str]:
         """Ids of all releases that readers may have seen under a name, withdrawn ones too."""
         seen = [
             entry.release_id
@@ -151,7 +151,7 @@ class Ledger:
         ]
         return list(dict.fromkeys(seen))
 
-    def waiting(self, name: str | None = None) -> list[Entry]:
+    def pending(self, name: str | None = None) -> list[Entry]:
         """Releases that are staged and wait for approval (of one name, or of all), oldest first."""
         latest = self.latest().values()
         return [each for each in latest if each.event == "waiting" and name in (None, each.name)]
@@ -168,7 +168,7 @@ class Ledger:
         """
         self._refuse_other_name(name)
         self._refuse_returned(release_id)
-        standing = {entry.release_id for entry in self.standing(name)}
+        standing = {entry.release_id for entry in self.published(name)}
         others = sorted((standing | self._unknown()) - {release_id})
         if others and not accepted:
             raise GateRefused(
@@ -211,7 +211,7 @@ class Ledger:
 
     def _refuse_other_name(self, name: str) -> None:
         """One current.json serves one name: another would take the readers of the first along."""
-        for entry in self.standing():
+        for entry in self.published():
             if entry.name != name and self._areas.public.exists(entry.release_id):
                 raise GateRefused(
                     f"The public area serves releases of another name, {entry.name!r}: its current.json can "

@@ -67,7 +67,7 @@ def submit_for_approval(waiting: PendingRelease, areas: Areas) -> bool:
     return damaged
 
 
-def waiting_release(areas: Areas, release_id: str) -> PendingRelease:
+def pending_release(areas: Areas, release_id: str) -> PendingRelease:
     """A release that waits.
 
     Raises
@@ -90,7 +90,7 @@ def waiting_release(areas: Areas, release_id: str) -> PendingRelease:
 
 def is_visible(areas: Areas, release_id: str) -> bool:
     """Return whether readers can find a release, or a part of it, whatever the ledger says."""
-    published = release_id in {each.release_id for each in Ledger(areas).standing()}
+    published = release_id in {each.release_id for each in Ledger(areas).published()}
     return published or areas.public.exists(release_id) or areas.public.current() == release_id
 
 
@@ -99,8 +99,8 @@ def is_pending(areas: Areas, release_id: str) -> bool:
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "waiting" or is_visible(areas, release_id):
         return False
-    staged = waiting_release(areas, release_id).staged
-    return StagedFiles.of(release_id, staged.folder).checksums == staged.checksums
+    staged = pending_release(areas, release_id).staged
+    return StagedFiles.from_folder(release_id, staged.folder).checksums == staged.checksums
 
 
 def refuse_beside_pending(areas: Areas, name: str, release_id: str) -> None:
@@ -110,7 +110,7 @@ def refuse_beside_pending(areas: Areas, name: str, release_id: str) -> None:
     ------
     GateRefused
     """
-    others = [each for each in Ledger(areas).waiting(name) if each.release_id != release_id]
+    others = [each for each in Ledger(areas).pending(name) if each.release_id != release_id]
     if others:
         folder = areas.record_place(others[0].release_id)
         raise GateRefused(

@@ -149,7 +149,7 @@ def finish_what_died(areas: Areas) -> set[str]:
                 remove_release(replace(entry, by="", note=""), area, "waiting")
             else:
                 remove_release(entry, area, "abandoned")
-    standing = [(each.name, public_area_of(each, areas)) for each in Ledger(areas).standing()]
+    standing = [(each.name, public_area_of(each, areas)) for each in Ledger(areas).published()]
     for name, area in dict.fromkeys(standing):
         if not _is_there(area, areas):
             continue
@@ -185,7 +185,7 @@ def _mend_current(areas: Areas) -> None:
     except FileDamaged:
         if not set(Ledger(areas).latest()).issuperset(areas.public.releases()):
             raise
-        standing = [each.release_id for each in Ledger(areas).standing() if is_in(each, areas.public)]
+        standing = [each.release_id for each in Ledger(areas).published() if is_in(each, areas.public)]
         with areas.public.lock():
             areas.public.set_current(next(filter(areas.public.exists, reversed(standing)), None))
 
@@ -195,7 +195,7 @@ def _lead_readers(name: str, areas: Areas) -> None:
 
     Where they have one that another ledger knows, nobody can say which of the two came last.
     """
-    ids = [each.release_id for each in Ledger(areas).standing(name)]
+    ids = [each.release_id for each in Ledger(areas).published(name)]
     newest = next((each for each in reversed(ids) if areas.public.exists(each)), None)
     served = areas.public.current()
     if newest not in (None, served) and served in (None, *ids):
@@ -213,7 +213,7 @@ def published_already(areas: Areas, release_id: str) -> bool:
     AreaNotThere
         Where it cannot be seen, because its area is not at its place.
     """
-    if release_id not in {entry.release_id for entry in Ledger(areas).standing()}:
+    if release_id not in {entry.release_id for entry in Ledger(areas).published()}:
         return False
     whole = areas.public.is_whole(release_id)
     if not whole:

@@ -69,7 +69,7 @@ def expired_releases(areas: Areas, name: str) -> list[Entry]:
     As many stay as the newest publication asks for; the current release stays in any case. Releases of the
     name in another public area are not looked at.
     """
-    newest = [entry for entry in Ledger(areas).standing(name) if is_in(entry, areas.public)]
+    newest = [entry for entry in Ledger(areas).published(name) if is_in(entry, areas.public)]
     if not newest or newest[-1].keep is None:
         return []
     why = f"publish.keep = {newest[-1].keep}: outlived by release {newest[-1].release_id}"

@@ -48,7 +48,7 @@ def refuse_same_job(
     ledger, name = Ledger(areas), specification.release.name
     ours = json.loads(json.dumps(made_from))
     rest = _without_software(ours)
-    for entry in (*ledger.standing(name), *ledger.waiting(name)):
+    for entry in (*ledger.published(name), *ledger.pending(name)):
         if entry.release_id == release_id:
             continue
         if _without_software(entry.identity) == rest:

@@ -49,7 +49,7 @@ class StagedFiles:
     checksums: Mapping[str, str]
 
     @classmethod
-    def of(cls, release_id: str, folder: Path) -> StagedFiles:
+    def from_folder(cls, release_id: str, folder: Path) -> StagedFiles:
         """Everything that lies in the folder now, but what a task is still writing under a hidden name."""
         files = sorted(path for path in folder.rglob("[!.]*") if path.is_file())
         return cls(
@@ -139,7 +139,7 @@ def stage(
     handed_over = [json.loads(each) for each in said]
     content = (sum(rows for rows, _ in handed_over), sum(total for _, total in handed_over))
     schema = None if whole else published.schema
-    return Staged(StagedFiles.of(release_id, folder), contract, content, place, formulas, schema)
+    return Staged(StagedFiles.from_folder(release_id, folder), contract, content, place, formulas, schema)
 
 
 def record_files(folder: Path) -> list[Path]:

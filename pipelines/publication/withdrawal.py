@@ -52,7 +52,7 @@ def release_before(entry: Entry, areas: Areas) -> str | None:
     """The last release of the same name that still stands in the public area, other than this one."""
     others = [
         each.release_id
-        for each in Ledger(areas).standing(entry.name)
+        for each in Ledger(areas).published(entry.name)
         if each.release_id != entry.release_id and areas.public.exists(each.release_id)
     ]
     return others[-1] if others else None

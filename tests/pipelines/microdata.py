@@ -77,7 +77,7 @@ def specification(folder, roles=None, **sections):
 
 def run(spark, spec):
     """The main job on a session that stays open; what it answers, and where it wrote."""
-    areas = Areas.of(spec.public_area, spec.evidence_area)
+    areas = Areas.from_places(spec.public_area, spec.evidence_area)
     with areas.lock():
         finish_what_died(areas)
         return run_product(Records(spec), Job(spark, spec, areas, Progress(quiet=True))), areas

@@ -61,7 +61,7 @@ def test_a_rejected_release_leaves_its_evidence_and_nothing_else(waiting):
     assert not areas.public.folder.exists()
     assert areas.unfinished() == []
     assert "<strong>Rejected</strong>" in (record / "report.html").read_text()
-    assert Ledger(areas).ever(spec.release.name) == []
+    assert Ledger(areas).ever_published(spec.release.name) == []
     with pytest.raises(SpecificationError, match="does not wait"):
         approve(str(record), by="A. Steward")
 

@@ -281,7 +281,7 @@ def test_tables_have_the_types_of_the_records(odd_nominal):
 def test_a_format_that_cannot_hold_the_columns_is_refused_by_the_check_and_before_the_work(spark, tmp_path):
     persons().assign(note=np.uint8(200)).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, publish={"format": "delta"})
-    checked = Job(spark, spec, Areas.of(spec.public_area, spec.evidence_area), Progress(quiet=True))
+    checked = Job(spark, spec, Areas.from_places(spec.public_area, spec.evidence_area), Progress(quiet=True))
     for verb in (lambda: run(spark, spec), lambda: risk_of(checked, read(spark, spec))):
         with pytest.raises(InputRejected, match="cannot hold note"):
             verb()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 
 def areas_of(spec):
-    return Areas.of(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
+    return Areas.from_places(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
 
 
 @pytest.fixture

@@ -23,21 +23,21 @@ from microguard.pipelines.publication.source_fingerprints.shared_ledger import (
 from microguard.pipelines.publication.source_fingerprints.source_fingerprint import (
     FILE,
     SHARED,
-    SourceSketch,
+    SourceFingerprint,
     same_records,
     share_units,
 )
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.roles import PUBLISHED
 
-#: Of tonight's columns, the share by which a release whose sketch is lost may be of the same records.
+#: Of tonight's columns, the share by which a release whose fingerprint is lost may be of the same records.
 ALIKE_BY_NAME = 0.5
 #: The evidence area of a release that its own area does not know any more.
 FORGOTTEN = ""
 
 
 @dataclass(frozen=True)
-class Collision:
+class Conflict:
     """A release that tonight's collides with.
 
     Attributes
@@ -59,8 +59,8 @@ class _Known:
     """A release that readers may have seen."""
 
     entry: SharedEntry
-    file: str  # which of tonight's two sketches is by the same key
-    sketch: Callable[[], SourceSketch | None]
+    file: str  # which of tonight's two fingerprints is by the same key
+    fingerprint: Callable[[], SourceFingerprint | None]
     is_published: bool
 
 
@@ -89,25 +89,25 @@ def shared_entry(entry: Entry, areas: Areas) -> SharedEntry:
     )
 
 
-def collisions(tonight: Entry, areas: Areas) -> list[Collision]:
+def conflicts(tonight: Entry, areas: Areas) -> list[Conflict]:
     """Releases of tonight's source that it may not stand beside, by id.
 
     Parameters
     ----------
     tonight : Entry
-        Its sketch lies in its evidence folder already, if it has one.
+        Its fingerprint lies in its evidence folder already, if it has one.
     areas : Areas
     """
-    entry, sketches = shared_entry(tonight, areas), _sketches(tonight, areas)
+    entry, fingerprints = shared_entry(tonight, areas), _fingerprints(tonight, areas)
     colliding = []
     for known in _known(tonight, areas):
-        sketch = sketches[known.file]
+        fingerprint = fingerprints[known.file]
         if not _may_stand_beside(entry, known):
-            same = _same_source(entry, sketch, known)
+            same = _same_source(entry, fingerprint, known)
             if same is not None:
-                colliding.append(_collision(known, same))
-        elif entry.content == "table" and _by_another_key(sketch, known.sketch()):
-            colliding.append(_collision(known, False))  # cells of the same units are told by the key, too
+                colliding.append(_conflict(known, same))
+        elif entry.content == "table" and _by_another_key(fingerprint, known.fingerprint()):
+            colliding.append(_conflict(known, False))  # cells of the same units are told by the key, too
     return sorted(colliding, key=lambda each: each.release_id)
 
 
@@ -118,7 +118,7 @@ def refuse_conflicts(tonight: Entry, areas: Areas) -> None:
     ------
     GateRefused
     """
-    colliding = [] if tonight.successive == "accept" else collisions(tonight, areas)
+    colliding = [] if tonight.successive == "accept" else conflicts(tonight, areas)
     if colliding:
         names = "; ".join(f"{each.release_id} ({each.name!r}, {each.path})" for each in colliding)
         unknown = sum(not each.compared for each in colliding)
@@ -137,24 +137,26 @@ def refuse_conflicts(tonight: Entry, areas: Areas) -> None:
         )
 
 
-def same_under_another_source(entry: Entry, areas: Areas) -> list[Collision]:
+def same_under_another_source(entry: Entry, areas: Areas) -> list[Conflict]:
     """Releases whose records are those of a release, and whose source is called otherwise."""
-    sketches, source = _sketches(entry, areas), source_of(entry)
+    fingerprints, source = _fingerprints(entry, areas), source_of(entry)
     others = [known for known in _known(entry, areas) if known.entry.source != source]
-    return [_collision(known, True) for known in others if _alike(sketches[known.file], known.sketch())]
+    return [
+        _conflict(known, True) for known in others if _alike(fingerprints[known.file], known.fingerprint())
+    ]
 
 
-def _sketches(entry: Entry, areas: Areas) -> dict[str, SourceSketch | None]:
-    return {name: SourceSketch.read(areas.record(entry.release_id) / name) for name in (FILE, SHARED)}
+def _fingerprints(entry: Entry, areas: Areas) -> dict[str, SourceFingerprint | None]:
+    return {name: SourceFingerprint.read(areas.record(entry.release_id) / name) for name in (FILE, SHARED)}
 
 
-def _alike(one: SourceSketch | None, other: SourceSketch | None) -> bool:
+def _alike(one: SourceFingerprint | None, other: SourceFingerprint | None) -> bool:
     return one is not None and other is not None and one.key == other.key and same_records(one, other)
 
 
-def _collision(known: _Known, compared: bool) -> Collision:
+def _conflict(known: _Known, compared: bool) -> Conflict:
     path = f"{known.entry.public}/{known.entry.release_id}"
-    return Collision(known.entry.release_id, known.entry.name, path, compared)
+    return Conflict(known.entry.release_id, known.entry.name, path, compared)
 
 
 def _declared(entry: Entry) -> str:
@@ -183,7 +185,7 @@ def _known(tonight: Entry, areas: Areas) -> list[_Known]:
         _Known(
             replace(each, evidence=FORGOTTEN) if each.evidence == areas.identity else each,
             SHARED,
-            partial(ledger.sketch, each.release_id),
+            partial(ledger.fingerprint, each.release_id),
             True,
         )
         for each in others
@@ -195,12 +197,12 @@ def _known(tonight: Entry, areas: Areas) -> list[_Known]:
 def _known_here(areas: Areas) -> list[_Known]:
     ledger = Ledger(areas)
     seen = {each.release_id: each for each in ledger.entries() if each.event not in NEVER_PUBLIC}
-    standing = {each.release_id for each in ledger.standing()}
+    standing = {each.release_id for each in ledger.published()}
     return [
         _Known(
             shared_entry(each, areas),
             FILE,
-            partial(SourceSketch.read, areas.record(each.release_id) / FILE),
+            partial(SourceFingerprint.read, areas.record(each.release_id) / FILE),
             each.release_id in standing,
         )
         for each in seen.values()
@@ -229,23 +231,23 @@ def _alike_by_name(tonight: SharedEntry, other: SharedEntry) -> bool:
     return shared >= max(2, ALIKE_BY_NAME * len(tonight.columns))
 
 
-def _by_another_key(sketch: SourceSketch | None, other: SourceSketch | None) -> bool:
-    """Whether two sketches cannot be compared: of one ledger all are by one key, unless that was lost."""
-    return sketch is not None and other is not None and sketch.key != other.key
+def _by_another_key(fingerprint: SourceFingerprint | None, other: SourceFingerprint | None) -> bool:
+    """Whether two fingerprints cannot be compared: of one ledger all are by one key, unless that was lost."""
+    return fingerprint is not None and other is not None and fingerprint.key != other.key
 
 
-def _same_source(tonight: SharedEntry, sketch: SourceSketch | None, known: _Known) -> bool | None:
+def _same_source(tonight: SharedEntry, fingerprint: SourceFingerprint | None, known: _Known) -> bool | None:
     """True where the records are the same, False where that cannot be known, None where they are others."""
-    other = known.sketch()
+    other = known.fingerprint()
     named_alike = tonight.source == known.entry.source
-    if _by_another_key(sketch, other):
+    if _by_another_key(fingerprint, other):
         return False
-    if sketch is None or other is None:
+    if fingerprint is None or other is None:
         lost = other is None and _alike_by_name(tonight, known.entry)
         return False if named_alike or lost else None
-    if same_records(sketch, other):
+    if same_records(fingerprint, other):
         return True
     if named_alike and tonight.declared and known.entry.declared:  # the same units, says the specification
-        shared = share_units(sketch, other)
+        shared = share_units(fingerprint, other)
         return None if shared is False else bool(shared)
     return None

@@ -1,4 +1,4 @@
-"""Take the sketch of a source in one small Spark job, exact and the same for any order and partitioning.
+"""Take the fingerprint of a source in one small Spark job, exact and the same for any order and partitioning.
 
 Each task keeps, of every subset of columns, the cells whose hashes are smallest, with their counts, and hands
 them over in one row. A cell that is among the smallest of all is among the smallest of each part that holds
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from microguard.pipelines.publication.source_fingerprints.source_fingerprint imp
     FILE,
     SHARED,
     UNITS,
-    SourceSketch,
+    SourceFingerprint,
     Subset,
     subsets_of,
 )
@@ -67,7 +68,7 @@ _ROWS = t.StructType(
 def keep_fingerprint(
     screened: ValidatedInput, reader: Specification, specification: Specification, entry: Entry, areas: Areas
 ) -> None:
-    """Leave the sketch of a release's source in its evidence; cells that were given have none.
+    """Leave the fingerprint of a release's source in its evidence; cells that were given have none.
 
     Parameters
     ----------
@@ -82,17 +83,16 @@ def keep_fingerprint(
     if not columns:  # nothing to know records by; a source that is one by name still collides
         return
     ledger, folder = ledger_of(entry), areas.record(entry.release_id)
-    sketched(screened.keyed, columns, unit, screened.remaining, areas.key()).write(folder / FILE)
+    compute = partial(compute_fingerprint, screened.keyed, columns, unit, screened.remaining)
+    compute(areas.key()).write(folder / FILE)
     if ledger is not None:
-        sketched(screened.keyed, columns, unit, screened.remaining, ledger.key(areas.public.folder)).write(
-            folder / SHARED
-        )
+        compute(ledger.key(areas.public.folder)).write(folder / SHARED)
 
 
-def sketched(
+def compute_fingerprint(
     frame: DataFrame, columns: list[str], unit: str | None, records: int, key: bytes
-) -> SourceSketch:
-    """The sketch of the records of a frame.
+) -> SourceFingerprint:
+    """The fingerprint of the records of a frame.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def sketched(
     units = [] if unit is None else [value_hash(unit, frame).alias(UNIT)]
     parts = map_in_arrow(frame.select(*values, *units), sample, _PARTS)
     of_subsets = parts.repartition(tasks_at_once(frame.sparkSession), "subset")
-    return SourceSketch.of(
+    return SourceFingerprint.from_rows(
         map_in_arrow(of_subsets, together, _ROWS).toArrow(), sample.subsets, records, key_name(key)
     )
 
@@ -170,7 +170,7 @@ def _in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of a sketch, out of what the tasks have of some subsets: all of each of these."""
+    """The rows of a fingerprint, out of what the tasks have of some subsets: all of each of these."""
     of_subset: dict[int, Smallest] = {}
     for part in (part for batch in batches for part in batch.to_pylist()):
         subset = part["subset"]

@@ -84,7 +84,7 @@ class _Paired:
         return float(self.left @ self.right) / self.part / (sizes[0] * sizes[1])
 
 
-def coincide(left: CellCounts, right: CellCounts, sizes: tuple[int, int]) -> bool:
+def share_records(left: CellCounts, right: CellCounts, sizes: tuple[int, int]) -> bool:
     """Whether the counts of two files differ by less than those of files that share no record.
 
     Parameters

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pyarrow as pa
 from microguard.pipelines.publication.key import KEY_VARIABLE, key_at, key_name, required_key
-from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SourceSketch
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SourceFingerprint
 from microguard.pipelines.publication.storage.storage import Storage, storage_at
 from microguard.schemas.errors import MicroguardError, SpecificationError
 
 #: Endings of the names of entries and fingerprints.
-ENTRY, SKETCH = ".json", ".sketch.parquet"
+ENTRY, FINGERPRINT = ".json", ".sketch.parquet"
 _KEY, _KEY_NAME = "key", "key-name"
 
 
@@ -118,12 +118,12 @@ class SharedLedger:
                 entries.append(entry_of(name, b"" if found is None else found.content))
         return entries
 
-    def sketch(self, release_id: str) -> SourceSketch | None:
+    def fingerprint(self, release_id: str) -> SourceFingerprint | None:
         """Return the fingerprint of a release's source; None if it has none that can be read."""
-        found = self._storage.get(f"{release_id}{SKETCH}")
-        return None if found is None else SourceSketch.read(pa.BufferReader(found.content))
+        found = self._storage.get(f"{release_id}{FINGERPRINT}")
+        return None if found is None else SourceFingerprint.read(pa.BufferReader(found.content))
 
-    def put(self, entry: SharedEntry, sketch: Path) -> None:
+    def put(self, entry: SharedEntry, fingerprint: Path) -> None:
         """Add a release that is about to be published, its fingerprint first; an entry is never replaced.
 
         The lock must be held until the entry is there: a run that takes it over later finds the entry.
@@ -134,8 +134,8 @@ class SharedLedger:
             If another area took the lock over, and may not have seen this release.
         """
         self._storage.require_lock()
-        if sketch.is_file():
-            self._storage.put(f"{entry.release_id}{SKETCH}", sketch)
+        if fingerprint.is_file():
+            self._storage.put(f"{entry.release_id}{FINGERPRINT}", fingerprint)
         self._storage.put_if_absent(f"{entry.release_id}{ENTRY}", entry.written())
         self._storage.require_lock()
 

@@ -21,15 +21,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.files import private_folder, sync_folder
-from microguard.pipelines.publication.source_fingerprints.overlap import CellCounts, coincide, is_numbering
-from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import UnitSketch, likeness
+from microguard.pipelines.publication.source_fingerprints.overlap import (
+    CellCounts,
+    is_numbering,
+    share_records,
+)
+from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import UnitFingerprint, similarity
 
 FILE = "sketch.parquet"
 #: The same by the key of a ledger that several evidence areas share.
 SHARED = "shared_sketch.parquet"
 #: Columns whose pairs are looked at; of more, those whose names have the smallest hashes.
 COLUMNS = 24
-#: Subset of columns that stands for units, in the rows of a sketch.
+#: Subset of columns that stands for units, in the rows of a fingerprint.
 UNITS = -1
 Subset = tuple[str, ...]
 
@@ -44,16 +48,16 @@ def subsets_of(names: list[str]) -> list[Subset]:
 
 
 @dataclass(frozen=True)
-class SourceSketch:
-    """The sketch of a release's source.
+class SourceFingerprint:
+    """The fingerprint of a release's source.
 
     Attributes
     ----------
     records : int
         Of the source, as far as they were accepted.
     key : str
-        Names the key of its hashes: sketches of two keys cannot be compared.
-    units : UnitSketch or None
+        Names the key of its hashes: fingerprints of two keys cannot be compared.
+    units : UnitFingerprint or None
         Where a variable identifies the units.
     cells : dict of tuple of str to CellCounts
         Of `subsets_of` the columns.
@@ -61,12 +65,15 @@ class SourceSketch:
 
     records: int
     key: str
-    units: UnitSketch | None
+    units: UnitFingerprint | None
     cells: dict[Subset, CellCounts]
 
     @classmethod
-    def of(cls, rows: pa.Table, subsets: list[Subset], records: int, key: str) -> SourceSketch:
-        """From the rows of `sketching.sketched`: ``subset``, ``cell``, ``records``, ``marks``, ``whole``."""
+    def from_rows(cls, rows: pa.Table, subsets: list[Subset], records: int, key: str) -> SourceFingerprint:
+        """Build a fingerprint from the rows of `fingerprint.compute_fingerprint`.
+
+        Its columns are ``subset``, ``cell``, ``records``, ``marks`` and ``whole``.
+        """
         rows = rows.sort_by([("subset", "ascending"), ("cell", "ascending")])
         place, hashes = rows["subset"].to_numpy(), rows["cell"].to_numpy()
         counts, whole = rows["records"].to_numpy(), rows["whole"].to_numpy()
@@ -80,7 +87,7 @@ class SourceSketch:
         if parts[0].stop > parts[0].start:
             marks = np.array(rows["marks"].slice(0, parts[0].stop).to_pylist(), np.int64).view(np.uint64)
             known = len(marks) if np.all(whole[parts[0]]) else max(records, len(marks) + 1)
-            units = UnitSketch(hashes[parts[0]].astype(np.uint64), marks, known)
+            units = UnitFingerprint(hashes[parts[0]].astype(np.uint64), marks, known)
         return cls(records, key, units, cells)
 
     def write(self, path: Path) -> None:
@@ -112,13 +119,13 @@ class SourceSketch:
         sync_folder(path.parent)
 
     @classmethod
-    def read(cls, source: Path | pa.NativeFile) -> SourceSketch | None:
+    def read(cls, source: Path | pa.NativeFile) -> SourceFingerprint | None:
         """What `write` kept; None where nothing is, or not all of it."""
         try:
             table = pq.read_table(source)
             about: dict[str, Any] = json.loads(table.schema.metadata[b"about"])
             subsets = [tuple(subset) for subset in about["subsets"]]
-            return cls.of(table, subsets, int(about["records"]), str(about["key"]))
+            return cls.from_rows(table, subsets, int(about["records"]), str(about["key"]))
         except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError):
             return None
 
@@ -128,45 +135,47 @@ class SourceSketch:
         return [(len(subset), cells) for subset, cells in self.cells.items() if len(subset) > 2]
 
 
-def same_records(left: SourceSketch, right: SourceSketch) -> bool:
+def same_records(left: SourceFingerprint, right: SourceFingerprint) -> bool:
     """Whether two releases were made of the same units or records, or of some of them."""
-    if left.units is not None and right.units is not None and likeness(left.units, right.units).same:
+    if left.units is not None and right.units is not None and similarity(left.units, right.units).same:
         return True
     sizes = (left.records, right.records)
     return _same_in_pairs(left, right, sizes) or any(
-        coincide(one, other, sizes) for one, other in _wide_pairs(left, right)
+        share_records(one, other, sizes) for one, other in _wide_pairs(left, right)
     )
 
 
-def share_units(left: SourceSketch, right: SourceSketch) -> bool | None:
+def share_units(left: SourceFingerprint, right: SourceFingerprint) -> bool | None:
     """Whether any unit is in both; None where that is not known."""
     if left.units is None or right.units is None:
         return None
-    return likeness(left.units, right.units).shared > 0
+    return similarity(left.units, right.units).shared > 0
 
 
-def _same_in_pairs(left: SourceSketch, right: SourceSketch, sizes: tuple[int, int]) -> bool:
+def _same_in_pairs(left: SourceFingerprint, right: SourceFingerprint, sizes: tuple[int, int]) -> bool:
     """Whether pairs coincide that cover half of the columns both have: dates alone would cover less."""
     common = [subset for subset in left.cells if subset in right.cells]
     columns, covered = sum(len(subset) == 1 for subset in common), set[str]()
     for pair in (subset for subset in common if len(subset) == 2):
-        if not covered.issuperset(pair) and _coincide_in(pair, left, right, sizes):
+        if not covered.issuperset(pair) and _share_records_in(pair, left, right, sizes):
             covered.update(pair)
         if len(covered) >= max(2, columns / 2):
             return True
     return False
 
 
-def _coincide_in(pair: Subset, left: SourceSketch, right: SourceSketch, sizes: tuple[int, int]) -> bool:
+def _share_records_in(
+    pair: Subset, left: SourceFingerprint, right: SourceFingerprint, sizes: tuple[int, int]
+) -> bool:
     both = (left.cells[pair], right.cells[pair])
-    if not coincide(*both, sizes):
+    if not share_records(*both, sizes):
         return False
     # What two files are numbered or laid out by coincides in files that share no record.
     first, second = ((left.cells[(name,)], right.cells[(name,)]) for name in pair)
     return not (is_numbering(both, first, second, sizes) or is_numbering(both, second, first, sizes))
 
 
-def _wide_pairs(left: SourceSketch, right: SourceSketch) -> Iterator[tuple[CellCounts, CellCounts]]:
+def _wide_pairs(left: SourceFingerprint, right: SourceFingerprint) -> Iterator[tuple[CellCounts, CellCounts]]:
     """Counts over as many columns, whatever they are called."""
     for columns, one in left._wide:
         for others, other in right._wide:

@@ -1,4 +1,4 @@
-"""Sketches of a source: the same units found again under another name, specification or area.
+"""Fingerprints of a source: the same units found again under another name, specification or area.
 
 The units whose keys are smallest are the same sample of every file that holds them (bottom-k sampling, Broder
 1997; coordinated samples, Cohen and Kaplan 2007). Each sampled unit carries a mark of its value in every
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Units of a sketch.
+#: Units of a fingerprint.
 SIZE = 4096
-#: Units that two sketches must share before anything is said of them.
+#: Units that two fingerprints must share before anything is said of them.
 FEWEST = 8
 #: Agreement beyond chance, as a share of what chance leaves (Cohen's kappa 1960), that makes units the same.
 AGREEMENT = 0.2
@@ -24,7 +24,7 @@ SIGNIFICANCE = 7.0
 
 
 @dataclass(frozen=True)
-class UnitSketch:
+class UnitFingerprint:
     """A sample of the units of a release.
 
     Attributes
@@ -43,8 +43,8 @@ class UnitSketch:
 
 
 @dataclass(frozen=True)
-class Likeness:
-    """What two sketches say of their sources.
+class Similarity:
+    """What two fingerprints say of their sources.
 
     Attributes
     ----------
@@ -64,8 +64,8 @@ class Likeness:
     same: bool
 
 
-def likeness(left: UnitSketch, right: UnitSketch) -> Likeness:
-    """Compare two sketches.
+def similarity(left: UnitFingerprint, right: UnitFingerprint) -> Similarity:
+    """Compare two fingerprints.
 
     A unit below the smaller of both largest keys is in the sample of every file that holds it.
     """
@@ -78,14 +78,14 @@ def likeness(left: UnitSketch, right: UnitSketch) -> Likeness:
     smaller = min(int((each.units <= last).sum()) for each in (left, right))
     share = shared / smaller if smaller else 0.0
     if shared < FEWEST:
-        return Likeness(shared, share, 0.0, False)
+        return Similarity(shared, share, 0.0, False)
     best, significant = 0.0, False
     for a in range(left.marks.shape[1]):
         for b in range(right.marks.shape[1]):
             kappa, sigmas = _beyond_chance(left.marks[i, a], right.marks[j, b])
             best = max(best, kappa)
             significant |= kappa >= AGREEMENT and sigmas >= SIGNIFICANCE
-    return Likeness(shared, share, best, significant)
+    return Similarity(shared, share, best, significant)
 
 
 def _beyond_chance(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:

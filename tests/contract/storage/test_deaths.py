@@ -21,7 +21,7 @@ from microguard.schemas.errors import SpecificationError
 
 from tests.contract.storage.disk import Disk, failing
 from tests.contract.storage.places import KINDS, Place, buckets
-from tests.pipelines.publication.source_fingerprints.test_conflicts import LESS, SKETCH, A, Agency, B
+from tests.pipelines.publication.source_fingerprints.test_conflicts import FINGERPRINT, LESS, A, Agency, B
 from tests.pipelines.releases import ID, Killed, entry, manifest, staged
 
 SECOND = "f" * 32
@@ -59,7 +59,7 @@ def published(areas, release_id=ID, **options):
 def withdrawn(areas):
     """Withdraw the release that was published last."""
     with areas.public.lock():
-        publish.withdraw_release(Ledger(areas).standing()[-1], areas)
+        publish.withdraw_release(Ledger(areas).published()[-1], areas)
 
 
 def forget_all_but_the_first_release(areas):
@@ -76,15 +76,15 @@ def evidence(folder):
 def test_wherever_a_publication_stops_readers_have_one_whole_release_and_the_next_run_finishes_it(
     place, folder, evidence, fault
 ):
-    published(Areas.of(place.address, evidence))
-    ready = staged(Areas.of(place.address, evidence), SECOND)
+    published(Areas.from_places(place.address, evidence))
+    ready = staged(Areas.from_places(place.address, evidence), SECOND)
 
     def run():
-        areas = Areas.of(place.address, evidence)
+        areas = Areas.from_places(place.address, evidence)
         publish.publish(ready, manifest(SECOND), areas, entry(SECOND), accepted=True)
 
     for _ in stops(folder, fault, run, least=20):
-        areas = Areas.of(place.address, evidence)
+        areas = Areas.from_places(place.address, evidence)
         assert areas.public.current() in (ID, SECOND)
         assert areas.public.is_whole(areas.public.current())
         publish.finish_what_died(areas)
@@ -94,17 +94,17 @@ def test_wherever_a_publication_stops_readers_have_one_whole_release_and_the_nex
         assert areas.public.is_whole(SECOND)
         withdrawn(areas)
         forget_all_but_the_first_release(areas)
-    assert Areas.of(place.address, evidence).public.current() == ID
+    assert Areas.from_places(place.address, evidence).public.current() == ID
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_wherever_a_withdrawal_stops_the_next_run_finishes_it(place, folder, evidence, fault):
-    published(Areas.of(place.address, evidence))
-    published(Areas.of(place.address, evidence), SECOND, accepted=True)
-    for _ in stops(folder, fault, lambda: withdrawn(Areas.of(place.address, evidence)), least=10):
-        areas = Areas.of(place.address, evidence)
+    published(Areas.from_places(place.address, evidence))
+    published(Areas.from_places(place.address, evidence), SECOND, accepted=True)
+    for _ in stops(folder, fault, lambda: withdrawn(Areas.from_places(place.address, evidence)), least=10):
+        areas = Areas.from_places(place.address, evidence)
         publish.finish_what_died(areas)
-        if SECOND in [each.release_id for each in Ledger(areas).standing()]:  # it stopped before the ledger
+        if SECOND in [each.release_id for each in Ledger(areas).published()]:  # it stopped before the ledger
             withdrawn(areas)
         assert (areas.public.current(), areas.public.releases()) == (ID, [ID])
         forget_all_but_the_first_release(areas)
@@ -123,14 +123,14 @@ def test_a_run_that_stops_while_it_finishes_another_one_leaves_one_whole_release
     root.mkdir()
     with buckets(root):
         place = Place(kind, root / "lake")
-        published(Areas.of(place.address, root / "evidence"))
+        published(Areas.from_places(place.address, root / "evidence"))
         for stop in [*stops, (None, "killed")]:
-            areas = Areas.of(place.address, root / "evidence")
+            areas = Areas.from_places(place.address, root / "evidence")
             with stopped(root, *stop):
                 publish.finish_what_died(areas)
                 if not publish.published_already(areas, SECOND):
                     published(areas, SECOND, accepted=True)
-            areas = Areas.of(place.address, root / "evidence")
+            areas = Areas.from_places(place.address, root / "evidence")
             assert areas.public.current() in (ID, SECOND)
             assert areas.public.is_whole(areas.public.current())
         assert areas.public.current() == SECOND
@@ -142,7 +142,7 @@ def test_wherever_a_publication_stops_no_other_area_misses_what_readers_may_have
 ):
     monkeypatch.setenv(KEY_VARIABLE, str(folder / "key"))
     north, ledger = Agency(folder / "north", place.address), shared_ledger(place.address)
-    release, ready = north.entry(A, SKETCH), staged(north.areas(), A)
+    release, ready = north.entry(A, FINGERPRINT), staged(north.areas(), A)
 
     def run():
         publish.publish(ready, manifest(A), north.areas(), release)
@@ -150,7 +150,7 @@ def test_wherever_a_publication_stops_no_other_area_misses_what_readers_may_have
     for at in stops(folder, fault, run, least=20):
         entered = [each.release_id for each in ledger.entries()]
         assert entered == [A] or north.areas().public.releases() == []
-        assert not entered or ledger.sketch(A) is not None
+        assert not entered or ledger.fingerprint(A) is not None
         publish.finish_what_died(north.areas())
         if at % 5 == 0:
             assert north.found(B, LESS) == []  # another input goes on in the place of a run that died
@@ -191,12 +191,12 @@ def test_wherever_a_run_stops_a_mirrored_folder_has_one_whole_state_and_the_next
     def run():
         north = machine("north")
         with north.hold():
-            write(north, ledger="12", sketch="s")
+            write(north, ledger="12", fingerprint="s")
             north.keep()
-            (north.folder / "a" / "sketch").unlink()
+            (north.folder / "a" / "fingerprint").unlink()
             write(north, ledger="123", page="p")
 
-    states = [{"a/ledger": "1"}, {"a/ledger": "12", "a/sketch": "s"}, {"a/ledger": "123", "a/page": "p"}]
+    states = [{"a/ledger": "1"}, {"a/ledger": "12", "a/fingerprint": "s"}, {"a/ledger": "123", "a/page": "p"}]
     with machine("north").hold():
         write(machine("north"), ledger="1")
     reader = machine("reader")
@@ -207,7 +207,7 @@ def test_wherever_a_run_stops_a_mirrored_folder_has_one_whole_state_and_the_next
         with following.hold():
             assert contents(following) == contents(reader)
             write(following, ledger="1")
-            for name in ("sketch", "page"):
+            for name in ("fingerprint", "page"):
                 (following.folder / "a" / name).unlink(missing_ok=True)
     assert contents(reader) == states[-1]
 
@@ -220,7 +220,7 @@ def test_wherever_a_publication_with_stored_evidence_stops_the_next_machine_fini
 
     def on_a_fresh_machine(run, machine):
         monkeypatch.setenv(VARIABLE, str(folder / f"{machine} {run}"))
-        return Areas.of(f"s3://lake {run}", f"s3://agency {run}")
+        return Areas.from_places(f"s3://lake {run}", f"s3://agency {run}")
 
     def publish_with_evidence(areas):
         areas.record(ID).mkdir(parents=True, exist_ok=True)
@@ -234,7 +234,7 @@ def test_wherever_a_publication_with_stored_evidence_stops_the_next_machine_fini
             publish_with_evidence(areas)
         met = disk.count > at
         areas = on_a_fresh_machine(at, "second")
-        known = Ledger(areas).ever("persons")
+        known = Ledger(areas).ever_published("persons")
         assert not areas.public.releases() or known == [ID]
         assert not known or (areas.record(ID) / "quality.json").is_file()
         with areas.lock():

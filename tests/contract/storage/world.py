@@ -93,7 +93,7 @@ class World:
         ready, before = self._staged(release_id), look.status(self.evidence).get(release_id)
 
         def call() -> CommandResult:
-            areas = Areas.of(self.place, self.evidence)
+            areas = Areas.from_places(self.place, self.evidence)
             areas.public.require_writable()
             with rebuild_report.at_work(areas):
                 if published_already(areas, release_id):
@@ -262,7 +262,7 @@ class World:
         return answer
 
     def _recovery(self) -> CommandResult:
-        with rebuild_report.at_work(Areas.of(self.place, self.evidence)):
+        with rebuild_report.at_work(Areas.from_places(self.place, self.evidence)):
             return CommandResult("done")
 
     def _vanish(self) -> None:
@@ -293,13 +293,13 @@ class World:
         return release_id
 
     def _staged(self, release_id: str) -> StagedFiles:
-        areas = Areas.of(self.place, self.evidence)
+        areas = Areas.from_places(self.place, self.evidence)
         folder = areas.work(release_id, "staging")
         for name in ("microdata/part-00000.parquet", "tables/001_sex.parquet"):
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(f"{name} of {release_id}".encode())
         self.verified[release_id] = look.contents(folder)
-        return StagedFiles.of(release_id, folder)
+        return StagedFiles.from_folder(release_id, folder)
 
     def _any(self, likely: list[str]) -> str | None:
         known = list(look.status(self.evidence))

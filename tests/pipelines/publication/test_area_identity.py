@@ -76,7 +76,7 @@ def test_the_identity_is_random_and_every_line_about_the_area_names_it(released,
     identity = json.loads((released.public.folder / ".area.json").read_text())["area"]
     assert re.fullmatch("[0-9a-f]{32}", identity)
     assert {line.area for line in Ledger(released).entries()} == {identity}
-    other = Areas.of(tmp_path / "other", tmp_path / "other evidence")
+    other = Areas.from_places(tmp_path / "other", tmp_path / "other evidence")
     publish.publish(staged(other), manifest(), other, entry())
     assert other.public.identity() != identity
 

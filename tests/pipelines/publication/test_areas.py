@@ -15,7 +15,7 @@ from microguard.schemas.errors import GateRefused, SpecificationError
 
 @pytest.fixture
 def areas(tmp_path):
-    return Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    return Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
 
 
 def entry(release_id, event="published", name="persons"):
@@ -24,9 +24,9 @@ def entry(release_id, event="published", name="persons"):
 
 def test_evidence_inside_the_public_area_is_refused(tmp_path):
     with pytest.raises(SpecificationError, match="inside the public area"):
-        Areas.of(tmp_path / "lake", tmp_path / "lake" / "evidence")
+        Areas.from_places(tmp_path / "lake", tmp_path / "lake" / "evidence")
     with pytest.raises(SpecificationError, match="inside the public area"):
-        Areas.of(tmp_path / "lake", tmp_path / "x" / ".." / "lake")
+        Areas.from_places(tmp_path / "lake", tmp_path / "x" / ".." / "lake")
 
 
 def test_work_folders_and_key_are_private(areas):
@@ -148,7 +148,7 @@ def test_a_second_release_of_a_name_is_refused_until_accepted_or_withdrawn(areas
             ledger.refuse_successive("persons", "b" * 32, accepted=False)
         ledger.append(entry("a" * 32, "withdrawn"))
         ledger.refuse_successive("persons", "b" * 32, accepted=False)
-        assert ledger.ever("persons") == ["a" * 32]
+        assert ledger.ever_published("persons") == ["a" * 32]
 
 
 def test_a_release_that_the_ledger_does_not_know_is_not_stepped_over(areas):
@@ -166,7 +166,7 @@ def test_a_line_cut_off_by_a_crash_does_not_spoil_the_next(areas):
         with open(areas.ledger, "a") as file:
             file.write('{"event": "publis')
         ledger.append(entry("b" * 32))
-    assert [line.release_id for line in ledger.standing()] == ["a" * 32, "b" * 32]
+    assert [line.release_id for line in ledger.published()] == ["a" * 32, "b" * 32]
 
 
 def test_a_ledger_with_a_line_that_is_none_of_ours_stops_everything(areas):
@@ -176,7 +176,7 @@ def test_a_ledger_with_a_line_that_is_none_of_ours_stops_everything(areas):
         with open(areas.ledger, "a") as file:
             file.write('{"event": "published", "release": "of a newer version"}\n')
         with pytest.raises(LedgerDamaged, match="Line 2"):
-            ledger.standing()
+            ledger.published()
 
 
 def test_a_last_line_without_its_end_counts_where_it_is_whole(areas):
@@ -184,9 +184,9 @@ def test_a_last_line_without_its_end_counts_where_it_is_whole(areas):
     with areas.lock():
         ledger.append(entry("a" * 32))
         areas.ledger.write_bytes(areas.ledger.read_bytes().rstrip(b"\n"))
-        assert [line.release_id for line in ledger.standing()] == ["a" * 32]
+        assert [line.release_id for line in ledger.published()] == ["a" * 32]
         ledger.append(entry("b" * 32))
-    assert [line.release_id for line in ledger.standing()] == ["a" * 32, "b" * 32]
+    assert [line.release_id for line in ledger.published()] == ["a" * 32, "b" * 32]
 
 
 def test_clean_removes_work_folders_but_not_of_a_run_at_work(areas):

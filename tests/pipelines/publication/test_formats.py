@@ -35,7 +35,7 @@ def test_a_delta_table_that_another_writer_changed_is_no_release(areas):
 
 @pytest.mark.parametrize("name", ["der See ä&b", "lake #1"])
 def test_a_delta_table_lies_in_its_folder_whatever_that_is_called_or_is_refused(tmp_path, name):
-    areas = Areas.of(tmp_path / name / "persons", tmp_path / "evidence")
+    areas = Areas.from_places(tmp_path / name / "persons", tmp_path / "evidence")
     if "#" in name:
         with pytest.raises(ProtectionFailed, match="another one"):
             publish.publish(staged(areas), manifest(format="delta"), areas, entry())
@@ -52,7 +52,7 @@ def test_a_commit_that_does_not_hold_the_records_is_taken_back(areas, monkeypatc
     with pytest.raises(ProtectionFailed, match="taken back"):
         publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     assert contents(areas) == set()
-    assert Ledger(areas).standing() == []
+    assert Ledger(areas).published() == []
 
 
 def test_a_delta_table_carries_the_release_and_forgets_a_withdrawn_one(areas):

@@ -5,8 +5,8 @@ from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.pending_approval import (
     PendingRelease,
     is_pending,
+    pending_release,
     submit_for_approval,
-    waiting_release,
 )
 
 from tests.pipelines.releases import ID, contents, entry, manifest, staged
@@ -33,7 +33,7 @@ def test_submitting_a_published_release_whose_files_are_damaged_withdraws_it_fir
     events = [each.event for each in Ledger(released).entries()]
     assert events == ["intended", "published", "withdrawing", "withdrawn", "waiting"]
     assert is_pending(released, ID)
-    waiting = waiting_release(released, ID)
+    waiting = pending_release(released, ID)
     publish.publish(waiting.staged, waiting.manifest, released, waiting.entry)
     assert publish.published_already(released, ID)
 

@@ -40,12 +40,12 @@ def store(monkeypatch):
 
 @pytest.fixture
 def areas(store, tmp_path):
-    return Areas.of(ADDRESS, tmp_path / "evidence")
+    return Areas.from_places(ADDRESS, tmp_path / "evidence")
 
 
 def again(areas):
     """The same areas as another process sees them."""
-    return Areas.of(ADDRESS, areas.evidence)
+    return Areas.from_places(ADDRESS, areas.evidence)
 
 
 def published(areas, release_id=ID, **more):
@@ -62,14 +62,14 @@ def test_a_release_is_served_whole_found_by_its_address_and_gone_when_withdrawn(
     with pytest.raises(SpecificationError, match="evidence area of this release was not found"):
         withdraw(ADDRESS)
     with areas.public.lock():
-        publish.withdraw_release(Ledger(areas).standing()[0], areas)
+        publish.withdraw_release(Ledger(areas).published()[0], areas)
     assert (areas.public.current(), areas.public.releases()) == (None, [])
     with pytest.raises(SpecificationError, match="is no release"):
         verify(ADDRESS)
 
 
 def test_a_run_that_was_thought_dead_moves_nothing_after_another_took_over(areas, store, tmp_path):
-    other = Areas.of(ADDRESS, tmp_path / "elsewhere")
+    other = Areas.from_places(ADDRESS, tmp_path / "elsewhere")
     published(areas)
     with areas.public.lock():  # and not a sign of life for longer than anybody waits
         with pytest.raises(GateRefused, match="differenced"):
@@ -81,7 +81,7 @@ def test_a_run_that_was_thought_dead_moves_nothing_after_another_took_over(areas
 
 
 def test_a_publication_whose_area_was_taken_over_before_the_switch_is_withdrawn(areas, tmp_path, monkeypatch):
-    other = Areas.of(ADDRESS, tmp_path / "elsewhere")
+    other = Areas.from_places(ADDRESS, tmp_path / "elsewhere")
     set_current = PublicArea.set_current
 
     def late(area, release_id):
@@ -93,8 +93,8 @@ def test_a_publication_whose_area_was_taken_over_before_the_switch_is_withdrawn(
     with pytest.raises(AreaTaken):
         published(areas)
     assert (areas.public.current(), areas.public.releases()) == (SECOND, [SECOND])
-    assert Ledger(areas).standing() == []
-    assert Ledger(areas).ever("persons") == [ID]
+    assert Ledger(areas).published() == []
+    assert Ledger(areas).ever_published("persons") == [ID]
 
 
 def test_a_holder_that_shows_life_is_waited_for(store):
@@ -143,7 +143,7 @@ def test_a_release_that_was_touched_is_not_whole(areas, store):
 def test_a_store_that_compares_no_versions_is_refused_before_work_is_spent(tmp_path, monkeypatch):
     monkeypatch.setattr(object_store, "connected", lambda *_: LocalStore(tmp_path))
     with pytest.raises(SpecificationError, match="whatever the version"):
-        Areas.of(ADDRESS, tmp_path / "evidence").public.require_writable()
+        Areas.from_places(ADDRESS, tmp_path / "evidence").public.require_writable()
 
 
 def test_a_store_that_was_emptied_is_not_taken_for_the_area(areas, store):

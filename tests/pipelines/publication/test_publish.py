@@ -38,7 +38,7 @@ def test_a_file_that_changes_while_it_is_copied_leaves_nothing(areas, monkeypatc
     with pytest.raises(ProtectionFailed, match="while it was copied"):
         publish.publish(ready, manifest(), areas, entry())
     assert contents(areas) == set()
-    assert Ledger(areas).standing() == []
+    assert Ledger(areas).published() == []
     assert Ledger(areas).unfinished() == []
 
 
@@ -86,8 +86,8 @@ def test_a_disk_that_is_full_leaves_nothing_in_the_public_area(areas, monkeypatc
 
 
 def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_published(tmp_path, monkeypatch):
-    persons = Areas.of(tmp_path / "lake" / "persons", tmp_path / "evidence")
-    firms = Areas.of(tmp_path / "lake" / "firms", tmp_path / "evidence")
+    persons = Areas.from_places(tmp_path / "lake" / "persons", tmp_path / "evidence")
+    firms = Areas.from_places(tmp_path / "lake" / "firms", tmp_path / "evidence")
     with monkeypatch.context() as patched:
         patched.setattr(PublicArea, "set_current", lambda *_: None)  # killed before it
         publish.publish(staged(persons), manifest(), persons, entry())
@@ -99,7 +99,7 @@ def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_publis
 
 
 def test_what_a_run_with_other_evidence_published_meanwhile_is_not_stepped_over(areas, tmp_path):
-    other = Areas.of(areas.public.folder, tmp_path / "elsewhere")
+    other = Areas.from_places(areas.public.folder, tmp_path / "elsewhere")
     publish.publish(staged(other), manifest(), other, entry())
     second = "f" * 32
     ready = staged(areas, second)
@@ -109,7 +109,7 @@ def test_what_a_run_with_other_evidence_published_meanwhile_is_not_stepped_over(
 
 
 def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, tmp_path, monkeypatch):
-    other = Areas.of(areas.public.folder, tmp_path / "elsewhere")
+    other = Areas.from_places(areas.public.folder, tmp_path / "elsewhere")
     second = "f" * 32
     ready = staged(other, second)
     refused = []
@@ -139,7 +139,7 @@ def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, 
 
 
 def test_a_rerun_does_not_take_readers_back_to_its_release(released, tmp_path):
-    other, second = Areas.of(released.public.folder, tmp_path / "elsewhere"), "f" * 32
+    other, second = Areas.from_places(released.public.folder, tmp_path / "elsewhere"), "f" * 32
     publish.publish(staged(other, second), manifest(second), other, entry(second), accepted=True)
     publish.finish_what_died(released)
     assert publish.published_already(released, ID)
@@ -163,7 +163,7 @@ def test_a_release_that_died_before_it_was_published_goes_before_another_input_c
         publish.finish_what_died(released)
     assert not released.public.release(second).exists()
     assert released.public.current() == ID
-    assert second in Ledger(released).ever("persons")  # somebody may have read it
+    assert second in Ledger(released).ever_published("persons")  # somebody may have read it
     publish.publish(staged(released, third), manifest(third), released, entry(third), accepted=True)
     assert released.public.current() == third
 

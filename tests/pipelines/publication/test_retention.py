@@ -44,7 +44,7 @@ def folders(areas):
 
 @pytest.fixture
 def areas(tmp_path):
-    return Areas.of(tmp_path / "lake" / "persons", tmp_path / "evidence")
+    return Areas.from_places(tmp_path / "lake" / "persons", tmp_path / "evidence")
 
 
 def test_the_newest_stand_and_the_ledger_says_why_the_others_went(areas):
@@ -55,7 +55,7 @@ def test_the_newest_stand_and_the_ledger_says_why_the_others_went(areas):
     assert areas.public.current() == C
     gone = Ledger(areas).status(A)
     assert (gone.event, gone.note) == ("withdrawn", f"publish.keep = 2: outlived by release {C}")
-    assert Ledger(areas).ever("persons") == [A, B, C]
+    assert Ledger(areas).ever_published("persons") == [A, B, C]
     answer = retained.added_to(CommandResult("Published", {}))
     assert answer.content == {"withdrawn": [A]}
     assert A in answer.text
@@ -92,9 +92,9 @@ def test_a_release_that_was_made_again_is_the_newest(areas):
 
 
 def test_another_name_and_another_public_area_are_left_alone(areas, tmp_path):
-    elsewhere = Areas.of(tmp_path / "lake" / "other", areas.evidence)
+    elsewhere = Areas.from_places(tmp_path / "lake" / "other", areas.evidence)
     published(elsewhere, A)
-    firms = Areas.of(tmp_path / "lake" / "firms", areas.evidence)
+    firms = Areas.from_places(tmp_path / "lake" / "firms", areas.evidence)
     publish.publish(staged(firms, D), manifest(D), firms, entry(D, name="firms"))
     published(areas, B, C, keep=1)
     assert retain(areas, "persons").withdrawn == (B,)

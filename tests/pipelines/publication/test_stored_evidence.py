@@ -15,8 +15,8 @@ from microguard.pipelines.publication.key import KEY_VARIABLE
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.pending_approval import (
     PendingRelease,
+    pending_release,
     submit_for_approval,
-    waiting_release,
 )
 from microguard.pipelines.publication.storage import object_store
 from microguard.pipelines.publication.storage.lease import Lease
@@ -51,23 +51,23 @@ def record(areas, release_id=ID):
 
 
 def test_a_release_is_published_on_one_machine_and_withdrawn_on_another(stores, tmp_path, monkeypatch):
-    areas = Areas.of(LAKE, EVIDENCE)
+    areas = Areas.from_places(LAKE, EVIDENCE)
     with areas.lock():
         record(areas)
         publish.publish(staged(areas), manifest(), areas, entry())
         areas.forget_work(ID)
     assert areas.record_place(ID) == f"{EVIDENCE}/{ID}"
-    assert areas.key() == Areas.of(LAKE, EVIDENCE).key()
+    assert areas.key() == Areas.from_places(LAKE, EVIDENCE).key()
     monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))
-    for named in (f"{EVIDENCE}/{ID}", str(Areas.of(LAKE, EVIDENCE).record(ID))):
+    for named in (f"{EVIDENCE}/{ID}", str(Areas.from_places(LAKE, EVIDENCE).record(ID))):
         found = find_release(named)
         assert (found.release_id, found.areas().public.name) == (ID, LAKE)
         assert found.areas().stored.address == EVIDENCE
     other = found.areas()
-    assert [each.release_id for each in Ledger(other).standing()] == [ID]
+    assert [each.release_id for each in Ledger(other).published()] == [ID]
     with other.lock(), other.public.lock():
-        publish.withdraw_release(Ledger(other).standing()[0], other)
-    assert Ledger(Areas.of(LAKE, EVIDENCE)).standing() == []
+        publish.withdraw_release(Ledger(other).published()[0], other)
+    assert Ledger(Areas.from_places(LAKE, EVIDENCE)).published() == []
     assert stores[LAKE] is not stores[EVIDENCE]
     kept = names(stores[EVIDENCE])
     assert f"{ID}/quality.json" in kept
@@ -77,22 +77,22 @@ def test_a_release_is_published_on_one_machine_and_withdrawn_on_another(stores, 
 def test_what_waits_for_a_person_can_be_looked_at_and_approved_from_another_machine(
     stores, tmp_path, monkeypatch
 ):
-    areas = Areas.of(LAKE, EVIDENCE)
+    areas = Areas.from_places(LAKE, EVIDENCE)
     with areas.lock():
         record(areas)
         submit_for_approval(PendingRelease(staged(areas), manifest(), entry(), False), areas)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))
-    south = Areas.of(LAKE, EVIDENCE)
+    south = Areas.from_places(LAKE, EVIDENCE)
     with south.lock():
-        waiting = waiting_release(south, ID)
+        waiting = pending_release(south, ID)
         publish.publish(waiting.staged, waiting.manifest, south, waiting.entry)
         south.forget_work(ID)
     assert south.public.is_whole(ID)
-    assert not list(Areas.of(LAKE, EVIDENCE).evidence.glob(".work/*/staging/**/*.parquet"))
+    assert not list(Areas.from_places(LAKE, EVIDENCE).evidence.glob(".work/*/staging/**/*.parquet"))
 
 
 def test_a_key_that_nobody_named_is_asked_for_before_the_work(stores, monkeypatch):
-    areas = Areas.of(LAKE, EVIDENCE)
+    areas = Areas.from_places(LAKE, EVIDENCE)
     Job(None, None, areas, Progress(quiet=True))
     monkeypatch.delenv(KEY_VARIABLE)
     with pytest.raises(SpecificationError, match=KEY_VARIABLE):
@@ -101,14 +101,14 @@ def test_a_key_that_nobody_named_is_asked_for_before_the_work(stores, monkeypatc
 
 def test_evidence_in_the_public_area_an_open_copy_and_a_busy_one_are_refused(stores, tmp_path, monkeypatch):
     with pytest.raises(SpecificationError, match="inside the public area"):
-        Areas.of(LAKE, f"{LAKE}/evidence")
-    areas = Areas.of(LAKE, EVIDENCE)
-    with hold(areas.evidence), pytest.raises(AreaBusy), Areas.of(LAKE, EVIDENCE).lock():
+        Areas.from_places(LAKE, f"{LAKE}/evidence")
+    areas = Areas.from_places(LAKE, EVIDENCE)
+    with hold(areas.evidence), pytest.raises(AreaBusy), Areas.from_places(LAKE, EVIDENCE).lock():
         pass
     areas.evidence.chmod(0o750)
     with pytest.raises(SpecificationError, match="0700"):
-        Areas.of(LAKE, EVIDENCE)
+        Areas.from_places(LAKE, EVIDENCE)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(VARIABLE, str(tmp_path / "file"))
     with pytest.raises(SpecificationError, match=VARIABLE):
-        Areas.of(LAKE, EVIDENCE)
+        Areas.from_places(LAKE, EVIDENCE)

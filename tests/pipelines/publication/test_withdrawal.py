@@ -18,8 +18,8 @@ from tests.pipelines.releases import ID, Killed, contents, entry, kill, manifest
 def test_a_withdrawn_release_is_gone_and_remembered(released):
     withdraw(str(released.public.release(ID)))
     assert contents(released) == set()
-    assert Ledger(released).standing() == []
-    assert Ledger(released).ever("persons") == [ID]
+    assert Ledger(released).published() == []
+    assert Ledger(released).ever_published("persons") == [ID]
 
 
 def test_withdrawing_the_current_release_goes_back_to_the_one_before_it(released):

@@ -33,7 +33,7 @@ class Stream:
     def __init__(self, spark, folder, roles=ROLES, table="parquet", **sections):
         self.spark, self.folder, self.roles, self.sections = spark, folder, roles, sections
         self.table = table
-        self.areas = Areas.of(folder / "lake", folder / "evidence")
+        self.areas = Areas.from_places(folder / "lake", folder / "evidence")
 
     def spec(self, **missing):
         return specification(

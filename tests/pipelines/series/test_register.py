@@ -88,7 +88,7 @@ class Series:
         self.publish = {"series": "register", **publish}
         self.method = {}
         self.spec = self.specified()
-        self.areas = Areas.of(folder / "lake", folder / "evidence")
+        self.areas = Areas.from_places(folder / "lake", folder / "evidence")
 
     def specified(self, **publish):
         given = {"input": {"path": "persons.parquet"}, "method": self.method, "series": LIMITS}
@@ -113,7 +113,7 @@ class Series:
         assert self.areas.public.current() == report["release_id"]
 
     def folders(self):
-        return [self.areas.public.release(entry.release_id) for entry in Ledger(self.areas).standing()]
+        return [self.areas.public.release(entry.release_id) for entry in Ledger(self.areas).published()]
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,7 @@ def latest(areas):
 def areas(tmp_path, monkeypatch):
     """A register whose first night is published and whose second one waits."""
     monkeypatch.setattr("microguard.pipelines.approval.redraw", lambda areas, each: None)
-    register_areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    register_areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     published(register_areas, made(register_areas, A))
     submit_for_approval(made(register_areas, B), register_areas)
     return register_areas
@@ -157,7 +157,7 @@ def test_a_night_that_others_of_its_source_have_overtaken_is_not_published(areas
 
 
 def test_a_night_is_not_published_beside_what_another_evidence_area_put_there_meanwhile(tmp_path):
-    one, other = (Areas.of(tmp_path / "lake", tmp_path / evidence) for evidence in ("one", "other"))
+    one, other = (Areas.from_places(tmp_path / "lake", tmp_path / evidence) for evidence in ("one", "other"))
     submit_for_approval(made(one, A), one)
     published(other, made(other, B))
     with pytest.raises(GateRefused, match=rf"1 release\(s\) that the ledger does not know \({B}\)"):
@@ -175,7 +175,7 @@ def test_what_a_killed_approval_left_can_be_rejected(areas, monkeypatch):
 
 
 def test_an_appended_night_does_not_name_one_that_was_withdrawn_meanwhile(tmp_path):
-    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     published(areas, made(areas, A, "append"))
     submit_for_approval(made(areas, B, "append", [A]), areas)
     withdraw_release(entry(A, "append"), areas)

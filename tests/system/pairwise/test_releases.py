@@ -36,7 +36,7 @@ def _first(jobs: list[PairwiseJob], number: int) -> list[PairwiseJob]:
 
 def _published(spark, specification) -> pd.DataFrame | None:
     """Run the job; its release as any reader gets it, or None where it was refused by name."""
-    areas = Areas.of(specification.public_area, specification.evidence_area)
+    areas = Areas.from_places(specification.public_area, specification.evidence_area)
     with areas.lock():
         finish_what_died(areas)
         try:

@@ -310,7 +310,7 @@ def test_a_region_that_no_folder_can_name_is_refused_before_anything_is_protecte
     frame = persons()
     frame.assign(region=frame["region"].map(codes)).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, method=FAST, publish=LAYOUT)
-    areas = Areas.of(spec.public_area, spec.evidence_area)
+    areas = Areas.from_places(spec.public_area, spec.evidence_area)
     checked = Job(spark, spec, areas, Progress(quiet=True))
     for verb in (lambda: run(spark, spec), lambda: risk_of(checked, read(spark, spec))):
         with pytest.raises(InputRejected, match="2 of 3 values of region do not come back") as refused:
@@ -368,4 +368,4 @@ def test_withdrawing_takes_folders_and_csv_away(spark, tmp_path):
     assert set(by_pandas(folder)["region"]) == {1, -2, 30}
     withdraw(str(folder))
     assert contents(areas) == set()
-    assert Ledger(areas).standing() == []
+    assert Ledger(areas).published() == []

@@ -22,7 +22,14 @@ from microguard.schemas.errors import GateRefused, SpecificationError
 from obstore.exceptions import GenericError
 from obstore.store import LocalStore, MemoryStore
 
-from tests.pipelines.publication.source_fingerprints.test_conflicts import LESS, OTHER, SKETCH, A, Agency, B
+from tests.pipelines.publication.source_fingerprints.test_conflicts import (
+    FINGERPRINT,
+    LESS,
+    OTHER,
+    A,
+    Agency,
+    B,
+)
 from tests.pipelines.publication.storage.stores import names
 from tests.pipelines.releases import manifest, staged
 
@@ -45,15 +52,15 @@ def agencies(store, tmp_path):
     return [Agency(tmp_path / name, ADDRESS) for name in ("north", "south")]
 
 
-def publishing(agency, release_id, sketch):
+def publishing(agency, release_id, fingerprint):
     """Publish a staged release as a run does that compared its source before."""
-    areas, entry = agency.areas(), agency.entry(release_id, sketch)
+    areas, entry = agency.areas(), agency.entry(release_id, fingerprint)
     return publish.publish(staged(areas, release_id), manifest(release_id), areas, entry)
 
 
 def test_what_one_area_publishes_another_finds_by_its_records(agencies):
     north, south = agencies
-    publishing(north, A, SKETCH)
+    publishing(north, A, FINGERPRINT)
     assert south.found(B, LESS, name="people") == [A]
     assert south.found(B, OTHER, name="people") == []
     with pytest.raises(GateRefused, match=A):
@@ -63,7 +70,7 @@ def test_what_one_area_publishes_another_finds_by_its_records(agencies):
 
 def test_two_evidence_areas_of_one_path_on_two_machines_are_two(agencies):
     north, _ = agencies
-    publishing(north, A, SKETCH)
+    publishing(north, A, FINGERPRINT)
     assert north.found(B, LESS) == []  # of the same name, which the ledger of the area judges
     north.folder.rename(north.folder.with_name("another machine"))
     assert north.found(B, LESS) == [A]
@@ -111,7 +118,7 @@ def test_a_run_that_was_thought_dead_while_it_entered_its_release_publishes_noth
 
     monkeypatch.setattr(object_store.ObjectStorage, "put_if_absent", late)
     with pytest.raises(AreaTaken):
-        publishing(north, A, SKETCH)
+        publishing(north, A, FINGERPRINT)
     assert (north.areas().public.current(), south.areas().public.current()) == (None, B)
     assert [each.event for each in Ledger(north.areas()).entries()] == ["intended", "abandoned"]
 
@@ -127,12 +134,12 @@ def test_an_entry_that_cannot_be_read_or_a_store_that_does_not_answer_stops_a_pu
         return get(client, name)
 
     north, south = agencies
-    publishing(north, A, SKETCH)
+    publishing(north, A, FINGERPRINT)
     with monkeypatch.context() as patched:
         patched.setattr(obstore, "get", unanswered)
         with pytest.raises(StoreFailed, match="shared ledger"):
             south.found(B, LESS)
-    first = shared_entry(north.entry(A, SKETCH), north.areas())
+    first = shared_entry(north.entry(A, FINGERPRINT), north.areas())
     obstore.put(store, f"{A}.json", first.written()[:-1])
     with pytest.raises(SharedLedgerDamaged, match="back-up"):
         publishing(south, B, OTHER)

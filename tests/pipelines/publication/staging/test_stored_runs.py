@@ -146,7 +146,7 @@ class StoredSeries(Series):
     def night(self, frame, **publish):
         self.machines += 1
         self.environment.setenv(VARIABLE, str(self.folder / f"machine {self.machines}"))
-        self.areas = Areas.of(self.place["path"], self.place["evidence"])
+        self.areas = Areas.from_places(self.place["path"], self.place["evidence"])
         return super().night(frame, **publish)
 
     def approved_night(self, frame):

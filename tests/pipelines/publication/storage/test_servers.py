@@ -43,14 +43,14 @@ def bucket(server, monkeypatch, request):
 
 
 def test_a_release_is_published_verified_and_withdrawn(bucket, tmp_path):
-    areas = Areas.of(bucket, tmp_path / "evidence")
+    areas = Areas.from_places(bucket, tmp_path / "evidence")
     areas.public.require_writable()
     publish.publish(staged(areas), manifest(), areas, entry())
     assert "keeps what its manifest promises" in verify(bucket).text
     publish.publish(staged(areas, SECOND), manifest(SECOND), areas, entry(SECOND), accepted=True)
     assert areas.public.current() == SECOND
     with areas.public.lock():
-        publish.withdraw_release(Ledger(areas).standing()[-1], areas)
+        publish.withdraw_release(Ledger(areas).published()[-1], areas)
     assert (areas.public.current(), areas.public.releases()) == (ID, [ID])
 
 
@@ -58,7 +58,7 @@ def test_of_two_runs_that_publish_at_once_one_wins_and_the_other_says_so(bucket,
     ends = {}
 
     def publishing(release_id):
-        areas = Areas.of(bucket, tmp_path / release_id)
+        areas = Areas.from_places(bucket, tmp_path / release_id)
         ready = staged(areas, release_id)
         start.wait()
         try:
@@ -75,13 +75,15 @@ def test_of_two_runs_that_publish_at_once_one_wins_and_the_other_says_so(bucket,
     (winner,) = [each for each, end in ends.items() if isinstance(end, str)]
     (loser,) = [end for end in ends.values() if isinstance(end, GateRefused)]
     assert "differenced" in str(loser)
-    area = Areas.of(bucket, tmp_path / winner).public
+    area = Areas.from_places(bucket, tmp_path / winner).public
     assert (area.current(), area.releases()) == (winner, [winner])
 
 
 def test_a_bucket_that_is_not_there_is_refused_before_work_is_spent(bucket, tmp_path):
     with pytest.raises(SpecificationError, match="can be written"):
-        Areas.of(bucket.replace("lake-", "nobody-made-it-"), tmp_path / "evidence").public.require_writable()
+        Areas.from_places(
+            bucket.replace("lake-", "nobody-made-it-"), tmp_path / "evidence"
+        ).public.require_writable()
 
 
 def test_a_run_with_evidence_in_a_bucket_publishes_the_same_files_there_as_in_a_folder(
