@@ -1,4 +1,4 @@
-"""Releases that wait for a person: staged and verified in the evidence area, published once approved."""
+"""Releases that wait for approval: verified and staged in the evidence area, published once approved."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ DAMAGED = "its files in the public area were damaged"
 
 @dataclass(frozen=True)
 class PendingRelease:
-    """All that publishing a verified release takes.
+    """Everything that is needed to publish a verified release.
 
     Attributes
     ----------
     staged : StagedFiles
-        With the checksums of when it was verified.
+        With the checksums under which the files were verified.
     manifest : mapping
     entry : Entry
     accepted : bool
-        Whether another release of its name may stand.
+        Whether a steward accepted another release of the name.
     """
 
     staged: StagedFiles
@@ -42,7 +42,7 @@ class PendingRelease:
 
 
 def submit_for_approval(waiting: PendingRelease, areas: Areas) -> bool:
-    """Keep a verified release in its evidence folder, and say in the ledger that it waits.
+    """Keep a verified release in its evidence folder, and write to the ledger that it waits.
 
     A release that is made again because its published files were damaged is withdrawn first: until a person
     approves it, readers must not find the damaged files.
@@ -68,18 +68,19 @@ def submit_for_approval(waiting: PendingRelease, areas: Areas) -> bool:
 
 
 def pending_release(areas: Areas, release_id: str) -> PendingRelease:
-    """A release that waits.
+    """Read a release that waits for approval.
 
     Raises
     ------
     SpecificationError
-        Where it does not.
+        If it does not wait.
     """
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "waiting":
         event = "is not known" if status is None else f"is {status.event}"
         raise SpecificationError(
-            f"Release {release_id} does not wait for approval: to the ledger it {event}."
+            f"Release {release_id}: expected one that waits for approval, found that it {event} according to "
+            "the ledger: it does not wait. List the pending releases with microguard pending."
         )
     path, what = areas.record(release_id) / WAITING, f"{WAITING} of release {release_id}"
     remedy = "Reject the release (microguard reject), and run its job again."
@@ -104,7 +105,7 @@ def is_pending(areas: Areas, release_id: str) -> bool:
 
 
 def refuse_beside_pending(areas: Areas, name: str, release_id: str) -> None:
-    """Refuse a night of a series while another one waits: whichever is decided first, the other forks it.
+    """Refuse a release of a series while another one waits: approving both would fork the series.
 
     Raises
     ------
@@ -114,9 +115,9 @@ def refuse_beside_pending(areas: Areas, name: str, release_id: str) -> None:
     if others:
         folder = areas.record_place(others[0].release_id)
         raise GateRefused(
-            f"Release {others[0].release_id} of this series waits for approval since {others[0].at}, and "
-            f"what follows it depends on the answer. Decide first (microguard approve {folder} --by NAME, or "
-            f"microguard reject {folder} --by NAME), then call this again: nothing was changed."
+            f"Release {others[0].release_id} of this series waits for approval since {others[0].at}, and the "
+            f"next release depends on the decision. Nothing was changed. Decide first (microguard approve "
+            f"{folder} --by NAME, or microguard reject {folder} --by NAME), then call this again."
         )
 
 

@@ -54,7 +54,7 @@ def test_the_newest_stand_and_the_ledger_says_why_the_others_went(areas):
     assert folders(areas) == [B, C]
     assert areas.public.current() == C
     gone = Ledger(areas).status(A)
-    assert (gone.event, gone.note) == ("withdrawn", f"publish.keep = 2: outlived by release {C}")
+    assert (gone.event, gone.note) == ("withdrawn", f"publish.keep = 2: superseded by release {C}")
     assert Ledger(areas).ever_published("persons") == [A, B, C]
     answer = retained.added_to(CommandResult("Published", {}))
     assert answer.content == {"withdrawn": [A]}

@@ -62,7 +62,7 @@ def test_a_release_is_published_on_one_machine_and_withdrawn_on_another(stores, 
     for named in (f"{EVIDENCE}/{ID}", str(Areas.from_places(LAKE, EVIDENCE).record(ID))):
         found = find_release(named)
         assert (found.release_id, found.areas().public.name) == (ID, LAKE)
-        assert found.areas().stored.address == EVIDENCE
+        assert found.areas().mirror.address == EVIDENCE
     other = found.areas()
     assert [each.release_id for each in Ledger(other).published()] == [ID]
     with other.lock(), other.public.lock():
