@@ -49,7 +49,7 @@ def test_a_delta_table_lies_in_its_folder_whatever_that_is_called_or_is_refused(
 
 def test_a_commit_that_does_not_hold_the_records_is_taken_back(areas, monkeypatch):
     monkeypatch.setattr(delta, "create_table_with_add_actions", lambda *_, **__: None)
-    with pytest.raises(ProtectionFailed, match="taken back"):
+    with pytest.raises(ProtectionFailed, match="undone"):
         publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     assert contents(areas) == set()
     assert Ledger(areas).published() == []

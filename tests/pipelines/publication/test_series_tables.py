@@ -105,7 +105,7 @@ def test_no_version_knows_a_withdrawn_night_and_files_tell_what_the_standing_rel
     assert NIGHTS[1].encode() not in b"".join(each.read_bytes() for each in there)
     named = {path for files in told.values() for path in files}
     assert {str(each) for each in there if each.suffix == ".parquet"} <= named
-    other = type(register).of(tmp_path / "other" / "lake", tmp_path / "other" / "evidence")
+    other = type(register).from_places(tmp_path / "other" / "lake", tmp_path / "other" / "evidence")
     for number in (0, 2):
         put(other, NIGHTS[number], REGISTER[number], table, kind="register")
     assert [sorted(files.values()) for files in told.values()] == [

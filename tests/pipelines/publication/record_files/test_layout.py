@@ -313,7 +313,7 @@ def test_a_region_that_no_folder_can_name_is_refused_before_anything_is_protecte
     areas = Areas.from_places(spec.public_area, spec.evidence_area)
     checked = Job(spark, spec, areas, Progress(quiet=True))
     for verb in (lambda: run(spark, spec), lambda: risk_of(checked, read(spark, spec))):
-        with pytest.raises(InputRejected, match="2 of 3 values of region do not come back") as refused:
+        with pytest.raises(InputRejected, match="2 of 3 values of region would be misread") as refused:
             verb()
         assert "north" not in str(refused.value).replace('"north"', "")
     assert not (tmp_path / "lake").exists()
