@@ -52,7 +52,7 @@ def published(areas, release_id=ID, **more):
     publish.publish(staged(areas, release_id), manifest(release_id), areas, entry(release_id), **more)
 
 
-def test_a_release_is_served_whole_found_by_its_address_and_gone_when_withdrawn(areas):
+def test_a_release_in_an_object_store_is_found_by_its_address_and_gone_when_withdrawn(areas):
     areas.public.require_writable()
     published(areas)
     assert (areas.public.current(), areas.public.releases()) == (ID, [ID])
@@ -68,7 +68,7 @@ def test_a_release_is_served_whole_found_by_its_address_and_gone_when_withdrawn(
         verify(ADDRESS)
 
 
-def test_a_run_that_was_thought_dead_moves_nothing_after_another_took_over(areas, store, tmp_path):
+def test_set_current_refuses_a_run_whose_lease_was_taken_over(areas, store, tmp_path):
     other = Areas.from_places(ADDRESS, tmp_path / "elsewhere")
     published(areas)
     with areas.public.lock():  # and not a sign of life for longer than anybody waits
@@ -80,7 +80,9 @@ def test_a_run_that_was_thought_dead_moves_nothing_after_another_took_over(areas
     assert again(areas).public.current() == SECOND
 
 
-def test_a_publication_whose_area_was_taken_over_before_the_switch_is_withdrawn(areas, tmp_path, monkeypatch):
+def test_publish_withdraws_its_release_if_the_area_was_taken_over_before_set_current(
+    areas, tmp_path, monkeypatch
+):
     other = Areas.from_places(ADDRESS, tmp_path / "elsewhere")
     set_current = PublicArea.set_current
 
@@ -97,7 +99,7 @@ def test_a_publication_whose_area_was_taken_over_before_the_switch_is_withdrawn(
     assert Ledger(areas).ever_published("persons") == [ID]
 
 
-def test_a_holder_that_shows_life_is_waited_for(store):
+def test_a_lease_is_not_taken_over_while_its_holder_renews_it(store):
     storage = storage_at(ADDRESS)
     holder = Lease(storage, beat=0.01, silence=0.1, look=0.01)
     waiting = Lease(storage, beat=0.01, silence=0.1, look=0.01)
@@ -116,7 +118,7 @@ def test_a_holder_that_shows_life_is_waited_for(store):
         holder.require()
 
 
-def test_a_file_that_changes_after_it_was_staged_is_in_no_store(areas):
+def test_publish_stores_no_file_that_changed_after_staging(areas):
     ready = staged(areas)
     pq.write_table(CELLS.slice(0, 1), ready.folder / "tables/001_sex.parquet")
     with pytest.raises(ProtectionFailed, match="changed after it was staged"):
@@ -125,13 +127,13 @@ def test_a_file_that_changes_after_it_was_staged_is_in_no_store(areas):
     assert areas.public.storage.list(ID) == []
 
 
-def test_a_table_format_that_needs_a_folder_publishes_nothing(areas):
+def test_publish_refuses_a_delta_table_in_an_object_store(areas):
     with pytest.raises(ProtectionFailed, match="needs a public area that is a folder"):
         publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     assert (areas.public.current(), areas.public.releases()) == (None, [])
 
 
-def test_a_release_that_was_touched_is_not_whole(areas, store):
+def test_is_whole_is_false_for_a_release_with_a_changed_object(areas, store):
     published(areas)
     obstore.put(store, f"{ID}/tables/001_sex.parquet", b"other")
     assert not areas.public.is_whole(ID)
@@ -140,13 +142,13 @@ def test_a_release_that_was_touched_is_not_whole(areas, store):
         verify(ADDRESS)
 
 
-def test_a_store_that_compares_no_versions_is_refused_before_work_is_spent(tmp_path, monkeypatch):
+def test_require_writable_refuses_a_store_without_conditional_writes(tmp_path, monkeypatch):
     monkeypatch.setattr(object_store, "connected", lambda *_: LocalStore(tmp_path))
     with pytest.raises(SpecificationError, match="whatever the version"):
         Areas.from_places(ADDRESS, tmp_path / "evidence").public.require_writable()
 
 
-def test_a_store_that_was_emptied_is_not_taken_for_the_area(areas, store):
+def test_an_emptied_object_store_is_refused_as_another_area(areas, store):
     published(areas)
     for name in names(store):
         obstore.delete(store, name)
@@ -157,7 +159,7 @@ def test_a_store_that_was_emptied_is_not_taken_for_the_area(areas, store):
     assert Ledger(areas).status(ID).event == "published"
 
 
-def test_a_torn_current_json_of_a_store_is_named_and_mended_by_the_next_call(areas, store):
+def test_a_torn_current_json_in_an_object_store_is_written_again_by_the_next_run(areas, store):
     published(areas)
     obstore.put(store, "current.json", b'{"rele')
     with pytest.raises(FileDamaged, match=r"current\.json of the public area"):

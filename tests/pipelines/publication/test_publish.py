@@ -18,14 +18,14 @@ from microguard.schemas.errors import GateRefused, ProtectionFailed
 from tests.pipelines.releases import CELLS, ID, RECORDS, Killed, contents, entry, kill, manifest, staged
 
 
-def test_a_release_is_current_and_passes_its_audit(released):
+def test_publish_makes_a_release_current_and_auditable(released):
     assert released.public.current() == ID
     found = audit(released.public.release(ID))
     assert found.passed, found.failures()
     assert contents(released) == {ID, "current.json"}
 
 
-def test_a_file_that_changes_while_it_is_copied_leaves_nothing(areas, monkeypatch):
+def test_publish_leaves_nothing_if_a_file_changes_while_it_is_copied(areas, monkeypatch):
     copy = shutil.copyfile
 
     def torn(source, target):
@@ -42,7 +42,7 @@ def test_a_file_that_changes_while_it_is_copied_leaves_nothing(areas, monkeypatc
     assert Ledger(areas).unfinished() == []
 
 
-def test_a_copy_that_a_killed_run_left_stands_in_nobodys_way(areas, monkeypatch):
+def test_publish_removes_the_incoming_folder_of_a_killed_run(areas, monkeypatch):
     def kill(*_):
         raise KeyboardInterrupt
 
@@ -59,7 +59,7 @@ def test_a_copy_that_a_killed_run_left_stands_in_nobodys_way(areas, monkeypatch)
 
 
 @pytest.mark.parametrize("name", ["microdata/part-00000.parquet", "tables/001_sex.parquet"])
-def test_a_file_that_changes_after_it_was_staged_is_not_released(areas, name):
+def test_publish_refuses_a_file_that_changed_after_staging(areas, name):
     ready = staged(areas)
     pq.write_table(CELLS.slice(0, 1), ready.folder / name)
     with pytest.raises(ProtectionFailed, match="changed after it was staged"):
@@ -67,14 +67,14 @@ def test_a_file_that_changes_after_it_was_staged_is_not_released(areas, name):
     assert contents(areas) == set()
 
 
-def test_a_file_that_nobody_staged_is_not_released(areas):
+def test_publish_ignores_a_file_that_was_not_staged(areas):
     ready = staged(areas)
     pq.write_table(RECORDS, ready.folder / "microdata" / "part-00001.parquet")
     publish.publish(ready, manifest(), areas, entry())
     assert audit(areas.public.release(ID)).passed
 
 
-def test_a_disk_that_is_full_leaves_nothing_in_the_public_area(areas, monkeypatch):
+def test_publish_leaves_nothing_on_a_full_disk(areas, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "no space")
 
@@ -85,7 +85,7 @@ def test_a_disk_that_is_full_leaves_nothing_in_the_public_area(areas, monkeypatc
     assert contents(areas) == set()
 
 
-def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_published(tmp_path, monkeypatch):
+def test_a_rerun_makes_its_release_current_next_to_other_names(tmp_path, monkeypatch):
     persons = Areas.from_places(tmp_path / "lake" / "persons", tmp_path / "evidence")
     firms = Areas.from_places(tmp_path / "lake" / "firms", tmp_path / "evidence")
     with monkeypatch.context() as patched:
@@ -98,7 +98,7 @@ def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_publis
     assert persons.public.current() == ID
 
 
-def test_what_a_run_with_other_evidence_published_meanwhile_is_not_stepped_over(areas, tmp_path):
+def test_publish_refuses_next_to_a_release_of_another_evidence_area(areas, tmp_path):
     other = Areas.from_places(areas.public.folder, tmp_path / "elsewhere")
     publish.publish(staged(other), manifest(), other, entry())
     second = "f" * 32
@@ -108,7 +108,7 @@ def test_what_a_run_with_other_evidence_published_meanwhile_is_not_stepped_over(
     assert contents(areas) == {ID, "current.json"}
 
 
-def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, tmp_path, monkeypatch):
+def test_two_runs_with_different_evidence_areas_publish_one_after_the_other(areas, tmp_path, monkeypatch):
     other = Areas.from_places(areas.public.folder, tmp_path / "elsewhere")
     second = "f" * 32
     ready = staged(other, second)
@@ -138,7 +138,7 @@ def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, 
     assert areas.public.current() == ID
 
 
-def test_a_rerun_does_not_take_readers_back_to_its_release(released, tmp_path):
+def test_a_rerun_keeps_the_newer_release_of_another_ledger_current(released, tmp_path):
     other, second = Areas.from_places(released.public.folder, tmp_path / "elsewhere"), "f" * 32
     publish.publish(staged(other, second), manifest(second), other, entry(second), accepted=True)
     publish.finish_what_died(released)
@@ -149,9 +149,7 @@ def test_a_rerun_does_not_take_readers_back_to_its_release(released, tmp_path):
 @pytest.mark.parametrize(
     ("module", "step"), [(folder, "copy_durably"), (folder, "sync_folder"), (publish, "_commit")]
 )
-def test_a_release_that_died_before_it_was_published_goes_before_another_input_comes(
-    released, monkeypatch, module, step
-):
+def test_a_release_that_was_only_intended_is_removed_by_the_next_run(released, monkeypatch, module, step):
     second, third = "f" * 32, "e" * 32
     with monkeypatch.context() as patched:
         patched.setattr(module, step, kill)
@@ -168,7 +166,7 @@ def test_a_release_that_died_before_it_was_published_goes_before_another_input_c
     assert released.public.current() == third
 
 
-def test_a_published_release_whose_files_are_torn_is_made_again(released):
+def test_publish_repairs_a_release_with_torn_files(released):
     (file,) = (released.public.release(ID) / "microdata").glob("*.parquet")
     file.write_bytes(b"")
     assert not publish.published_already(released, ID)
@@ -177,7 +175,7 @@ def test_a_published_release_whose_files_are_torn_is_made_again(released):
     assert audit(released.public.release(ID)).passed
 
 
-def test_a_release_that_stands_whole_keeps_its_very_files_where_its_ledger_is_lost(released):
+def test_publish_keeps_the_files_of_a_whole_release_if_the_ledger_is_lost(released):
     (file,) = (released.public.release(ID) / "microdata").glob("*.parquet")
     before = file.stat().st_ino
     released.ledger.unlink()
@@ -186,7 +184,7 @@ def test_a_release_that_stands_whole_keeps_its_very_files_where_its_ledger_is_lo
     assert released.public.current() == ID
 
 
-def test_another_name_does_not_take_the_readers_of_an_area_along(released):
+def test_publish_refuses_another_name_in_the_same_area(released):
     second = "f" * 32
     other = Entry("published", second, "firms", "2026-01-01T00:00:00+00:00", {})
     with pytest.raises(GateRefused, match="another name, 'persons'"):

@@ -74,9 +74,7 @@ def test_a_release_is_published_on_one_machine_and_withdrawn_on_another(stores, 
     assert not [name for name in kept if "key" in name or ".work" in name]
 
 
-def test_what_waits_for_a_person_can_be_looked_at_and_approved_from_another_machine(
-    stores, tmp_path, monkeypatch
-):
+def test_a_pending_release_is_approved_from_another_machine(stores, tmp_path, monkeypatch):
     areas = Areas.from_places(LAKE, EVIDENCE)
     with areas.lock():
         record(areas)
@@ -91,7 +89,7 @@ def test_what_waits_for_a_person_can_be_looked_at_and_approved_from_another_mach
     assert not list(Areas.from_places(LAKE, EVIDENCE).evidence.glob(".work/*/staging/**/*.parquet"))
 
 
-def test_a_key_that_nobody_named_is_asked_for_before_the_work(stores, monkeypatch):
+def test_stored_evidence_requires_a_key_before_the_work(stores, monkeypatch):
     areas = Areas.from_places(LAKE, EVIDENCE)
     Job(None, None, areas, Progress(quiet=True))
     monkeypatch.delenv(KEY_VARIABLE)
@@ -99,7 +97,7 @@ def test_a_key_that_nobody_named_is_asked_for_before_the_work(stores, monkeypatc
         Job(None, None, areas, Progress(quiet=True))
 
 
-def test_evidence_in_the_public_area_an_open_copy_and_a_busy_one_are_refused(stores, tmp_path, monkeypatch):
+def test_stored_evidence_inside_the_public_area_open_or_busy_is_refused(stores, tmp_path, monkeypatch):
     with pytest.raises(SpecificationError, match="inside the public area"):
         Areas.from_places(LAKE, f"{LAKE}/evidence")
     areas = Areas.from_places(LAKE, EVIDENCE)

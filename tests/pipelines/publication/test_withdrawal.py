@@ -15,14 +15,14 @@ from microguard.schemas.errors import SpecificationError
 from tests.pipelines.releases import ID, Killed, contents, entry, kill, manifest, staged
 
 
-def test_a_withdrawn_release_is_gone_and_remembered(released):
+def test_a_withdrawn_release_is_gone_and_stays_in_the_ledger(released):
     withdraw(str(released.public.release(ID)))
     assert contents(released) == set()
     assert Ledger(released).published() == []
     assert Ledger(released).ever_published("persons") == [ID]
 
 
-def test_withdrawing_the_current_release_goes_back_to_the_one_before_it(released):
+def test_withdrawing_the_current_release_makes_the_one_before_it_current(released):
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
     outcome = withdraw(str(released.public.release(second)))
@@ -33,7 +33,7 @@ def test_withdrawing_the_current_release_goes_back_to_the_one_before_it(released
     assert not (released.public.folder / "current.json").exists()
 
 
-def test_withdrawing_again_what_a_killed_withdrawal_left_is_no_fault(released, monkeypatch):
+def test_withdraw_finishes_a_killed_withdrawal(released, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(folder.shutil, "rmtree", kill)
         with pytest.raises(Killed):
@@ -49,7 +49,7 @@ def test_withdrawing_again_what_a_killed_withdrawal_left_is_no_fault(released, m
 
 @pytest.mark.parametrize("step", ["remove", "set_current"])
 @pytest.mark.parametrize("named", ["area", "specification", "folder"])
-def test_a_killed_withdrawal_that_is_called_again_takes_no_other_release_along(
+def test_repeating_a_killed_withdrawal_withdraws_no_other_release(
     released, tmp_path, monkeypatch, step, named
 ):
     second = "f" * 32
@@ -85,7 +85,7 @@ def test_a_killed_withdrawal_that_is_called_again_takes_no_other_release_along(
     assert contents(released) == set()
 
 
-def test_a_copy_of_a_release_is_not_taken_for_it(released):
+def test_withdraw_refuses_a_copy_of_a_release(released):
     """The ledger would say that it is gone, and let another be published beside it."""
     copy = released.public.folder.parent / "copy" / ID
     shutil.copytree(released.public.release(ID), copy)
@@ -96,7 +96,7 @@ def test_a_copy_of_a_release_is_not_taken_for_it(released):
     assert released.public.is_whole(ID)
 
 
-def test_withdrawing_an_earlier_release_leaves_the_current_one(released):
+def test_withdrawing_an_earlier_release_keeps_the_current_one(released):
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
     withdraw(str(released.public.release(ID)))

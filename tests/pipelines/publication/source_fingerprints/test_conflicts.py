@@ -95,7 +95,7 @@ def agency(tmp_path):
 @pytest.mark.parametrize(
     "fingerprint", [FINGERPRINT, LESS, fingerprint_of(FRAME.sample(frac=0.7, random_state=1))]
 )
-def test_another_name_is_refused_and_the_message_names_id_and_place(agency, fingerprint):
+def test_conflicts_finds_the_same_source_under_another_name(agency, fingerprint):
     agency.publish(A, FINGERPRINT)
     entry = agency.entry(B, fingerprint, name="people", lake="other")
     with pytest.raises(GateRefused, match=rf"{A} \('persons', .*lake/{A}\).*successive") as refused:
@@ -104,45 +104,45 @@ def test_another_name_is_refused_and_the_message_names_id_and_place(agency, fing
     refuse_conflicts(replace(entry, successive="accept"), agency.areas("other"))
 
 
-def test_a_different_source_is_not_refused(agency):
+def test_conflicts_ignores_a_different_source(agency):
     agency.publish(A, FINGERPRINT)
     assert agency.found(B, OTHER, name="people", lake="other") == []
 
 
-def test_what_was_withdrawn_counts_under_another_name_or_place_and_not_under_its_own(agency):
+def test_a_withdrawn_release_conflicts_under_another_name_or_place_only(agency):
     agency.publish(A, FINGERPRINT, then=["withdrawing", "withdrawn"])
     assert agency.found(B, LESS, name="people", lake="other") == [A]
     assert agency.found(B, LESS, lake="other") == [A]
     assert agency.found(B, LESS) == []
 
 
-def test_what_was_never_public_does_not_count(agency):
+def test_a_release_that_was_never_public_does_not_conflict(agency):
     entry = agency.entry(A, FINGERPRINT)
     for event in ("waiting", "rejected"):
         Ledger(agency.areas()).append(replace(entry, event=event))
     assert agency.found(B, FINGERPRINT, name="people", lake="other") == []
 
 
-def test_records_beside_a_table_collide_and_tables_beside_tables_do_not(agency):
+def test_records_conflict_with_a_table_and_tables_do_not_conflict_with_tables(agency):
     table = fingerprint_of(FRAME[["region", "sex", "income"]])
     agency.publish(A, table, name="turnover", content="table")
     assert agency.found(B, FINGERPRINT, name="people", lake="other") == [A]
     assert agency.found(C, table, name="turnover2", lake="third", content="table") == []
 
 
-def test_nights_of_one_series_stand_together_and_a_single_release_beside_them_does_not(agency):
+def test_releases_of_one_series_do_not_conflict_and_a_single_release_does(agency):
     agency.publish(A, FINGERPRINT, series="register")
     assert agency.found(B, LESS, series="register") == []
     assert agency.found(B, LESS, name="people", lake="other") == [A]
     assert agency.found(B, LESS, name="people", lake="other", series="register") == [A]
 
 
-def test_a_series_does_not_begin_beside_a_single_release_of_its_name(agency):
+def test_the_first_release_of_a_series_conflicts_with_a_single_release_of_its_name(agency):
     agency.publish(A, FINGERPRINT)
     assert agency.found(B, FINGERPRINT, series="register") == [A]
 
 
-def test_a_source_that_is_one_by_name_and_cannot_be_compared_is_refused(agency):
+def test_a_source_of_the_same_name_that_cannot_be_compared_conflicts(agency):
     agency.publish(A, None, source="town")
     assert agency.found(B, OTHER, name="people", lake="other", source="town") == [A]
     assert agency.found(B, OTHER, name="people", lake="other", source="village") == []
@@ -150,7 +150,7 @@ def test_a_source_that_is_one_by_name_and_cannot_be_compared_is_refused(agency):
         refuse_conflicts(agency.entry(B, OTHER, name="people", source="town"), agency.areas())
 
 
-def test_records_whose_fingerprint_was_lost_are_refused_beside_columns_of_the_same_names(agency):
+def test_a_lost_fingerprint_conflicts_if_the_columns_are_alike(agency):
     roles = {name: {"role": "quasi_identifier"} for name in ("region", "sex", "income")}
     lost = agency.entry(A, FINGERPRINT)
     (agency.areas().record(A) / FILE).write_bytes(b"")
@@ -167,7 +167,7 @@ def test_records_whose_fingerprint_was_lost_are_refused_beside_columns_of_the_sa
 
 
 @pytest.mark.parametrize("known", [("region", "sex", "income"), None], ids=["columns", "an older entry"])
-def test_a_fingerprint_that_a_shared_ledger_lost_is_no_way_round_it(tmp_path, known):
+def test_a_fingerprint_lost_by_the_shared_ledger_conflicts(tmp_path, known):
     north, south = (Agency(tmp_path / name, str(tmp_path / "shared")) for name in ("north", "south"))
     entry = shared_entry(north.entry(A, FINGERPRINT), north.areas())
     enter(shared_ledger(north.ledger), replace(entry, columns=known), north.areas().record(A) / SHARED)
@@ -180,7 +180,7 @@ def test_a_fingerprint_that_a_shared_ledger_lost_is_no_way_round_it(tmp_path, kn
         refuse_conflicts(tonight, south.areas())
 
 
-def test_what_was_kept_by_another_key_cannot_be_compared_and_is_refused_whatever_its_name(agency):
+def test_a_fingerprint_with_another_key_conflicts_under_any_name(agency):
     """A run without MICROGUARD_KEY_FILE makes a key of its own, and would find nothing again."""
     agency.publish(A, fingerprint_of(FRAME, key=b"o" * 32))
     with pytest.raises(GateRefused, match="another key"):
@@ -189,7 +189,7 @@ def test_what_was_kept_by_another_key_cannot_be_compared_and_is_refused_whatever
     assert C in agency.found(B, FINGERPRINT, name="turnover2", lake="other", content="table")
 
 
-def test_of_a_source_declared_twice_the_units_decide_where_both_have_them(agency):
+def test_units_decide_whether_two_releases_of_a_declared_source_conflict(agency):
     agency.publish(A, KEYED, source="town")
     assert agency.found(B, STRANGERS, name="people", lake="other", source="town") == [A]
     assert agency.found(B, STRANGERS, name="people", lake="other") == []
@@ -197,12 +197,12 @@ def test_of_a_source_declared_twice_the_units_decide_where_both_have_them(agency
     assert agency.found(B, OTHER, name="people", lake="other", source="town") == [A]
 
 
-def test_a_source_declared_otherwise_is_found_all_the_same(agency):
+def test_conflicts_finds_the_same_records_of_a_source_declared_otherwise(agency):
     agency.publish(A, FINGERPRINT, source="town")
     assert agency.found(B, FINGERPRINT, name="people", lake="other", source="village") == [A]
 
 
-def test_the_audit_of_a_source_names_releases_of_its_records_under_another(agency):
+def test_the_joint_audit_lists_releases_of_the_same_records_under_another_source(agency):
     agency.publish(A, FINGERPRINT)
     agency.publish(B, OTHER, name="others", lake="other")
     agency.publish(C, LESS, name="people", lake="third", successive="accept")
@@ -213,7 +213,7 @@ def test_the_audit_of_a_source_names_releases_of_its_records_under_another(agenc
 
 
 @pytest.mark.parametrize(("public", "met"), [("s3://lake/persons", [A]), ("/lake/persons", [])])
-def test_a_night_that_was_put_into_a_store_and_given_up_belongs_to_its_source(agency, public, met):
+def test_an_abandoned_release_of_a_series_counts_for_its_source(agency, public, met):
     """Without its manifest it is no release, but whoever lists the store can read its files until they go."""
     entry = replace(agency.entry(A, KEYED, series="register"), public=public)
     for event in ("intended", "abandoned"):
@@ -222,7 +222,7 @@ def test_a_night_that_was_put_into_a_store_and_given_up_belongs_to_its_source(ag
     assert [entry.release_id for entry in found] == met
 
 
-def test_the_audit_names_them_in_other_areas_of_a_shared_ledger_too(tmp_path):
+def test_the_joint_audit_lists_releases_of_other_areas_of_a_shared_ledger(tmp_path):
     north, south = (Agency(tmp_path / name, str(tmp_path / "shared")) for name in ("north", "south"))
     north.publish(A, FINGERPRINT)
     south.publish(B, LESS, name="people", successive="accept")
@@ -231,7 +231,7 @@ def test_the_audit_names_them_in_other_areas_of_a_shared_ledger_too(tmp_path):
         audit_source(specification(north.folder, publish=publish))
 
 
-def test_areas_that_share_a_ledger_know_of_each_other(tmp_path):
+def test_conflicts_finds_releases_of_other_areas_of_a_shared_ledger(tmp_path):
     north, south = (Agency(tmp_path / name, str(tmp_path / "shared")) for name in ("north", "south"))
     north.publish(A, FINGERPRINT)
     assert south.found(B, LESS, name="people") == [A]
@@ -244,7 +244,7 @@ def test_areas_that_share_a_ledger_know_of_each_other(tmp_path):
 
 
 @pytest.mark.parametrize("series", [{}, {"series": "register"}], ids=["single", "register"])
-def test_what_a_restored_area_forgot_is_known_to_the_ledger_it_shares(tmp_path, series):
+def test_a_release_forgotten_by_a_restored_area_conflicts_through_the_shared_ledger(tmp_path, series):
     agency = Agency(tmp_path / "north", str(tmp_path / "shared"))
     agency.publish(C, OTHER, name="others", lake="elsewhere")
     backup = agency.areas().ledger.read_bytes()
@@ -255,7 +255,7 @@ def test_what_a_restored_area_forgot_is_known_to_the_ledger_it_shares(tmp_path, 
     assert agency.found(A, FINGERPRINT, **series) == []
 
 
-def test_a_shared_ledger_keeps_its_first_entry_its_key_and_no_damage(tmp_path):
+def test_a_shared_ledger_keeps_first_entry_and_key_and_refuses_a_damaged_entry(tmp_path):
     agency, ledger = Agency(tmp_path / "north"), shared_ledger(str(tmp_path / "shared"))
     entry = agency.entry(A, FINGERPRINT)
     first = shared_entry(entry, agency.areas())

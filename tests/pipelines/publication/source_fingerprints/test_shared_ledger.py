@@ -58,7 +58,7 @@ def publishing(agency, release_id, fingerprint):
     return publish.publish(staged(areas, release_id), manifest(release_id), areas, entry)
 
 
-def test_what_one_area_publishes_another_finds_by_its_records(agencies):
+def test_a_shared_ledger_shows_the_records_of_other_areas(agencies):
     north, south = agencies
     publishing(north, A, FINGERPRINT)
     assert south.found(B, LESS, name="people") == [A]
@@ -68,7 +68,7 @@ def test_what_one_area_publishes_another_finds_by_its_records(agencies):
     assert south.areas().public.current() is None
 
 
-def test_two_evidence_areas_of_one_path_on_two_machines_are_two(agencies):
+def test_evidence_areas_with_the_same_path_on_two_machines_are_distinguished(agencies):
     north, _ = agencies
     publishing(north, A, FINGERPRINT)
     assert north.found(B, LESS) == []  # of the same name, which the ledger of the area judges
@@ -76,7 +76,7 @@ def test_two_evidence_areas_of_one_path_on_two_machines_are_two(agencies):
     assert north.found(B, LESS) == [A]
 
 
-def test_the_key_stands_in_the_environment_and_never_in_the_store(store, tmp_path, monkeypatch):
+def test_the_key_of_a_shared_ledger_is_never_in_the_object_store(store, tmp_path, monkeypatch):
     ledger = shared_ledger(ADDRESS)
     key = ledger.key(None)
     objects = {name: bytes(obstore.get(store, name).bytes()) for name in names(store)}
@@ -92,14 +92,14 @@ def test_the_key_stands_in_the_environment_and_never_in_the_store(store, tmp_pat
         ledger.key(None)
 
 
-def test_a_store_that_compares_no_versions_is_no_ledger(tmp_path, monkeypatch):
+def test_a_shared_ledger_refuses_a_store_without_conditional_writes(tmp_path, monkeypatch):
     monkeypatch.setattr(object_store, "connected", lambda *_: LocalStore(tmp_path))
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
     with pytest.raises(SpecificationError, match=r"\[publish\] ledger.* whatever the version"):
         shared_ledger(ADDRESS).key(None)
 
 
-def test_a_run_that_was_thought_dead_while_it_entered_its_release_publishes_nothing(
+def test_a_run_whose_lease_is_taken_over_while_it_adds_its_entry_publishes_nothing(
     agencies, store, monkeypatch
 ):
     north, south = agencies
@@ -123,9 +123,7 @@ def test_a_run_that_was_thought_dead_while_it_entered_its_release_publishes_noth
     assert [each.event for each in Ledger(north.areas()).entries()] == ["intended", "abandoned"]
 
 
-def test_an_entry_that_cannot_be_read_or_a_store_that_does_not_answer_stops_a_publication(
-    agencies, store, monkeypatch
-):
+def test_a_damaged_entry_or_a_store_without_answer_stops_a_publication(agencies, store, monkeypatch):
     get = obstore.get
 
     def unanswered(client, name):

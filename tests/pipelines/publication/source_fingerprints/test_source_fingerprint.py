@@ -55,18 +55,18 @@ def records(request):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_same_records_are_found_without_any_unit(records, case):
+def test_same_records_finds_the_same_records_without_units(records, case):
     left, right = fingerprint_of(records), fingerprint_of(CASES[case](records))
     assert same_records(left, right)
     assert same_records(right, left)
 
 
-def test_a_tenth_of_the_records_is_found_where_a_number_tells_them_apart():
+def test_same_records_finds_a_tenth_of_the_records_if_a_number_distinguishes_them():
     frame = persons(2000, 1)
     assert same_records(fingerprint_of(frame), fingerprint_of(frame.sample(frac=0.1, random_state=3)))
 
 
-def test_the_records_of_a_small_file_are_found():
+def test_same_records_finds_the_records_of_a_small_file():
     frame = persons(70, 1)
     assert same_records(fingerprint_of(frame), fingerprint_of(frame.iloc[1:]))
     table = frame[["region", "sex", "income"]]
@@ -74,7 +74,7 @@ def test_the_records_of_a_small_file_are_found():
     assert not same_records(fingerprint_of(frame), fingerprint_of(persons(70, 2)))
 
 
-def test_two_samples_of_one_population_are_not_the_same_records(records):
+def test_same_records_is_false_for_two_samples_of_one_population(records):
     for seed, n in ((2, 2000), (3, 6000), (4, 300)):
         other = persons(n, seed)[list(records.columns)]
         assert not same_records(fingerprint_of(records), fingerprint_of(other))
@@ -107,7 +107,7 @@ def test_no_false_alarm_over_two_hundred_pairs_of_unrelated_files():
     assert sum(same_records(left, right) for left, right in pairs) == 0
 
 
-def test_a_fingerprint_is_the_same_for_any_order_and_any_cut_into_tasks():
+def test_a_fingerprint_does_not_depend_on_row_order_or_partitions():
     frame = persons(3000, 5).assign(person=np.arange(3000) // 2)
     whole = fingerprint_of(frame, "person")
     cut = fingerprint_of(frame.sample(frac=1, random_state=6), "person", tasks=5)
@@ -120,21 +120,21 @@ def test_a_fingerprint_is_the_same_for_any_order_and_any_cut_into_tasks():
     assert (whole.units.marks == cut.units.marks).all()
 
 
-def test_a_task_may_have_any_number_of_batches():
+def test_a_fingerprint_does_not_depend_on_the_batches_of_a_task():
     sample = Sample(("c0",), False, KEY)
     batches = [pa.record_batch({"c0": pa.array([value], pa.int64())}) for value in range(80)]
     rows = pa.Table.from_batches(list(together(sample(batches))))
     assert rows["records"].to_pylist() == [1] * 80
 
 
-def test_counts_are_those_of_the_file():
+def test_a_fingerprint_has_the_counts_of_the_file():
     frame = persons(500, 7)[["region", "sex"]]
     fingerprint = fingerprint_of(frame)
     assert sorted(fingerprint.cells[("region", "sex")].records) == sorted(frame.value_counts())
     assert fingerprint.cells[("sex",)].whole
 
 
-def test_a_fingerprint_is_read_back_as_it_was_written(tmp_path):
+def test_a_written_fingerprint_is_read_back_unchanged(tmp_path):
     frame = persons(1500, 8).assign(person=np.arange(1500))
     fingerprint = fingerprint_of(frame, "person")
     fingerprint.write(tmp_path / "evidence" / "sketch.parquet")
@@ -148,7 +148,7 @@ def test_a_fingerprint_is_read_back_as_it_was_written(tmp_path):
     assert SourceFingerprint.read(tmp_path / "missing.parquet") is None
 
 
-def test_units_are_found_where_nothing_else_is_alike():
+def test_same_records_finds_common_units_without_other_agreement():
     frame = persons(1000, 9).assign(person=np.arange(1000))
     other = frame[["person", "hours"]].sample(frac=0.5, random_state=1)
     assert same_records(fingerprint_of(frame, "person"), fingerprint_of(other, "person"))
@@ -158,14 +158,14 @@ def test_units_are_found_where_nothing_else_is_alike():
     assert share_units(fingerprint_of(frame, "person"), fingerprint_of(persons(50, 1))) is None
 
 
-def test_without_the_key_a_fingerprint_says_nothing_of_a_guessed_value():
+def test_a_fingerprint_without_its_key_reveals_no_guessed_value():
     frame = persons(300, 11)
     one, other = fingerprint_of(frame), fingerprint_of(frame, key=b"x" * 32)
     assert one.key != other.key
     assert not np.intersect1d(one.cells[("income",)].cells, other.cells[("income",)].cells).size
 
 
-def test_every_column_is_counted_alone_in_pairs_and_with_all_but_one():
+def test_subsets_of_has_each_column_each_pair_all_and_all_but_one():
     found = subsets_of(["a", "b", "c", "d"])
     assert [len(subset) for subset in found] == [1] * 4 + [2] * 6 + [4] + [3] * 4
     assert subsets_of(["a"]) == [("a",)]

@@ -42,13 +42,13 @@ def register():
     return units, marks
 
 
-def test_the_same_file_is_found_under_any_name(register):
+def test_similarity_finds_the_same_file_under_any_name(register):
     found = similarity(fingerprint_of(*register), fingerprint_of(*register))
     assert (found.share, found.agreement, found.same) == (1.0, 1.0, True)
 
 
 @pytest.mark.parametrize("kept", [0.99, 0.5, 0.05])
-def test_a_subset_is_found(register, kept):
+def test_similarity_finds_a_subset(register, kept):
     units, marks = register
     chosen = np.random.default_rng(2).random(len(units)) < kept
     found = similarity(fingerprint_of(units[chosen], marks[chosen]), fingerprint_of(units, marks))
@@ -56,14 +56,14 @@ def test_a_subset_is_found(register, kept):
     assert found.share > 0.9
 
 
-def test_other_columns_and_coarser_ones_are_found(register):
+def test_similarity_finds_other_and_coarser_columns(register):
     units, marks = register
     assert similarity(fingerprint_of(units, marks[:, [2, 0]]), fingerprint_of(units, marks[:, 1:])).same
     coarser = np.column_stack([marks[:, 1] // np.uint64(10), marks[:, 0]])
     assert similarity(fingerprint_of(units, coarser), fingerprint_of(units, marks)).same
 
 
-def test_running_numbers_alone_make_no_source(register):
+def test_similarity_ignores_running_numbers(register):
     other = persons(np.random.default_rng(9), 20_000)
     found = similarity(fingerprint_of(*register), fingerprint_of(*other))
     assert found.share == 1.0

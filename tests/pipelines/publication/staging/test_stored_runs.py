@@ -62,7 +62,7 @@ def work(place) -> list[str]:
     "by_cluster",
     [pytest.param(True, id="by cluster"), pytest.param(False, id="by combination", marks=pytest.mark.long)],
 )
-def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_goes_on_to_the_same(
+def test_runs_killed_before_each_commit_of_parts_continue_on_another_machine(
     by_cluster, in_a_folder, spark, place, tmp_path, monkeypatch
 ):
     spec = specification(tmp_path, ROLES if by_cluster else NOMINAL, method=FAST, publish=place)
@@ -122,7 +122,7 @@ def tampering(frame):
     return tampered
 
 
-def test_what_is_altered_in_the_store_is_refused_and_the_next_run_makes_it_anew(
+def test_a_part_altered_in_the_store_is_refused_and_written_again_by_the_next_run(
     in_a_folder, spark, place, tmp_path, monkeypatch
 ):
     spec = specification(tmp_path, method=FAST, publish=place)
@@ -158,9 +158,7 @@ class StoredSeries(Series):
 
 
 @pytest.mark.long
-def test_nights_of_a_register_on_other_machines_publish_what_nights_in_a_folder_do(
-    spark, place, tmp_path, monkeypatch
-):
+def test_register_releases_on_several_machines_equal_those_in_a_folder(spark, place, tmp_path, monkeypatch):
     first, second, *_ = nights(pd.concat([population(), alike()], ignore_index=True))
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()

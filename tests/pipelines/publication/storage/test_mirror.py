@@ -56,7 +56,7 @@ def write(stored, **files):
         (stored.folder / "a" / name).write_text(text)
 
 
-def test_another_machine_goes_on_where_the_first_one_stopped(machine, store):
+def test_a_mirrored_folder_continues_on_another_machine(machine, store):
     north, south = machine("north"), machine("south")
     with north.hold():
         write(north, ledger="one\n", page="old", gone="x")
@@ -81,7 +81,7 @@ def test_another_machine_goes_on_where_the_first_one_stopped(machine, store):
         assert path.stat().st_mode & 0o077 == 0 or path.parent == north.folder
 
 
-def test_a_run_that_was_thought_dead_keeps_nothing_after_another_took_over(machine):
+def test_a_mirrored_folder_stores_nothing_after_a_takeover(machine):
     north, south = machine("north"), machine("south")
 
     def slow():
@@ -96,13 +96,13 @@ def test_a_run_that_was_thought_dead_keeps_nothing_after_another_took_over(machi
     assert contents(north) == {"a/ledger": "of the one that took over"}
 
 
-def test_of_two_runs_one_works_and_the_other_is_told_at_once(store, machine, monkeypatch):
+def test_a_mirrored_folder_refuses_a_second_holder_at_once(store, machine, monkeypatch):
     monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=0.01, silence=10.0, look=0.01))
     with machine("north").hold(), pytest.raises(BlockingIOError), machine("south").hold():
         pass
 
 
-def test_a_store_that_went_back_lost_something_or_was_touched_is_not_gone_on_from(machine, store):
+def test_a_mirrored_folder_refuses_an_older_incomplete_or_changed_store(machine, store):
     north = machine("north")
     with north.hold():
         write(north, ledger="one")
@@ -135,7 +135,7 @@ def test_a_store_that_went_back_lost_something_or_was_touched_is_not_gone_on_fro
     assert {path.name for path in north.folder.parent.iterdir()} == {"north", "south"}
 
 
-def test_a_store_that_compares_no_versions_keeps_no_evidence(tmp_path, monkeypatch):
+def test_a_mirrored_folder_refuses_a_store_without_conditional_writes(tmp_path, monkeypatch):
     monkeypatch.setattr(object_store, "connected", lambda *_: LocalStore(tmp_path))
     stored = MirroredFolder(
         storage_at("s3://x/y", "evidence"), tmp_path, is_stored=lambda name: True, is_shown=lambda name: False

@@ -54,7 +54,7 @@ def test_a_release_is_published_verified_and_withdrawn(bucket, tmp_path):
     assert (areas.public.current(), areas.public.releases()) == (ID, [ID])
 
 
-def test_of_two_runs_that_publish_at_once_one_wins_and_the_other_says_so(bucket, tmp_path):
+def test_of_two_concurrent_publications_one_succeeds_and_one_is_refused(bucket, tmp_path):
     ends = {}
 
     def publishing(release_id):
@@ -79,14 +79,14 @@ def test_of_two_runs_that_publish_at_once_one_wins_and_the_other_says_so(bucket,
     assert (area.current(), area.releases()) == (winner, [winner])
 
 
-def test_a_bucket_that_is_not_there_is_refused_before_work_is_spent(bucket, tmp_path):
+def test_require_writable_refuses_a_missing_bucket(bucket, tmp_path):
     with pytest.raises(SpecificationError, match="can be written"):
         Areas.from_places(
             bucket.replace("lake-", "nobody-made-it-"), tmp_path / "evidence"
         ).public.require_writable()
 
 
-def test_a_run_with_evidence_in_a_bucket_publishes_the_same_files_there_as_in_a_folder(
+def test_a_run_with_evidence_in_a_bucket_publishes_the_same_files_as_in_a_folder(
     spark, server, bucket, tmp_path, monkeypatch
 ):
     """In folders by region, and as CSV, too."""
