@@ -90,7 +90,7 @@ def pending_release(areas: Areas, release_id: str) -> PendingRelease:
 
 
 def is_visible(areas: Areas, release_id: str) -> bool:
-    """Return whether readers can find a release, or a part of it, whatever the ledger says."""
+    """Return whether readers may find a release, or a part of it."""
     published = release_id in {each.release_id for each in Ledger(areas).published()}
     return published or areas.public.exists(release_id) or areas.public.current() == release_id
 

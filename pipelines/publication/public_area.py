@@ -99,7 +99,7 @@ class PublicArea:
         return self.folder / release_id
 
     def releases(self) -> list[str]:
-        """Return the ids of the releases, whoever put them there."""
+        """Return the ids of all releases in the area, also of those that no ledger knows."""
         return list(filter(self.exists, self.storage.prefixes()))
 
     def exists(self, release_id: str) -> bool:

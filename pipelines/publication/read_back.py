@@ -101,7 +101,7 @@ class StagedRecords(RecordFiles):
         ----------
         frame : DataFrame
         of : sequences of str
-            Lists of columns whose `contents` are asked for.
+            Lists of columns for `contents`.
         private : ProtectedUnits, optional
         """
         self.columns = {name: f"c{position}" for position, name in enumerate(frame.columns)}

@@ -40,7 +40,7 @@ class Retained:
             text += (
                 f"\nNot withdrawn, although publish.keep asks for it: {', '.join(self.left)}. Readers may "
                 "still find them. Look at the rights and the disk of the public area; the next run tries "
-                "again, and goes no further until they are gone."
+                "again, and publishes nothing until they are withdrawn."
             )
             content["not_withdrawn"] = list(self.left)
         return CommandResult(text, content)

@@ -51,9 +51,9 @@ def released_files(public: Path, release_id: str) -> list[str]:
 
 def not_yet_committed(public: Path, release_id: str, committed: Sequence[str]) -> list[str]:
     """Return the releases to commit: the earlier ones of its series that the table lacks, and itself."""
-    nights = _manifest(public, release_id).get("series", {}).get("releases", [release_id])
-    standing = [each for each in nights if each == release_id or (public / each).is_dir()]
-    return [each for each in standing if each not in committed]
+    releases = _manifest(public, release_id).get("series", {}).get("releases", [release_id])
+    published = [each for each in releases if each == release_id or (public / each).is_dir()]
+    return [each for each in published if each not in committed]
 
 
 def step(public: Path, release_id: str, before: str | None) -> Step:

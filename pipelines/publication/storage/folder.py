@@ -51,7 +51,7 @@ class FolderStorage:
         return str(self.folder.resolve())
 
     def require_writable(self) -> None:
-        """Refuse a place that is no folder, or where none can be created."""
+        """Refuse a place that is no folder and cannot become one."""
         existing = next(each for each in (self.folder, *self.folder.absolute().parents) if each.exists())
         if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
             raise SpecificationError(
