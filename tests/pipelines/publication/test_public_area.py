@@ -59,7 +59,7 @@ def test_a_release_in_an_object_store_is_found_by_its_address_and_gone_when_with
     assert areas.public.is_whole(ID)
     for named in (ADDRESS, f"{ADDRESS}/{ID}/"):
         assert "keeps what its manifest promises" in verify(named).text
-    with pytest.raises(SpecificationError, match="evidence area of this release was not found"):
+    with pytest.raises(SpecificationError, match="expected its evidence area near the public area"):
         withdraw(ADDRESS)
     with areas.public.lock():
         publish.withdraw_release(Ledger(areas).published()[0], areas)
