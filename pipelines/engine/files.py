@@ -16,8 +16,8 @@ from typing import Any
 
 from microguard.schemas.errors import MicroguardError
 
-PRIVATE, PRIVATE_FILE, ANY_FILE = 0o700, 0o600, 0o666
-"""Modes of a folder and a file for their owner alone, and of a file whose mode follows the umask."""
+PRIVATE, PRIVATE_FILE, ANY_FOLDER, ANY_FILE = 0o700, 0o600, 0o777, 0o666
+"""Modes of a folder and a file for their owner alone, and of those whose modes follow the umask."""
 
 
 class FileDamaged(MicroguardError):

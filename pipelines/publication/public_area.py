@@ -70,7 +70,17 @@ class PublicArea:
         FileDamaged
         """
         found = self.storage.get(IDENTITY)
-        return None if found is None else identity_of(found.content)
+        if found is None:
+            return None
+        what = f"{IDENTITY} of the public area"
+        remedy = (
+            "Restore it from the back-up of the area. It is written again if the area has a release that "
+            "the ledger knows."
+        )
+        identity = str(parse_json(found.content, what, remedy, "area")["area"])
+        if not _IDENTITY.fullmatch(identity):
+            raise damaged(what, remedy)
+        return identity
 
     def begin(self, identity: str) -> None:
         """Create the place, and give it an identity unless it has one; of two writers the first succeeds."""
@@ -166,7 +176,14 @@ class PublicArea:
         FileDamaged
         """
         found = self.storage.get(CURRENT)
-        return None if found is None else current_of(found.content)
+        if found is None:
+            return None
+        what = f"{CURRENT} of the public area"
+        remedy = (
+            "Name the release by its own folder, or run the job again: the next run writes the file anew if "
+            "the ledger knows every release of the area. Otherwise restore the one of the last release."
+        )
+        return str(parse_json(found.content, what, remedy, "release_id")["release_id"])
 
     def set_current(self, release_id: str | None) -> None:
         """Lead readers to a release, or to none, in one step; call this with the area locked.
@@ -217,35 +234,3 @@ class PublicArea:
 def public_area(place: str | Path) -> PublicArea:
     """Return the area at a path or an address."""
     return PublicArea(storage_at(place))
-
-
-def identity_of(content: bytes) -> str:
-    """Return the identity in the content of an identity file.
-
-    Raises
-    ------
-    FileDamaged
-    """
-    what = f"{IDENTITY} of the public area"
-    remedy = (
-        "Restore it from the back-up of the area. It is written again if the area has a release that the "
-        "ledger knows."
-    )
-    identity = str(parse_json(content, what, remedy, "area")["area"])
-    if not _IDENTITY.fullmatch(identity):
-        raise damaged(what, remedy)
-    return identity
-
-
-def current_of(content: bytes) -> str:
-    """Return the release that the content of a ``current.json`` names.
-
-    Raises
-    ------
-    FileDamaged
-    """
-    remedy = (
-        "Name the release by its own folder, or run the job again: whoever holds the lock writes the file "
-        "anew if the ledger knows every release of the area. Otherwise restore the one of the last release."
-    )
-    return str(parse_json(content, f"{CURRENT} of the public area", remedy, "release_id")["release_id"])

@@ -9,8 +9,7 @@ file that all areas name in the environment, and the store holds the name of the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -98,11 +97,9 @@ class SharedLedger:
             )
         return key
 
-    @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Lock the ledger while a release is published; wait for an area that is publishing."""
-        with self._storage.lock():
-            yield
+        return self._storage.lock()
 
     def entries(self) -> list[SharedEntry]:
         """Return the releases of all areas, by id.

@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from microguard.pipelines.engine.files import (
+    ANY_FOLDER,
+    PRIVATE,
     checksum,
     copy_atomically,
     copy_durably,
     create_once,
-    private_folder,
     sync_folder,
     write_atomically,
 )
@@ -61,10 +62,7 @@ class FolderStorage:
 
     def make(self) -> None:
         """Create the folder."""
-        if self.is_private:
-            private_folder(self.folder)
-        else:
-            self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=PRIVATE if self.is_private else ANY_FOLDER, parents=True, exist_ok=True)
 
     def get(self, name: str) -> Content | None:
         """Read a file; its version is its checksum."""
@@ -200,9 +198,5 @@ class FolderStorage:
     def _path(self, name: str) -> Path:
         path = self.folder / name
         if path.parent != self.folder:
-            (private_folder if self.is_private else _folder)(path.parent)
+            path.parent.mkdir(mode=PRIVATE if self.is_private else ANY_FOLDER, parents=True, exist_ok=True)
         return path
-
-
-def _folder(path: Path) -> None:
-    path.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ import hashlib
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -234,11 +234,9 @@ class ObjectStorage:
                 self.download(each, target)
             yield Path(folder) / name
 
-    @contextmanager
-    def lock(self, *, wait: bool = True) -> Iterator[None]:
+    def lock(self, *, wait: bool = True) -> AbstractContextManager[None]:
         """Hold the lease of the store."""
-        with self._lease.hold(wait=wait):
-            yield
+        return self._lease.hold(wait=wait)
 
     def require_lock(self) -> None:
         """Renew the lease, which the store refuses if another run took it over."""

@@ -7,7 +7,9 @@ import pickle
 import random
 import threading
 from contextlib import suppress
+from functools import partial
 
+import obstore
 import pytest
 from microguard.pipelines.publication.storage import object_store
 from microguard.pipelines.publication.storage.faults import (
@@ -16,6 +18,7 @@ from microguard.pipelines.publication.storage.faults import (
     StoreFailed,
     VersionChanged,
 )
+from microguard.pipelines.publication.storage.lease import Lease
 from microguard.pipelines.publication.storage.storage import PLACES, storage_at
 from microguard.schemas.errors import SpecificationError
 from obstore.store import LocalStore
@@ -24,6 +27,8 @@ from tests.contract.storage.disk import Disk, failing
 from tests.pipelines.releases import Killed
 
 FILES = {"microdata/part-00000.parquet": b"records", "tables/001.parquet": b"cells"}
+#: A lease whose holder is waited for.
+PATIENT = partial(Lease, beat=0.01, silence=10.0, look=0.01)
 CHECKSUMS = {name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()}
 
 
@@ -145,18 +150,18 @@ def test_of_several_that_put_at_once_exactly_one_succeeds(place, storage, monkey
 
 def test_no_update_is_lost_of_several_that_replace_at_once(place, storage, monkeypatch):
     one_at_a_time(monkeypatch)
-    storage.put("count", b"0")
+    storage.put("writers", b"")
 
-    def count(_):
+    def write(number):
         mine, done = place.storage(), 0
         while done < 5:
-            before = mine.get("count")
+            before = mine.get("writers")
             with suppress(VersionChanged):
-                mine.replace("count", b"%d" % (int(before.content) + 1), before.version)
+                mine.replace("writers", before.content + b"%d" % number, before.version)
                 done += 1
 
-    together(count)
-    assert storage.get("count").content == b"20"
+    together(write)
+    assert sorted(storage.get("writers").content) == sorted(b"0123" * 5)
 
 
 def one_at_a_time(monkeypatch):
@@ -242,8 +247,9 @@ def test_a_tree_with_a_file_that_changed_does_not_appear(place, storage, staged,
 
 
 def test_a_lock_is_held_by_one_at_a_time_and_free_again_when_its_holder_leaves(place, storage, monkeypatch):
-    monkeypatch.setattr(object_store, "Lease", lambda each: patient(each))
-    holder, other = place.storage(), place.storage()
+    with monkeypatch.context() as patched:
+        patched.setattr(object_store, "Lease", PATIENT)
+        holder, other = place.storage(), place.storage()
     with holder.lock():
         holder.require_lock()
         with pytest.raises(BlockingIOError), other.lock(wait=False):
@@ -253,12 +259,6 @@ def test_a_lock_is_held_by_one_at_a_time_and_free_again_when_its_holder_leaves(p
             each.require_lock()
     with other.lock(wait=False):
         other.require_lock()
-
-
-def patient(storage):
-    from microguard.pipelines.publication.storage.lease import Lease
-
-    return Lease(storage, beat=0.01, silence=10.0, look=0.01)
 
 
 def test_the_lock_of_a_process_that_died_is_taken_over(place, storage):
@@ -292,15 +292,12 @@ def test_a_storage_that_fails_says_which_place_it_is(place, folder, key):
 
 @pytest.mark.parametrize("key", PLACES)
 def test_a_place_that_cannot_be_used_is_refused_before_work_is_spent(place, folder, key, monkeypatch):
-    if place.kind == "folder":
-        place.folder.write_text("a file")
-    else:
-        import obstore
-
-        monkeypatch.setattr(object_store, "obstore", obstore)
-        monkeypatch.setattr(object_store, "connected", lambda *_: LocalStore(folder))
-    with pytest.raises(SpecificationError, match=rf"^\[publish\] {key}: expected .*, found "):
-        place.storage(key).require_writable()
+    place.folder.write_text("a file")
+    with monkeypatch.context() as patched:
+        patched.setattr(object_store, "obstore", obstore)
+        patched.setattr(object_store, "connected", lambda *_: LocalStore(folder))
+        with pytest.raises(SpecificationError, match=rf"^\[publish\] {key}: expected .*, found "):
+            place.storage(key).require_writable()
 
 
 def test_a_place_that_can_be_used_is_left_as_it_was(place, storage):
