@@ -109,7 +109,7 @@ class SharedLedger:
         SharedLedgerDamaged
         """
         entries = []
-        for name in self._storage.list():
+        for name in self._storage.list_files():
             if name.endswith(ENTRY) and not name.startswith(".") and "/" not in name:
                 found = self._storage.get(name)
                 entries.append(entry_of(name, b"" if found is None else found.content))

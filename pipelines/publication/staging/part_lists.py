@@ -137,12 +137,12 @@ class PartListStagingArea:
 
     def count(self, name: str) -> int:
         """Count the files below the name."""
-        return len(self.storage.list(self._name(name)))
+        return len(self.storage.list_files(self._name(name)))
 
     def remove(self, name: str = "") -> None:
         """Delete a file, a list, and all files below the name."""
         alone = [self._name(name), self._list_name(name)] if name else []
-        for each in [*alone, *self.storage.list(self._name(name))]:
+        for each in [*alone, *self.storage.list_files(self._name(name))]:
             self.storage.delete(each)
 
     def _list(self, name: str) -> dict[str, Any]:

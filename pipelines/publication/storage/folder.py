@@ -25,7 +25,7 @@ from microguard.pipelines.publication.storage.faults import AreaTaken, ContentCh
 from microguard.pipelines.publication.storage.storage import PLACES, Content, Key
 from microguard.schemas.errors import SpecificationError
 
-#: Trees that are being copied or deleted, and files that are being written: no part of what `list` names.
+#: Trees that are being copied or deleted, and files that are being written: no part of what `list_files` names.
 _HIDDEN_TREE = re.compile(r"\..+\.(incoming|withdrawn)")
 _FRESH = re.compile(r"\..+\.[0-9]+")
 
@@ -113,7 +113,7 @@ class FolderStorage:
             return
         sync_folder(path.parent)
 
-    def list(self, prefix: str = "") -> list[str]:
+    def list_files(self, prefix: str = "") -> list[str]:
         """Walk the folder."""
         names = []
         for folder, folders, files in os.walk(self.folder / prefix):

@@ -174,7 +174,7 @@ class MirroredFolder:
         """Delete what is below a prefix and in no state; the next run deletes what this one cannot."""
         with suppress(MicroguardError):
             self.storage.require_lock()
-            for name in self.storage.list(prefix):
+            for name in self.storage.list_files(prefix):
                 self.storage.delete(name)
 
     def _here(self) -> dict[str, str]:
@@ -275,7 +275,7 @@ class MirroredFolder:
         """Delete the contents that no state names any more: no later state can name them again."""
         assert self._state is not None
         named = set(self._state.files.values())
-        for name in self.storage.list(OBJECTS):
+        for name in self.storage.list_files(OBJECTS):
             object_name = name.removeprefix(f"{OBJECTS}/")
             ours = _OBJECT.fullmatch(object_name)
             if ours is not None and object_name not in named and int(ours[1]) <= self._state.number:

@@ -169,7 +169,7 @@ class ObjectStorage:
             obstore.delete(self._store, name)
 
     @_named
-    def list(self, prefix: str = "") -> list[str]:
+    def list_files(self, prefix: str = "") -> list[str]:
         """List the objects below a prefix."""
         batches = obstore.list(self._store, prefix=f"{prefix}/" if prefix else None)
         return sorted(str(each["path"]) for batch in batches for each in batch)
@@ -221,14 +221,14 @@ class ObjectStorage:
 
     def remove_tree(self, name: str, first: str) -> None:
         """Delete `first`, then every other object below the prefix."""
-        for each in sorted(self.list(name), key=lambda each: each != f"{name}/{first}"):
+        for each in sorted(self.list_files(name), key=lambda each: each != f"{name}/{first}"):
             self.delete(each)
 
     @contextmanager
     def local_tree(self, name: str) -> Iterator[Path]:
         """Download the tree to a private folder."""
         with tempfile.TemporaryDirectory(prefix="microguard-") as folder:
-            for each in self.list(name):
+            for each in self.list_files(name):
                 target = Path(folder) / each
                 target.parent.mkdir(parents=True, exist_ok=True)
                 self.download(each, target)

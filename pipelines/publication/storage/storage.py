@@ -9,7 +9,7 @@ Laws
 - A file is written whole or not at all, and is durable once the call returns.
 - Of several writers of one name, `put_if_absent` lets exactly one succeed. `replace` succeeds only for the
   writer whose version is still the current one.
-- `list` names exactly the files that were put and not deleted.
+- `list_files` names exactly the files that were put and not deleted.
 - A tree appears with its last file and disappears with its first: readers who look for that file never see
   half a tree.
 - The lock of a process that died becomes free.
@@ -98,7 +98,7 @@ class Storage(Protocol):
     def delete(self, name: str) -> None:
         """Delete a file, if there is one."""
 
-    def list(self, prefix: str = "") -> list[str]:
+    def list_files(self, prefix: str = "") -> list[str]:
         """Return the names of all files below a prefix (``a/b``), sorted."""
         ...
 

@@ -162,7 +162,7 @@ def test_wherever_a_publication_stops_no_other_area_misses_what_readers_may_have
                 north.areas().public.remove(each)
         (north.areas().public.folder / "current.json").unlink(missing_ok=True)
         north.areas().ledger.unlink(missing_ok=True)
-        for name in place.storage().list():
+        for name in place.storage().list_files():
             place.storage().delete(name)
 
 

@@ -72,25 +72,25 @@ def test_files_that_were_put_are_read_listed_and_deleted(storage, staged):
     storage.put("b/.hidden/d.json", staged / "tables/001.parquet")
     assert storage.get("a.json").content == b"1"
     assert storage.get("b/.hidden/d.json").content == b"cells"
-    assert storage.list() == ["a.json", "b/.hidden/d.json", "b/c.json"]
-    assert storage.list("b") == ["b/.hidden/d.json", "b/c.json"]
+    assert storage.list_files() == ["a.json", "b/.hidden/d.json", "b/c.json"]
+    assert storage.list_files("b") == ["b/.hidden/d.json", "b/c.json"]
     assert storage.prefixes() == ["b"]
     assert storage.checksum("b/c.json") == (hashlib.sha256(b"2").hexdigest(), 1)
     storage.download("b/c.json", staged / "fetched")
     assert (staged / "fetched").read_bytes() == b"2"
     storage.put("a.json", b"other")
     assert storage.get("a.json").content == b"other"
-    for name in storage.list("b"):
+    for name in storage.list_files("b"):
         storage.delete(name)
         storage.delete(name)  # which is no error
         assert not storage.exists(name)
-        assert name not in storage.list()
-    assert storage.list() == ["a.json"]
+        assert name not in storage.list_files()
+    assert storage.list_files() == ["a.json"]
 
 
 def test_a_place_that_does_not_exist_has_no_files(place, folder):
     storage = place.storage()
-    assert (storage.get("a"), storage.exists("a"), storage.list(), storage.prefixes()) == (
+    assert (storage.get("a"), storage.exists("a"), storage.list_files(), storage.prefixes()) == (
         None,
         False,
         [],
@@ -184,10 +184,10 @@ def test_a_file_is_never_torn_and_a_list_never_names_a_half_written_one(place, s
     storage.put("a", b"before" * 100)
     for _ in every_death(folder, lambda: place.storage().put("a", b"after" * 100), fault):
         assert storage.get("a").content in (b"before" * 100, b"after" * 100)
-        assert storage.list() == ["a"]
+        assert storage.list_files() == ["a"]
         storage.put("a", b"before" * 100)
     for _ in every_death(folder, lambda: place.storage().put_if_absent("new", b"whole" * 100), fault):
-        assert storage.list() in (["a"], ["a", "new"])
+        assert storage.list_files() in (["a"], ["a", "new"])
         assert not storage.exists("new") or storage.get("new").content == b"whole" * 100
         storage.delete("new")
 
@@ -205,13 +205,13 @@ def is_whole(storage, name="tree"):
 
 def test_a_tree_that_was_put_has_its_files_and_is_gone_when_removed(place, storage, staged):
     put_tree(place, staged)
-    assert storage.list("tree") == sorted(f"tree/{name}" for name in (*FILES, "last"))
+    assert storage.list_files("tree") == sorted(f"tree/{name}" for name in (*FILES, "last"))
     assert storage.prefixes() == ["tree"]
     with storage.local_tree("tree") as local:
         assert {name: (local / name).read_bytes() for name in FILES} == FILES
     storage.remove_tree("tree", "last")
     storage.remove_tree("tree", "last")
-    assert (storage.list("tree"), storage.prefixes()) == ([], [])
+    assert (storage.list_files("tree"), storage.prefixes()) == ([], [])
 
 
 def test_whoever_finds_the_last_file_of_a_tree_finds_all_of_it_wherever_putting_it_stopped(
@@ -232,7 +232,7 @@ def test_a_tree_that_is_being_removed_is_out_of_sight_before_any_file_of_it_is_g
     for _ in every_death(folder, lambda: place.storage().remove_tree("tree", "last")):
         assert not storage.exists("tree/last") or is_whole(storage)
         put_tree(place, staged)
-    assert storage.list() == [each for each in storage.list() if each == ".lease"]
+    assert storage.list_files() == [each for each in storage.list_files() if each == ".lease"]
 
 
 @pytest.mark.parametrize("change", ["altered", "gone"])
@@ -301,9 +301,9 @@ def test_a_place_that_cannot_be_used_is_refused_before_work_is_spent(place, fold
 
 
 def test_a_place_that_can_be_used_is_left_as_it_was(place, storage):
-    before = storage.list()
+    before = storage.list_files()
     storage.require_writable()
-    assert storage.list() == before
+    assert storage.list_files() == before
 
 
 def test_a_scheme_that_no_row_names_is_an_object_store(folder):

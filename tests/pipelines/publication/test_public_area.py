@@ -124,7 +124,7 @@ def test_publish_stores_no_file_that_changed_after_staging(areas):
     with pytest.raises(ProtectionFailed, match="changed after it was staged"):
         publish.publish(ready, manifest(), areas, entry())
     assert areas.public.releases() == []
-    assert areas.public.storage.list(ID) == []
+    assert areas.public.storage.list_files(ID) == []
 
 
 def test_publish_refuses_a_delta_table_in_an_object_store(areas):
