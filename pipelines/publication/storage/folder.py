@@ -25,7 +25,7 @@ from microguard.pipelines.publication.storage.faults import AreaTaken, ContentCh
 from microguard.pipelines.publication.storage.storage import PLACES, Content, Key
 from microguard.schemas.errors import SpecificationError
 
-#: Trees that are being copied or deleted, and files that are being written: no part of what `list_files` names.
+#: Trees that are being copied or deleted, and files that are being written: `list_files` leaves them out.
 _HIDDEN_TREE = re.compile(r"\..+\.(incoming|withdrawn)")
 _FRESH = re.compile(r"\..+\.[0-9]+")
 
