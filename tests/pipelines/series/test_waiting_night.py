@@ -178,7 +178,8 @@ def test_an_appended_night_does_not_name_one_that_was_withdrawn_meanwhile(tmp_pa
     areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     published(areas, made(areas, A, "append"))
     submit_for_approval(made(areas, B, "append", [A]), areas)
-    withdraw_release(entry(A, "append"), areas)
+    with areas.public.lock():
+        withdraw_release(entry(A, "append"), areas)
     with pytest.raises(GateRefused, match=rf"1 night.*{A}.*run the job anew"):
         approve(str(areas.record(B)), by="A. Steward")
     assert areas.public.releases() == []
