@@ -25,8 +25,8 @@ from obstore.exceptions import GenericError
 from tests.contract.storage.bucket import REQUESTS
 from tests.pipelines.releases import Killed
 
-#: Full or read-only stays so until the call ends; an answer is lost once the operation is done; a torn file
-#: loses the end that was not durable, as a crash of the machine takes it.
+#: A full or read-only disk stays so until the call ends. An answer is lost after the operation succeeded. A
+#: torn file loses the end that was not yet durable, as in a crash of the machine.
 FAULTS = (
     "killed", "killed after", "torn", "ENOSPC", "EROFS", "EIO", "answer lost",
     "interrupted", "interrupted after", "exited", "unmounted",
@@ -37,19 +37,19 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 class Disk:
-    """The operations of one call below a folder, and the fault that meets one of them.
+    """Count the operations of one call below a folder, and fail one of them.
 
     Parameters
     ----------
     root : Path
     at : int or None
-        Number of the operation, from 0; None where none fails.
+        Number of the operation, from 0; None for no fault.
     fault : str
         One of `FAULTS`.
     unmount : callable
-        Takes the public area away, for the fault of that name.
+        Unmounts the public area, for the fault of that name.
     chance : random.Random
-        How much of a torn file is left.
+        Determines how much of a torn file is left.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Disk:
         self._quiet = False
 
     def wrapped(self, function: Callable, name: str) -> Callable:
-        """A function of the system that counts, and fails where it is its turn."""
+        """Return a function of the system that counts its calls, and fails at its turn."""
 
         def asked(*arguments, **options):
             if self._quiet or not self._is_ours(name, arguments, options):
@@ -180,11 +180,11 @@ def failing(disk: Disk) -> Iterator[Disk]:
 
 
 class Clock(datetime):
-    """A clock that goes back and jumps."""
+    """A clock that jumps forwards and backwards."""
 
     chance = random.Random(0)
 
     @classmethod
     def now(cls, tz=None):
-        """A moment within years of the one before."""
+        """Return a time within years of the previous one."""
         return datetime(2026, 1, 1, tzinfo=tz) + timedelta(hours=cls.chance.randint(-20_000, 20_000))

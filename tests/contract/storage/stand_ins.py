@@ -1,4 +1,4 @@
-"""What a simulated call has in place of pages and of the clock."""
+"""Replacements for pages and clock in a simulated call."""
 
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -11,7 +11,7 @@ from tests.contract.storage.disk import Clock
 
 @contextmanager
 def stand_ins():
-    """Pages are empty files here: drawing them is not what is looked at."""
+    """Replace pages by empty files: rendering them is not under test."""
 
     def page(areas, release_id):
         path = areas.record(release_id) / "report.html"
