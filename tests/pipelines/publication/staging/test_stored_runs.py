@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-import obstore
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -115,9 +114,8 @@ def tampering(frame):
     def tampered(self, name, parts, schema):
         gather(self, name, parts, schema)
         if name == frame:
-            store = connected(self.address)
-            content = bytes(obstore.get(store, parts[0].name).bytes())
-            obstore.put(store, parts[0].name, altered(content))
+            content = self.storage.get(parts[0].name).content
+            self.storage.put(parts[0].name, altered(content))
 
     return tampered
 
