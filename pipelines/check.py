@@ -30,7 +30,7 @@ def check(specification: Specification, *, master: str | None = None, progress: 
         With everything that does not fit.
     """
     require_records(specification)
-    areas = Areas.of(specification.public_area, specification.evidence_area)
+    areas = Areas.from_places(specification.public_area, specification.evidence_area)
     prefetch_imports(EXPECTS)
     with (
         areas.lock(),

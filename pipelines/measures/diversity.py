@@ -18,6 +18,7 @@ class DiversityMeasure(Measure[Comparison, dict[str, int]]):
     """Least number of distinct values of each sensitive variable in a cluster, where it was asked for."""
 
     name = "diversity"
+    on_page = False
     section = dict[str, int]
 
     def compute(self, comparison: Comparison) -> dict[str, int] | None:

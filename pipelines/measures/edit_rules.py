@@ -22,6 +22,7 @@ class EditRulesMeasure(Measure[Comparison, dict[str, BrokenRule]]):
     """Edit rules before and after: how many records break each, over all published columns."""
 
     name = "edit_rules"
+    on_page = False
     section = dict[str, BrokenRule]
 
     def compute(self, comparison: Comparison) -> dict[str, BrokenRule] | None:

@@ -25,9 +25,9 @@ from microguard.pipelines.publication.area_identity import known_area
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.identity import SERIES
 from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_of
-from microguard.pipelines.publication.public.public_area import PublicArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.source_fingerprints.conflicts import (
-    Collision,
+    Conflict,
     same_under_another_source,
 )
 from microguard.pipelines.publication.source_fingerprints.conflicts import source_of as source_of_entry
@@ -79,7 +79,7 @@ def _is_of(entry: Entry, specification: Specification) -> bool:
     return night or source_of_entry(entry) == source_of(specification)
 
 
-def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Collision]:
+def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Conflict]:
     """Releases of the source's records under another source, in areas that share a ledger too."""
     published = [entry for entry in Ledger(areas).entries() if entry.event == "published"]
     newest = {entry.name: entry for entry in published if _is_of(entry, specification)}
@@ -183,7 +183,7 @@ class _Seen:
         area = public_area_of(entry, self.areas)
         known_area(area)
         public: PublicArea = area.public
-        if not public.stands(entry.release_id):
+        if not public.exists(entry.release_id):
             self._add(entry.release_id, None, None)
             return
         with public.reading(entry.release_id) as folder:

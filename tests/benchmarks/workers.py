@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from tests.benchmarks.table import Table
-from tests.pipelines.publication.public.servers import S3
+from tests.pipelines.publication.storage.servers import S3
 from tests.system.command import specification
 from tests.system.machines import (
     Cluster,

@@ -138,7 +138,7 @@ def test_an_interrupt_says_what_the_ledger_holds_of_the_releases_of_this_process
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("microguard.pipelines.publication.ledger._WRITTEN", {})
-    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
 
     def call(*_: object) -> CommandResult:
         areas.evidence.mkdir()

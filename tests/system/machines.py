@@ -21,10 +21,11 @@ from microguard.pipelines.engine.java import java_home
 from microguard.pipelines.engine.jvm import QUICK
 from microguard.pipelines.engine.session import LOG_CONFIGURATION
 from microguard.pipelines.publication.key import KEY_VARIABLE
-from microguard.pipelines.publication.store.connection import connected, names
+from microguard.pipelines.publication.storage.object_store import connected
 from microguard.pipelines.publication.stored_evidence import VARIABLE
 
-from tests.pipelines.publication.public.servers import S3
+from tests.pipelines.publication.storage.servers import S3
+from tests.pipelines.publication.storage.stores import names
 from tests.system.ports import free_port, wait_for
 
 BIN = Path(sys.executable).parent
@@ -169,7 +170,11 @@ def released(lake: str) -> pd.DataFrame:
     """Records of the current release in a store, in order."""
     store = connected(f"{lake}/persons")
     current = json.loads(bytes(obstore.get(store, "current.json").bytes()))["release_id"]
-    files = [name for name in names(store, f"{current}/microdata/") if name.endswith(".parquet")]
+    files = [
+        name
+        for name in names(store)
+        if name.startswith(f"{current}/microdata/") and name.endswith(".parquet")
+    ]
     contents = [bytes(obstore.get(store, name).bytes()) for name in files]
     frame = pd.concat([pd.read_parquet(io.BytesIO(content)) for content in contents])
     return frame.sort_values(list(frame.columns), ignore_index=True)

@@ -7,9 +7,10 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.pipelines.publication.store.connection import connected, names
+from microguard.pipelines.publication.storage.object_store import connected
 
-from tests.pipelines.publication.public.servers import S3
+from tests.pipelines.publication.storage.servers import S3
+from tests.pipelines.publication.storage.stores import names
 from tests.system.command import TIMEOUT, microguard, specification
 from tests.system.machines import (
     cluster,

@@ -14,6 +14,7 @@ class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
     """Columns published as they are that determine a protected variable; none may, unless accepted."""
 
     name = "determined"
+    on_page = False
     section = dict[str, list[str]]
 
     def compute(self, comparison: Comparison) -> dict[str, list[str]] | None:

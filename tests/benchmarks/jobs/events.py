@@ -113,7 +113,7 @@ class EventsJob:
         return specification(folder, self._job.roles, **self._job.sections)
 
     def _areas(self, folder: Path) -> Areas:
-        return Areas.of(folder / "lake", folder / "evidence")
+        return Areas.from_places(folder / "lake", folder / "evidence")
 
 
 def _files(folder: Path) -> dict[str, str]:

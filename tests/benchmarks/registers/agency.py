@@ -91,7 +91,7 @@ class Agency:
             **how,
         }
         self._spark, self._spec = spark, specification(folder, roles(kind), **given)
-        self.areas = Areas.of(folder / "lake", folder / "evidence")
+        self.areas = Areas.from_places(folder / "lake", folder / "evidence")
 
     def publish(self, frame: pd.DataFrame, progress: Progress | None = None) -> Done:
         """Run the job on tonight's register."""

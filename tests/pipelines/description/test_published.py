@@ -81,7 +81,7 @@ def table_released(spark, tmp_path_factory):
 
 def test_the_description_of_records_is_made_of_public_files_alone(records_released, tmp_path):
     answer, areas, secret = records_released
-    release = areas.public.release(areas.public.served())
+    release = areas.public.release(areas.public.current())
     assert described_anew(release, tmp_path / "copy") == as_published(release)
     assert audit(release).passed, audit(release).failures()
     texts = "".join(path.read_text() for path in release.rglob("*.*") if path.suffix != ".parquet")
@@ -90,11 +90,11 @@ def test_the_description_of_records_is_made_of_public_files_alone(records_releas
     assert not [each for each in map(str, secret) if each in digits and each not in published]
     assert "CANARY" not in texts
     assert "information_loss" in json.loads((release / "manifest.json").read_text())["disclosed"]
-    quality = json.loads((areas.record(areas.public.served()) / "quality.json").read_text())
+    quality = json.loads((areas.record(areas.public.current()) / "quality.json").read_text())
     for measured in (quality["loss"]["all"]["sse"], quality["moments"]["age"]["variance_before"]):
         assert f"{measured:.6g}" not in texts
     recoded = "values above 779000000 are 779000000"
-    for page in (release / "report.html", areas.record(areas.public.served()) / "report.html"):
+    for page in (release / "report.html", areas.record(areas.public.current()) / "report.html"):
         assert recoded in page.read_text()
     assert answer.as_json()["release_id"] in (release / "report.html").read_text()
 
@@ -118,7 +118,7 @@ def test_the_description_of_a_table_is_made_of_public_files_alone(table_released
 def pages(records_released, table_released, tmp_path_factory):
     """Pages that people read, by what they are of."""
     _, areas, _ = records_released
-    release_id = areas.public.served()
+    release_id = areas.public.current()
     return {
         "records": areas.record(release_id) / "report.html",
         "records_refused": refused(areas.record(release_id), tmp_path_factory.mktemp("refused")),

@@ -101,7 +101,7 @@ def test_a_release_in_parts_is_k_anonymous_by_region_and_moves_nobody_across(spa
     assert released["region"].value_counts().to_dict() == frame["region"].value_counts().to_dict()
     occurred = {tuple(map(str, row)) for row in frame.itertuples(index=False)}
     assert {tuple(map(str, row)) for row in released[list(ROLES)].itertuples(index=False)} <= occurred
-    work = pq.read_table(areas.record(areas.public.served()) / "blocks.parquet")["work"].to_pylist()
+    work = pq.read_table(areas.record(areas.public.current()) / "blocks.parquet")["work"].to_pylist()
     assert ['"parts"' in each for each in work] == [True]
 
 

@@ -24,7 +24,7 @@ def staged(spark, spec, folder):
     microdata = read(spark, spec)
     screened = screen(microdata, spec)
     assert not screened.rejected, screened.rejected
-    areas = Areas.of(folder / "lake", folder / "evidence")
+    areas = Areas.from_places(folder / "lake", folder / "evidence")
     frame = microdata.frame.select([column(name) for name in microdata.published])
     with areas.lock():
         release = stage(frame, microdata.contract, {}, areas, "0" * 32, screened.remaining)

@@ -143,7 +143,7 @@ def test_a_release_of_a_foreign_file_has_its_values_where_every_record_has_its_l
         }
         accepted = {"accept_dependencies": ["x", "y"]}
         _, areas = run(spark, specification(folder, roles, publish=accepted))
-        files = sorted((areas.public.release(areas.public.served()) / "microdata").glob("*.parquet"))
+        files = sorted((areas.public.release(areas.public.current()) / "microdata").glob("*.parquet"))
         records = pa.concat_tables([pq.read_table(file) for file in files])
         truth = pa.table(table) if writer.as_given else found
         different = [each for each in table if multiset(records[each]) != multiset(truth[each])]

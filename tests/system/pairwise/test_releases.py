@@ -36,7 +36,7 @@ def _first(jobs: list[PairwiseJob], number: int) -> list[PairwiseJob]:
 
 def _published(spark, specification) -> pd.DataFrame | None:
     """Run the job; its release as any reader gets it, or None where it was refused by name."""
-    areas = Areas.of(specification.public_area, specification.evidence_area)
+    areas = Areas.from_places(specification.public_area, specification.evidence_area)
     with areas.lock():
         finish_what_died(areas)
         try:
@@ -50,7 +50,7 @@ def _published(spark, specification) -> pd.DataFrame | None:
         assert CANARY not in refusal
         print(refusal)
         return None
-    folder = areas.public.release(areas.public.served()) / "microdata"
+    folder = areas.public.release(areas.public.current()) / "microdata"
     return ds.dataset(folder, partitioning="hive").to_table().to_pandas()
 
 

@@ -10,7 +10,6 @@ from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.key import KEY_VARIABLE
 from microguard.pipelines.publication.ledger import Ledger
-from microguard.pipelines.publication.store.connection import names
 from microguard.pipelines.publication.stored_evidence import VARIABLE
 from microguard.pipelines.verify import verify
 from microguard.pipelines.withdraw import withdraw
@@ -18,7 +17,8 @@ from microguard.schemas.errors import GateRefused, SpecificationError
 from obstore.store import from_url
 
 from tests.pipelines.microdata import persons, run, specification
-from tests.pipelines.publication.public.servers import CLOUDS
+from tests.pipelines.publication.storage.servers import CLOUDS
+from tests.pipelines.publication.storage.stores import names
 from tests.pipelines.releases import ID, entry, manifest, staged
 
 SECOND = "f" * 32
@@ -43,22 +43,22 @@ def bucket(server, monkeypatch, request):
 
 
 def test_a_release_is_published_verified_and_withdrawn(bucket, tmp_path):
-    areas = Areas.of(bucket, tmp_path / "evidence")
+    areas = Areas.from_places(bucket, tmp_path / "evidence")
     areas.public.require_writable()
     publish.publish(staged(areas), manifest(), areas, entry())
     assert "keeps what its manifest promises" in verify(bucket).text
     publish.publish(staged(areas, SECOND), manifest(SECOND), areas, entry(SECOND), accepted=True)
-    assert areas.public.served() == SECOND
+    assert areas.public.current() == SECOND
     with areas.public.lock():
-        publish.withdraw_release(Ledger(areas).standing()[-1], areas)
-    assert (areas.public.served(), areas.public.releases()) == (ID, [ID])
+        publish.withdraw_release(Ledger(areas).published()[-1], areas)
+    assert (areas.public.current(), areas.public.releases()) == (ID, [ID])
 
 
-def test_of_two_runs_that_publish_at_once_one_wins_and_the_other_says_so(bucket, tmp_path):
+def test_of_two_concurrent_publications_one_succeeds_and_one_is_refused(bucket, tmp_path):
     ends = {}
 
     def publishing(release_id):
-        areas = Areas.of(bucket, tmp_path / release_id)
+        areas = Areas.from_places(bucket, tmp_path / release_id)
         ready = staged(areas, release_id)
         start.wait()
         try:
@@ -75,16 +75,18 @@ def test_of_two_runs_that_publish_at_once_one_wins_and_the_other_says_so(bucket,
     (winner,) = [each for each, end in ends.items() if isinstance(end, str)]
     (loser,) = [end for end in ends.values() if isinstance(end, GateRefused)]
     assert "differenced" in str(loser)
-    area = Areas.of(bucket, tmp_path / winner).public
-    assert (area.served(), area.releases()) == (winner, [winner])
+    area = Areas.from_places(bucket, tmp_path / winner).public
+    assert (area.current(), area.releases()) == (winner, [winner])
 
 
-def test_a_bucket_that_is_not_there_is_refused_before_work_is_spent(bucket, tmp_path):
-    with pytest.raises(SpecificationError, match="cannot be written"):
-        Areas.of(bucket.replace("lake-", "nobody-made-it-"), tmp_path / "evidence").public.require_writable()
+def test_require_writable_refuses_a_missing_bucket(bucket, tmp_path):
+    with pytest.raises(SpecificationError, match="can be written"):
+        Areas.from_places(
+            bucket.replace("lake-", "nobody-made-it-"), tmp_path / "evidence"
+        ).public.require_writable()
 
 
-def test_a_run_with_evidence_in_a_bucket_publishes_the_same_files_there_as_in_a_folder(
+def test_a_run_with_evidence_in_a_bucket_publishes_the_same_files_as_in_a_folder(
     spark, server, bucket, tmp_path, monkeypatch
 ):
     """In folders by region, and as CSV, too."""
@@ -107,7 +109,7 @@ def test_a_run_with_evidence_in_a_bucket_publishes_the_same_files_there_as_in_a_
         spec = specification(folder, publish={"path": str(place), "evidence": evidence, **layout})
         outcome, areas = run(spark, spec)
         assert outcome.content["release"] == f"{place}/{outcome.content['release_id']}"
-        with areas.public.reading(areas.public.served()) as release:
+        with areas.public.reading(areas.public.current()) as release:
             files[name] = {
                 path.relative_to(release).as_posix(): path.read_bytes()
                 for path in release.rglob("*")

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from functools import partial
 
 import obstore
 import pytest
-from microguard.pipelines.publication.store import connection, lease, stored_folder
-from microguard.pipelines.publication.store.faults import AreaTaken, StoreDamaged, StoreFailed
-from microguard.pipelines.publication.store.lease import Lease
-from microguard.pipelines.publication.store.stored_folder import OBJECTS, STATE, StoredFolder
+from microguard.pipelines.publication.storage import object_store
+from microguard.pipelines.publication.storage.faults import AreaTaken, StoreDamaged
+from microguard.pipelines.publication.storage.lease import Lease
+from microguard.pipelines.publication.storage.mirror import OBJECTS, STATE, MirroredFolder
+from microguard.pipelines.publication.storage.storage import storage_at
 from microguard.schemas.errors import SpecificationError
 from obstore.store import LocalStore, MemoryStore
 
-from tests.pipelines.publication.public.stores import Faulty
-from tests.pipelines.releases import Killed
+from tests.pipelines.publication.storage.stores import names
 
 
 @pytest.fixture
 def store(monkeypatch):
     """Leases in it are found silent at once."""
-    monkeypatch.setattr(stored_folder, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
-    return MemoryStore()
+    there = MemoryStore()
+    monkeypatch.setattr(object_store, "connected", lambda *_: there)
+    monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
+    return there
 
 
 @pytest.fixture
@@ -33,9 +34,8 @@ def machine(store, tmp_path):
     def named(name):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
-        return StoredFolder(
-            "s3://agency/evidence",
-            store,
+        return MirroredFolder(
+            storage_at("s3://agency/evidence", "evidence"),
             folder,
             is_stored=lambda name: not name.startswith("."),
             is_shown=lambda name: name.endswith(".html"),
@@ -56,7 +56,7 @@ def write(stored, **files):
         (stored.folder / "a" / name).write_text(text)
 
 
-def test_another_machine_goes_on_where_the_first_one_stopped(machine, store):
+def test_a_mirrored_folder_continues_on_another_machine(machine, store):
     north, south = machine("north"), machine("south")
     with north.hold():
         write(north, ledger="one\n", page="old", gone="x")
@@ -71,50 +71,17 @@ def test_another_machine_goes_on_where_the_first_one_stopped(machine, store):
         contents(north) == contents(south) == {"a/ledger": "one\ntwo\n", "a/page": "new", "a/p.html": "page"}
     )
     assert not (south.folder / ".scratch").exists()
-    names = connection.names(store)
+    kept = names(store)
     assert bytes(obstore.get(store, "a/p.html").bytes()) == b"page"
-    assert len([name for name in names if name.startswith(OBJECTS)]) == 3  # nothing of before is left
+    assert len([name for name in kept if name.startswith(OBJECTS)]) == 3  # nothing of before is left
     with south.hold():
         (south.folder / "a" / "p.html").unlink()
-    assert "a/p.html" not in connection.names(store)
+    assert "a/p.html" not in names(store)
     for path in (north.folder / "a", south.folder / "a" / "page"):
         assert path.stat().st_mode & 0o077 == 0 or path.parent == north.folder
 
 
-@pytest.mark.parametrize("fault", ["killed", "answer lost"])
-def test_wherever_a_run_stops_the_store_has_one_whole_state_and_the_next_run_goes_on(
-    machine, monkeypatch, fault
-):
-    north, reader = machine("north"), machine("reader")
-    states = [{"a/ledger": "1"}, {"a/ledger": "12", "a/sketch": "s"}, {"a/ledger": "123", "a/page": "p"}]
-    with north.hold():
-        write(north, ledger="1")
-    operation, stops = 0, True
-    while stops:
-        faulty, run = Faulty(operation, fault), machine("north")
-        with monkeypatch.context() as patched:
-            for module in (stored_folder, connection, lease):
-                patched.setattr(module, "obstore", faulty)
-            with suppress(Killed, StoreFailed, AreaTaken, SpecificationError), run.hold():
-                write(run, ledger="12", sketch="s")
-                run.keep()
-                (run.folder / "a" / "sketch").unlink()
-                write(run, ledger="123", page="p")
-        stops = faulty.count > operation
-        reader.fetch()
-        assert contents(reader) in states
-        next_run = machine("north")
-        with next_run.hold():
-            assert contents(next_run) == contents(reader)
-            write(next_run, ledger="1")
-            for name in ("sketch", "page"):
-                (next_run.folder / "a" / name).unlink(missing_ok=True)
-        operation += 1
-    assert operation > 20
-    assert contents(reader) == states[-1]
-
-
-def test_a_run_that_was_thought_dead_keeps_nothing_after_another_took_over(machine):
+def test_a_mirrored_folder_stores_nothing_after_a_takeover(machine):
     north, south = machine("north"), machine("south")
 
     def slow():
@@ -129,13 +96,13 @@ def test_a_run_that_was_thought_dead_keeps_nothing_after_another_took_over(machi
     assert contents(north) == {"a/ledger": "of the one that took over"}
 
 
-def test_of_two_runs_one_works_and_the_other_is_told_at_once(store, machine, monkeypatch):
-    monkeypatch.setattr(stored_folder, "Lease", partial(Lease, beat=0.01, silence=10.0, look=0.01))
+def test_a_mirrored_folder_refuses_a_second_holder_at_once(store, machine, monkeypatch):
+    monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=0.01, silence=10.0, look=0.01))
     with machine("north").hold(), pytest.raises(BlockingIOError), machine("south").hold():
         pass
 
 
-def test_a_store_that_went_back_lost_something_or_was_touched_is_not_gone_on_from(machine, store):
+def test_a_mirrored_folder_refuses_an_older_incomplete_or_changed_store(machine, store):
     north = machine("north")
     with north.hold():
         write(north, ledger="one")
@@ -144,17 +111,17 @@ def test_a_store_that_went_back_lost_something_or_was_touched_is_not_gone_on_fro
         write(north, ledger="two", page="p")
     later = bytes(obstore.get(store, STATE).bytes())
     obstore.put(store, STATE, first)
-    with pytest.raises(StoreDamaged, match="older state"):
+    with pytest.raises(StoreDamaged, match=r"expected state \d+ or a later one"):
         north.fetch()
     assert contents(north) == {"a/ledger": "two", "a/page": "p"}
     obstore.delete(store, STATE)
-    with pytest.raises(StoreDamaged, match="older state"), north.hold():
+    with pytest.raises(StoreDamaged, match=r"expected state \d+ or a later one"), north.hold():
         pass
     obstore.put(store, STATE, later)
-    lost = next(name for name in connection.names(store) if name.startswith(OBJECTS))
+    lost = next(name for name in names(store) if name.startswith(OBJECTS))
     whole = bytes(obstore.get(store, lost).bytes())
     obstore.put(store, lost, b"touched")
-    with pytest.raises(StoreDamaged, match="not what was put"):
+    with pytest.raises(StoreDamaged, match="found another one"):
         machine("south").fetch()
     obstore.delete(store, lost)
     with pytest.raises(StoreDamaged, match="lacks a file"):
@@ -163,14 +130,15 @@ def test_a_store_that_went_back_lost_something_or_was_touched_is_not_gone_on_fro
     outside = {"number": 9, "writer": "x", "files": {"../outside": lost.removeprefix(f"{OBJECTS}/")}}
     for state in (b"{}", b"no json", json.dumps(outside).encode()):
         obstore.put(store, STATE, state)
-        with pytest.raises(StoreDamaged, match="cannot be read"):
+        with pytest.raises(StoreDamaged, match="damaged, or of a newer version"):
             machine("south").fetch()
     assert {path.name for path in north.folder.parent.iterdir()} == {"north", "south"}
 
 
-def test_a_store_that_compares_no_versions_keeps_no_evidence(tmp_path):
-    stored = StoredFolder(
-        "s3://x/y", LocalStore(tmp_path), tmp_path, is_stored=lambda name: True, is_shown=lambda name: False
+def test_a_mirrored_folder_refuses_a_store_without_conditional_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(object_store, "connected", lambda *_: LocalStore(tmp_path))
+    stored = MirroredFolder(
+        storage_at("s3://x/y", "evidence"), tmp_path, is_stored=lambda name: True, is_shown=lambda name: False
     )
     with pytest.raises(SpecificationError, match=r"\[publish\] evidence"), stored.hold():
         pass

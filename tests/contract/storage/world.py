@@ -1,4 +1,4 @@
-"""A world of one public area and one evidence area, whose calls fail, and whose area comes and goes."""
+"""A world of one public area and one evidence area: its calls fail, and its public area comes and goes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ from microguard.pipelines.publication.stage import StagedFiles
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import MicroguardError
 
-from tests.pipelines.publication.simulation import look
-from tests.pipelines.publication.simulation.disk import FAULTS, Clock, Disk, failing
-from tests.pipelines.publication.simulation.stand_ins import stand_ins
+from tests.contract.storage import look
+from tests.contract.storage.disk import FAULTS, Clock, Disk, failing
+from tests.contract.storage.places import Place
+from tests.contract.storage.stand_ins import stand_ins
 from tests.pipelines.releases import Killed
 
 ANSWERS = (MicroguardError, OSError, KeyboardInterrupt, SystemExit)
 KNOWS_LOST = "lost" in inspect.signature(withdraw).parameters
-#: What is done, and how often.
+#: Actions and their frequencies.
 DEEDS = {
     "publish": 8, "submit": 3, "approve": 5, "reject": 2, "withdraw": 6, "recover": 2,
     "unmount": 4, "mount": 4, "tear": 2, "busy": 1, "lose": 3,
@@ -42,21 +43,24 @@ DEEDS = {
 
 
 class Violation(AssertionError):
-    """Something that must never be."""
+    """A state that must never occur."""
 
 
 class World:
-    """One case: a seed decides what is done, and what fails.
+    """One case: a seed determines the actions and the faults.
 
     Parameters
     ----------
     root : Path
         An empty folder.
     seed : int
+    kind : str
+        Storage of the public area, one of `KINDS`.
     """
 
-    def __init__(self, root: Path, seed: int) -> None:
+    def __init__(self, root: Path, seed: int, kind: str = "folder") -> None:
         self.chance = random.Random(seed)
+        self.place = Place(kind, root / "lake").address
         self.lake, self.evidence, self.away = root / "lake", root / "evidence", root / "away"
         self.root, self.story = root, []
         self.verified: dict[str, dict[str, str]] = {}
@@ -67,11 +71,11 @@ class World:
 
     @property
     def area(self) -> Path:
-        """Where the public area is in truth."""
+        """Return the folder of the public area, mounted or not."""
         return self.lake if self.mounted else self.away
 
     def live(self, deeds: int = 9) -> None:
-        """Do so many things, and then have all ended by calls that nothing fails."""
+        """Perform actions at random, then finish with calls that do not fail."""
         with stand_ins():
             for _ in range(deeds):
                 deed = self.chance.choices(list(DEEDS), list(DEEDS.values()))[0]
@@ -79,17 +83,17 @@ class World:
                 self._look(deed)
             self._end()
 
-    # ------------------------------------------------------------- what is done
+    # ------------------------------------------------------------------ actions
 
     def publish(self, approval: str = "none") -> None:
-        """A run that has verified its release publishes it, or lets it wait."""
+        """Publish a verified release, or submit it for approval."""
         fresh = not self.verified or self.chance.random() < 0.7
         release_id = self._verify() if fresh else self.chance.choice(list(self.verified))
         keep = self.chance.choice([None, None, 1, 2])
         ready, before = self._staged(release_id), look.status(self.evidence).get(release_id)
 
         def call() -> CommandResult:
-            areas = Areas.of(self.lake, self.evidence)
+            areas = Areas.from_places(self.place, self.evidence)
             areas.public.require_writable()
             with rebuild_report.at_work(areas):
                 if published_already(areas, release_id):
@@ -111,15 +115,15 @@ class World:
         self._agrees(answer, release_id, wanted, event, before)
 
     def submit(self) -> None:
-        """A release that is to wait for a person."""
+        """Submit a release for approval."""
         self.publish("required")
 
     def approve(self) -> None:
-        """A person approves a release that waits, or another."""
+        """Approve a pending release, or another one."""
         self._decide(approve, "published", "approve")
 
     def reject(self) -> None:
-        """A person rejects a release that waits, or another."""
+        """Reject a pending release, or another one."""
         self._decide(reject, "rejected", "reject")
 
     def _decide(self, verb, wanted: str, told: str) -> None:
@@ -133,12 +137,13 @@ class World:
             self._agrees(answer, release_id, {wanted}, look.status(self.evidence).get(release_id), before)
 
     def withdraw(self) -> None:
-        """A release is withdrawn, by one of its names."""
+        """Withdraw a release by one of its names."""
         standing = [each for each, event in look.status(self.evidence).items() if event == "published"]
         release_id = self._any(standing)
         if release_id is None:
             return
-        named = self.chance.choice([self.evidence / release_id, self.lake / release_id, self.lake])
+        places = [self.evidence / release_id, self.lake / release_id, self.lake]
+        named = self.chance.choice(places if self.place == str(self.lake) else places[:1])
         before = look.status(self.evidence)
         answer = self._call(lambda: withdraw(str(named)), f"withdraw {named.relative_to(self.root)}")
         if isinstance(answer, CommandResult):
@@ -150,11 +155,11 @@ class World:
             self._agrees(answer, release_id, {"withdrawn", "abandoned"}, event, before.get(release_id))
 
     def recover(self) -> None:
-        """A call that does nothing but finish what others left."""
+        """Finish what killed calls left."""
         self._call(self._recovery, "recover")
 
     def unmount(self) -> None:
-        """The public area is gone: an empty folder, none, or another area is at its place."""
+        """Unmount the public area: leave an empty folder, none, or another area at its place."""
         if not self._has_area():
             return
         self.lake.rename(self.away)
@@ -170,7 +175,7 @@ class World:
         self.story.append(f"unmount: {kind}")
 
     def mount(self) -> None:
-        """The public area is back."""
+        """Mount the public area again."""
         if self.mounted:
             return
         self._untouched()
@@ -180,7 +185,7 @@ class World:
         self.story.append("mount")
 
     def tear(self) -> None:
-        """A small file loses its end, as other software or a disk can take it."""
+        """Cut off the end of a small file, as other software or a faulty disk may."""
         place = self.chance.choice(["current.json", ".area.json", "ledger"])
         path = self.evidence / "ledger.jsonl" if place == "ledger" else self.lake / place
         if not self.mounted or not path.is_file():
@@ -199,7 +204,7 @@ class World:
                 path.unlink()  # what a person does, as the message says
 
     def busy(self) -> None:
-        """Another process holds the evidence area: a call says so, and changes nothing."""
+        """Hold the evidence area as another process: a call must say so, and change nothing."""
         if not self.evidence.is_dir():
             return
         before, descriptor = look.snapshot(self.lake), os.open(self.evidence, os.O_RDONLY)
@@ -212,7 +217,7 @@ class World:
             raise Violation("a call went on although another one holds the lock")
 
     def lose(self) -> None:
-        """A person says that an area which is not mounted is lost; it may come back all the same."""
+        """Declare an unmounted area lost; it may return later."""
         known = [each for each, event in look.status(self.evidence).items() if event == "published"]
         if self.mounted or not known or not KNOWS_LOST:
             return
@@ -231,10 +236,10 @@ class World:
             shutil.rmtree(self.lake, ignore_errors=True)  # what a call wrote there while the area vanished
             self.point = None
 
-    # ---------------------------------------------------------------- how it is done
+    # ---------------------------------------------------------- how they are done
 
     def _call(self, call, told: str, *, fails: bool = True):
-        """The answer of a call that may fail at one of its operations; None where it was killed."""
+        """Return the answer of a call that may fail at one of its operations; None if it was killed."""
         fault = self.chance.choice((*FAULTS, "unmounted", "unmounted"))
         at = self.chance.randint(0, 60) if fails and self.chance.random() < 0.7 else None
         disk = Disk(self.root, at, fault, self._vanish, self.chance)
@@ -257,7 +262,7 @@ class World:
         return answer
 
     def _recovery(self) -> CommandResult:
-        with rebuild_report.at_work(Areas.of(self.lake, self.evidence)):
+        with rebuild_report.at_work(Areas.from_places(self.place, self.evidence)):
             return CommandResult("done")
 
     def _vanish(self) -> None:
@@ -267,7 +272,7 @@ class World:
             self.mounted, self.point = False, {}
 
     def _settle(self, *, vanished: bool) -> None:
-        """What a call wrote while its area vanished is at its place; where it was lost, another may begin."""
+        """Accept what a call wrote while its area disappeared; a new area may replace a lost one."""
         if self.lost and look.is_known(self.lake, self.evidence) and not vanished:
             shutil.rmtree(self.away)
             self.mounted, self.lost = True, set()
@@ -275,7 +280,7 @@ class World:
             self.point = look.snapshot(self.lake)
 
     def _has_area(self) -> bool:
-        """Whether the area is mounted, and the ledger says something of it."""
+        """Return whether the area is mounted and the ledger knows it."""
         return self.mounted and self.lake.exists() and look.is_known(self.lake, self.evidence)
 
     def _verify(self) -> str:
@@ -283,18 +288,18 @@ class World:
         self.verified[release_id] = {}
         record = self.evidence / release_id
         record.mkdir(parents=True)
-        quality = {"release": {"public_area": str(self.lake), "content": "records"}}
+        quality = {"release": {"public_area": self.place, "content": "records"}}
         (record / "quality.json").write_text(json.dumps(quality))
         return release_id
 
     def _staged(self, release_id: str) -> StagedFiles:
-        areas = Areas.of(self.lake, self.evidence)
+        areas = Areas.from_places(self.place, self.evidence)
         folder = areas.work(release_id, "staging")
         for name in ("microdata/part-00000.parquet", "tables/001_sex.parquet"):
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(f"{name} of {release_id}".encode())
         self.verified[release_id] = look.contents(folder)
-        return StagedFiles.of(release_id, folder)
+        return StagedFiles.from_folder(release_id, folder)
 
     def _any(self, likely: list[str]) -> str | None:
         known = list(look.status(self.evidence))
@@ -302,10 +307,10 @@ class World:
             return self.chance.choice(likely)
         return self.chance.choice(known) if known else None
 
-    # -------------------------------------------------------------------- what must hold
+    # ----------------------------------------------------------------- invariants
 
     def _agrees(self, answer, release_id: str, wanted: set[str], event: str | None, before: str | None):
-        """Whether an answer agrees with the state."""
+        """Check that an answer agrees with the state."""
         if answer is None:
             return
         if isinstance(answer, CommandResult) and event == "published":
@@ -323,7 +328,13 @@ class World:
             raise Violation(f"the answer is {_told(answer)}, although the release is {event}")
 
     def _untouched(self) -> None:
-        if self.point != look.snapshot(self.lake):
+        before, after = self.point, look.snapshot(self.lake)
+        if self.place != str(self.lake):  # an empty bucket is none; a killed call leaves the probe it wrote
+            before, after = (
+                {name: each for name, each in (shot or {}).items() if "/.probe-" not in name}
+                for shot in (before, after)
+            )
+        if before != after:
             raise Violation("something was written to the place of an area that is not there")
 
     def _look(self, deed: str) -> None:
@@ -339,7 +350,7 @@ class World:
             raise Violation("; ".join(found))
 
     def _end(self) -> None:
-        """The next run recovers; what is decided stays decided when it is asked for again."""
+        """Check that the next run recovers, and that repeated decisions keep their result."""
         self.mount()
         answer = self._call(self._recovery, "the next run", fails=False)
         identity = self.lake / ".area.json"
@@ -366,7 +377,7 @@ class World:
                 self._again(verb, release_id)
 
     def _again(self, verb, release_id: str) -> None:
-        """What is done already is done, and said to be so."""
+        """Check that repeating a finished action succeeds."""
         named = str(self.evidence / release_id)
         answer = self._call(lambda: verb(named), f"{release_id[:4]}, asked again", fails=False)
         if not isinstance(answer, CommandResult):

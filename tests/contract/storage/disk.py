@@ -1,7 +1,7 @@
-"""A file system, a clock and signals that fail at a chosen operation of a call.
+"""A file system, an object store, a clock and signals that fail at a chosen operation of a call.
 
-What code of ours asks of the system below one folder is counted (files opened, made, renamed, removed, made
-durable). At operation `at` of a call one `FAULTS` happens.
+An operation is what the code under test asks of the system below one folder (to open, create, rename, remove
+or sync a file), or a request to an object store. One of `FAULTS` happens at operation `at` of a call.
 """
 
 from __future__ import annotations
@@ -16,12 +16,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
+from microguard.pipelines.publication.storage import object_store
+from obstore.exceptions import GenericError
+
+from tests.contract.storage.bucket import REQUESTS
 from tests.pipelines.releases import Killed
 
-#: Full or read-only stays so until the call ends; an answer is lost once the operation is done; a torn file
-#: loses the end that was not durable, as a crash of the machine takes it.
+#: A full or read-only disk stays so until the call ends. An answer is lost after the operation succeeded. A
+#: torn file loses the end that was not yet durable, as in a crash of the machine.
 FAULTS = (
     "killed", "killed after", "torn", "ENOSPC", "EROFS", "EIO", "answer lost",
     "interrupted", "interrupted after", "exited", "unmounted",
@@ -32,19 +37,19 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 class Disk:
-    """The operations of one call below a folder, and the fault that meets one of them.
+    """Count the operations of one call below a folder, and fail one of them.
 
     Parameters
     ----------
     root : Path
     at : int or None
-        Number of the operation, from 0; None where none fails.
+        Number of the operation, from 0; None for no fault.
     fault : str
         One of `FAULTS`.
     unmount : callable
-        Takes the public area away, for the fault of that name.
+        Unmounts the public area, for the fault of that name.
     chance : random.Random
-        How much of a torn file is left.
+        Determines how much of a torn file is left.
     """
 
     def __init__(
@@ -57,17 +62,34 @@ class Disk:
         self._quiet = False
 
     def wrapped(self, function: Callable, name: str) -> Callable:
-        """A function of the system that counts, and fails where it is its turn."""
+        """Return a function of the system that counts its calls, and fails at its turn."""
 
         def asked(*arguments, **options):
             if self._quiet or not self._is_ours(name, arguments, options):
                 return function(*arguments, **options)
             self._before(name, arguments)
             answer = None if name == "fsync" else function(*arguments, **options)
-            self._after(answer)
+            self._after(answer, name)
             return answer
 
         return asked
+
+    def requested(self, function: Callable, name: str) -> Callable:
+        """Return a function of the store's library that counts its requests, and fails at its turn."""
+
+        def request(*arguments, **options):
+            if self._quiet:
+                return function(*arguments, **options)
+            self._before(name, arguments)
+            quiet, self._quiet = self._quiet, True  # what the bucket of a test asks of the system
+            try:
+                answer = function(*arguments, **options)
+            finally:
+                self._quiet = quiet
+            self._after(None, name)
+            return answer
+
+        return request
 
     def _is_ours(self, name: str, arguments: tuple, options: dict) -> bool:
         place = arguments[0] if arguments else options.get("file", options.get("path"))
@@ -89,6 +111,8 @@ class Disk:
         if self._fault in ("killed", "torn"):
             self.died = True
             raise Killed
+        if name in REQUESTS and self._fault in ("ENOSPC", "EROFS", "EIO"):
+            raise GenericError("500")
         if self._fault in ("ENOSPC", "EROFS"):
             self._sticky = _system(self._fault)
             if writes:
@@ -104,7 +128,7 @@ class Disk:
             self._unmount()
             self._quiet = False
 
-    def _after(self, answer: object) -> None:
+    def _after(self, answer: object, name: str) -> None:
         if self.count - 1 != self._at:
             return
         if self._fault in ("killed after", "answer lost", "interrupted after"):
@@ -116,7 +140,7 @@ class Disk:
             self.died = True
             raise Killed
         if self._fault == "answer lost":
-            raise _system("EIO")
+            raise GenericError("no answer") if name in REQUESTS else _system("EIO")
         if self._fault == "interrupted after":
             raise KeyboardInterrupt
 
@@ -140,24 +164,27 @@ def _system(name: str) -> OSError:
 
 @contextmanager
 def failing(disk: Disk) -> Iterator[Disk]:
-    """Let a disk stand between our code and the system."""
+    """Put a disk between the code under test and the system."""
     opened = disk.wrapped(builtins.open, "open")
     changes = {name: disk.wrapped(getattr(os, name), name) for name in _CHANGES}
     opens = disk.wrapped(os.open, "os.open")
+    library = object_store.obstore
+    requests = {name: disk.requested(getattr(library, name), name) for name in REQUESTS}
     with (
         patch.multiple(os, open=opens, **changes),
         patch.object(io, "open", opened),
         patch.object(builtins, "open", opened),
+        patch.object(object_store, "obstore", SimpleNamespace(**requests)),
     ):
         yield disk
 
 
 class Clock(datetime):
-    """A clock that goes back and jumps."""
+    """A clock that jumps forwards and backwards."""
 
     chance = random.Random(0)
 
     @classmethod
     def now(cls, tz=None):
-        """A moment within years of the one before."""
+        """Return a time within years of the previous one."""
         return datetime(2026, 1, 1, tzinfo=tz) + timedelta(hours=cls.chance.randint(-20_000, 20_000))

@@ -1,4 +1,4 @@
-"""Look at areas as an outsider does: with json and hashlib alone, and nothing of ours."""
+"""Inspect areas as an outsider: with json and hashlib only, and no code of microguard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GONE = ("withdrawn", "abandoned", "rejected", "waiting")
 
 
 def lines(evidence: Path) -> list[dict]:
-    """The lines of a ledger; one that was cut off at the end is none."""
+    """Return the lines of a ledger, except one that was cut off at the end."""
     path = evidence / "ledger.jsonl"
     found = []
     for line in path.read_bytes().split(b"\n") if path.is_file() else []:
@@ -22,12 +22,12 @@ def lines(evidence: Path) -> list[dict]:
 
 
 def status(evidence: Path) -> dict[str, str]:
-    """The last event of each release."""
+    """Return the last event of each release."""
     return {line["release_id"]: line["event"] for line in lines(evidence)}
 
 
 def is_known(area: Path, evidence: Path) -> bool:
-    """Whether a ledger names the area at a place; of a version before, whether it names any."""
+    """Return whether a ledger names the area at a place; in an earlier version, whether it names any area."""
     public = [line for line in lines(evidence) if line["event"] not in ("waiting", "rejected")]
     identity = area / ".area.json"
     if all("area" not in line for line in public):
@@ -41,7 +41,7 @@ def is_known(area: Path, evidence: Path) -> bool:
 
 
 def visible(area: Path) -> set[str]:
-    """Releases that readers can see."""
+    """Return the releases that readers can see."""
     if not area.is_dir():
         return set()
     return {
@@ -50,13 +50,13 @@ def visible(area: Path) -> set[str]:
 
 
 def current(area: Path) -> str | None:
-    """The release that readers are led to."""
+    """Return the release to which readers are led."""
     path = area / "current.json"
     return json.loads(path.read_text())["release_id"] if path.is_file() else None
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """SHA-256 of each file of a release, but of its manifest."""
+    """Return the SHA-256 of each file of a release, except its manifest."""
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*")
@@ -65,21 +65,21 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def snapshot(folder: Path) -> dict[str, bytes] | None:
-    """All files and folders at a place; None where there is no such place."""
+    """Return all files and folders at a place; None if it does not exist."""
     if not folder.exists():
         return None
     return {str(path): path.read_bytes() if path.is_file() else b"" for path in sorted(folder.rglob("*"))}
 
 
 def faults(area: Path, evidence: Path, verified: dict[str, dict[str, str]], lost: set[str]) -> list[str]:
-    """What must never be, whenever one looks.
+    """Return the violations of what must hold at any time.
 
     Parameters
     ----------
     area : Path
-        Where the public area is in truth, mounted or not.
+        Folder of the public area, whether it is mounted or not.
     verified : dict of release to its files
-        What passed the gate, with checksums.
+        Files that passed the gate, with checksums.
     lost : set of str
         Releases of an area that a person declared lost.
     """

@@ -1,4 +1,4 @@
-"""What a simulated call has in place of pages and of the clock."""
+"""Replacements for pages and clock in a simulated call."""
 
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -6,12 +6,12 @@ from unittest.mock import patch
 from microguard.pipelines import rebuild_report
 from microguard.pipelines.engine.files import write_atomically
 
-from tests.pipelines.publication.simulation.disk import Clock
+from tests.contract.storage.disk import Clock
 
 
 @contextmanager
 def stand_ins():
-    """Pages are empty files here: drawing them is not what is looked at."""
+    """Replace pages by empty files: rendering them is not under test."""
 
     def page(areas, release_id):
         path = areas.record(release_id) / "report.html"
