@@ -146,13 +146,22 @@ def _opened(file: Path) -> BinaryIO:
 
 
 def _encoding(file: Path) -> str:
-    """UTF-16 by its mark, UTF-8 where all of it is, else the one-byte code of western Europe."""
+    """Return utf-8 if the whole file is valid UTF-8, else the fitting single-byte code of western Europe.
+
+    Raises
+    ------
+    InputRejected
+        If the file begins with the byte order mark of UTF-16 or UTF-32, which a run cannot read.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     plain = controls = True
     with _opened(file) as stream:
         block = stream.read(BLOCK_BYTES)
-        if block[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            return "utf-16"
+        if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+            raise InputRejected(
+                f"{file.name} is encoded in UTF-16 or UTF-32, expected UTF-8 or an encoding that extends "
+                "ASCII. Convert the file to UTF-8 (iconv -f UTF-16 -t UTF-8)."
+            )
         while block:
             if plain:
                 try:

@@ -28,8 +28,8 @@ def check_columns(columns: list[str], specification: Specification) -> None:
         raise InputRejected(
             f"{input_named(specification)} has {len(columns)} columns, but only "
             f"{len(specification.variables) - len(absent)} of the {len(specification.variables)} variables "
-            "the specification declares. Check input.path, input.delimiter and, for CSV, that the first line "
-            "is a header."
+            "the specification declares. Check input.path and, for CSV, input.delimiter, input.encoding and "
+            "whether the first line is a header."
         )
     faults = []
     if absent:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.intake.typed import UNREADABLE
-from microguard.schemas.errors import InputRejected
+from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Variable
 from pyspark.sql import DataFrame
@@ -37,8 +37,10 @@ def population(frame: DataFrame, specification: Specification) -> DataFrame | No
         return None
     try:
         counts = read(frame.sparkSession, _as_input(specification)).frame
-    except InputRejected as error:
-        raise InputRejected(f"[population] is read as an input is, by its own keys: {error}") from None
+    except (InputRejected, SpecificationError) as error:
+        raise type(error)(
+            f"[population] is read with its own keys in place of those of [input]: {error}"
+        ) from None
     number = column(given.count).cast("double")
     counted = f.coalesce(number >= 0, f.lit(False)) & ~f.isnan(number) & (number != float("inf"))
     faulty = counts.where(~counted).count()

@@ -109,7 +109,7 @@ def test_the_demo_town_is_recognised(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "iso-8859-1", "windows-1252", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "iso-8859-1", "windows-1252"])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_a_csv_is_read_in_its_own_writing(
     encoding: str, delimiter: str, people: pd.DataFrame, write: Callable[..., Path]
@@ -122,6 +122,14 @@ def test_a_csv_is_read_in_its_own_writing(
     assert content["input"]["encoding"] == encoding.removesuffix("-sig")
     assert list(content["variables"]) == people.columns.to_list()
     assert roles(content)["income"] == "numeric"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_draft_refuses_a_csv_in_utf_16_or_utf_32(
+    encoding: str, people: pd.DataFrame, write: Callable[..., Path]
+) -> None:
+    with pytest.raises(InputRejected, match=r"encoded in UTF-16 or UTF-32.*iconv"):
+        drafted(write(people, encoding=encoding))
 
 
 def test_numbers_with_leading_zeros_are_codes(people: pd.DataFrame, write: Callable[..., Path]) -> None:

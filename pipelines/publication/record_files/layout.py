@@ -27,8 +27,10 @@ def laid_out(contract: Contract, publish: Publish) -> Contract:
     if names:
         title = row.name.capitalize()
         raise InputRejected(
-            f"A {title} table cannot hold {', '.join(names)} as the input has it: its type is none of "
-            f"{title}'s, or names differ in case alone. Change the file, or set publish.format to "
+            f"[publish] format: a table in the format {title} cannot hold {', '.join(names)} as the input "
+            "has "
+            f"it: {title} has no such type, or names differ in case alone. Change the file, or set the key "
+            "to "
             '"parquet".'
         )
     if publish.partition_by is not None:

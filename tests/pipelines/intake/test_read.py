@@ -113,6 +113,32 @@ def test_a_csv_may_be_in_any_encoding_that_java_knows(encoding, spark, tmp_path)
     assert {row["sex"] for row in found.collect()} == {"fé", "m"}
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "UTF-16LE", "utf-32", "cp037", "ISO-2022-JP"])
+def test_read_refuses_an_encoding_whose_lines_cannot_be_split_before_decoding(encoding, spark, tmp_path):
+    (tmp_path / "data.csv").write_bytes("sex,age\r\nf,1\r\nm,2\r\n".encode(encoding))
+    roles = {name: ROLES[name] for name in ("sex", "age")}
+    with pytest.raises(SpecificationError, match=f"encoding: found '{encoding}'.*iconv -t UTF-8"):
+        read(spark, csv_specification(tmp_path, roles, encoding=encoding))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "windows-1252"])
+def test_read_finds_a_line_break_after_a_delimiter_that_is_not_ascii(encoding, spark, tmp_path):
+    roles = {name: ROLES[name] for name in ("age", "sex")}
+    spec = csv_specification(tmp_path, roles, delimiter="§", encoding=encoding)
+    (tmp_path / "data.csv").write_bytes('age§sex\n1§"fé§"\n2§m\n'.encode(encoding))
+    assert {row["sex"] for row in read(spark, spec).frame.collect()} == {"fé§", "m"}
+    (tmp_path / "data.csv").write_bytes('age§sex\n1§f\n2§"mé\n3§f"\n4§m\n'.encode(encoding))
+    with pytest.raises(InputRejected, match=r"1 line\(s\) that end inside a quoted field"):
+        read(spark, spec)
+
+
+def test_read_removes_a_byte_order_mark_from_the_first_record_of_a_file_without_header(spark, tmp_path):
+    (tmp_path / "data.csv").write_bytes("\ufefff,1\nm,2\nf,3\n".encode())
+    roles = {name: ROLES[name] for name in ("sex", "age")}
+    found = read(spark, csv_specification(tmp_path, roles, columns=["sex", "age"])).frame
+    assert sorted(row["sex"] for row in found.collect()) == ["f", "f", "m"]
+
+
 def test_an_unknown_encoding_is_a_fault_of_the_specification(spark, tmp_path):
     (tmp_path / "data.csv").write_text("sex,age\nf,1\n")
     roles = {name: ROLES[name] for name in ("sex", "age")}
