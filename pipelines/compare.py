@@ -17,7 +17,7 @@ from microguard.pipelines.evidence import plots
 from microguard.pipelines.intake.accept import accept_by_suite, accept_input
 from microguard.pipelines.intake.read import Microdata, read
 from microguard.pipelines.intake.typed import UNREADABLE
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.data_changes import Changed
 from microguard.pipelines.measures.measure import Measure, compute_all
@@ -146,7 +146,7 @@ def _read_alike(one: Variable, other: Variable | None) -> bool:
 def _one(job: Job, microdata: Microdata, choice: str) -> Compared:
     specification, product = job.specification, Records(job.specification)
     product.accept(microdata)
-    screened = screen(microdata, specification)
+    screened = validate(microdata, specification)
     accept_input(screened, specification, job.areas.record(FOLDER))
     name = hashlib.sha256(f"compare {choice} {specification.release.k}".encode()).hexdigest()[:32]
     job.areas.forget_work(name)

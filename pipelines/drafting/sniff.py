@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from microguard.pipelines.drafting.partitions import constants, partitions_of
-from microguard.pipelines.intake.lake_tables import places_of, refuse_lake_tables
+from microguard.pipelines.intake.lake_tables import folders_and_links, refuse_lake_tables
 from microguard.schemas.errors import InputRejected
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -91,7 +91,7 @@ def sniff(named: str) -> Source:
     path = Path(named).absolute()
     refuse_lake_tables([str(path)], named)
     files = _files(named)
-    refuse_lake_tables(places_of(map(str, files)), named)
+    refuse_lake_tables(folders_and_links(map(str, files)), named)
     try:
         source = (
             Source(path, files, "parquet", pq.read_schema(files[0]))

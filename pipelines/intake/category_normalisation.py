@@ -15,7 +15,7 @@ from pyspark.sql import types as t
 _VALUE, _SPELLED = "__value", "__spelled"
 
 
-def with_category(frame: DataFrame, name: str, alias: str) -> DataFrame:
+def with_category_code(frame: DataFrame, name: str, alias: str) -> DataFrame:
     """The records with a number that all spellings of a value have and no other value; NULL where missing."""
     value, kind = column(name), frame.schema[name].dataType
     if not isinstance(kind, t.StringType):

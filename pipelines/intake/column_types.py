@@ -15,7 +15,7 @@ _OF_ARROW, _OF_SPARK = b"ARROW:schema", b"org.apache.spark.sql.parquet.row.metad
 _UNITS = ("s", "ms", "us")
 
 
-class Unfit(Exception):
+class SchemaConflict(Exception):
     """Files that make no contract; the text goes on after the name of the input."""
 
 
@@ -71,7 +71,7 @@ def joint_types(files: Sequence[FileTypes]) -> dict[str, pa.DataType]:
         else:
             joint[name] = kind
     if faults:
-        raise Unfit(
+        raise SchemaConflict(
             f"has files that differ in columns or types: {'; '.join(faults)}. Write them with one schema."
         )
     return joint

@@ -5,7 +5,7 @@ Names of columns are shown only where the file plausibly has a header.
 
 from __future__ import annotations
 
-from microguard.pipelines.intake.faults import input_named
+from microguard.pipelines.intake.faults import input_label
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Variable
@@ -26,7 +26,7 @@ def check_columns(columns: list[str], specification: Specification) -> None:
     unknown = [name for name in columns if name not in specification.variables]
     if absent and 2 * len(absent) > len(specification.variables):
         raise InputRejected(
-            f"{input_named(specification)} has {len(columns)} columns, but only "
+            f"{input_label(specification)} has {len(columns)} columns, but only "
             f"{len(specification.variables) - len(absent)} of the {len(specification.variables)} variables "
             "the specification declares. Check input.path and, for CSV, input.delimiter, input.encoding and "
             "whether the first line is a header."
@@ -45,7 +45,7 @@ def check_columns(columns: list[str], specification: Specification) -> None:
             f"has column(s) whose names begin with {RESERVED!r}, which are reserved: {_listed(reserved)}"
         )
     if faults:
-        raise InputRejected(f"{input_named(specification)} {'; and it '.join(faults)}.")
+        raise InputRejected(f"{input_label(specification)} {'; and it '.join(faults)}.")
 
 
 def check_types(frame: DataFrame, specification: Specification) -> None:
@@ -76,7 +76,7 @@ def check_types(frame: DataFrame, specification: Specification) -> None:
             faults.append(f"{entry.name} has costs and is {entry.dataType.simpleString()}")
     if faults:
         raise InputRejected(
-            f"{input_named(specification)} has columns of types that do not fit: {'; '.join(faults)}. Change "
+            f"{input_label(specification)} has columns of types that do not fit: {'; '.join(faults)}. Change "
             "the file, or kind and role in the specification."
         )
 

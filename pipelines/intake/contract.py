@@ -9,7 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from microguard.pipelines.intake.column_types import Unfit, declared_otherwise, file_types, joint_types
+from microguard.pipelines.intake.column_types import (
+    SchemaConflict,
+    declared_otherwise,
+    file_types,
+    joint_types,
+)
 from microguard.pipelines.intake.lake_tables import local_path
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -65,7 +70,7 @@ class Contract:
         )
 
 
-def contract_of(
+def contract_from_files(
     frame: DataFrame,
     files: list[str],
     parquet: bool,
@@ -97,7 +102,7 @@ def contract_of(
     types = joint_types(of_files)
     untyped = [e.name for e in from_spark if pa.types.is_null(types.get(e.name, e.type))]
     if untyped:
-        raise Unfit(
+        raise SchemaConflict(
             f"has columns without a type, as every value is missing: {', '.join(untyped)}. Give them one in "
             'the file, or leave them out by the role "identifier".'
         )
@@ -106,7 +111,7 @@ def contract_of(
     ]
     foreign = [e.name for e in fields if isinstance(e.type, pa.BaseExtensionType)]
     if foreign:
-        raise Unfit(
+        raise SchemaConflict(
             f"has columns of types that only another program knows: {', '.join(foreign)}. Change the file."
         )
     ordered = [e.name for e in fields if pa.types.is_dictionary(e.type) and e.type.ordered]

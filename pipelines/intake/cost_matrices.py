@@ -32,7 +32,7 @@ def cost_matrices(specification: Specification) -> dict[str, CostMatrix]:
     }
 
 
-def unpriced(frame: DataFrame, specification: Specification) -> Column:
+def not_in_cost_matrix(frame: DataFrame, specification: Specification) -> Column:
     """Whether a recoded record has a value that is not in the cost matrix of its variable; NULL is in any."""
     strange = f.lit(False)
     for name, matrix in cost_matrices(specification).items():

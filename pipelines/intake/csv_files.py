@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from microguard.pipelines.intake.columns import check_columns
-from microguard.pipelines.intake.faults import input_named
-from microguard.pipelines.intake.lake_tables import places_of, refuse_lake_tables
+from microguard.pipelines.intake.faults import input_label
+from microguard.pipelines.intake.lake_tables import folders_and_links, refuse_lake_tables
 from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame, SparkSession
@@ -55,7 +55,7 @@ def read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFra
         frame = reader.schema(schema).csv(specification.input_path)
         return frame, frame.columns
     lines = spark.read.options(**options, header=False, inferSchema=False).csv(specification.input_path)
-    refuse_lake_tables(places_of(lines.inputFiles()), input_named(specification), spark)
+    refuse_lake_tables(folders_and_links(lines.inputFiles()), input_label(specification), spark)
     # Other columns are partition columns, which Spark derives from the names of folders.
     in_file = [name for name in lines.columns if re.fullmatch(r"_c[0-9]+", name)]
     first = lines.select(in_file).first()
@@ -125,7 +125,7 @@ def _refuse_open_fields(spark: SparkSession, specification: Specification, delim
     open_lines = lines.where((quotes % 2 == 1) & in_bytes.rlike(open_field)).count()
     if open_lines:
         raise InputRejected(
-            f"{input_named(specification)} has {open_lines} line(s) that end inside a quoted field, expected "
+            f"{input_label(specification)} has {open_lines} line(s) that end inside a quoted field, expected "
             "fields without line breaks. Remove the line breaks, or write the file as Parquet."
         )
 
@@ -134,7 +134,7 @@ def _check_header(header: list[str], specification: Specification) -> None:
     known = sum(name in specification.variables for name in header)
     if len(set(header)) < len(header) and 2 * known >= len(specification.variables):
         raise InputRejected(
-            f"{input_named(specification)} has {len(header) - len(set(header))} column name(s) that occur "
+            f"{input_label(specification)} has {len(header) - len(set(header))} column name(s) that occur "
             "twice or are empty, expected distinct names. Rename these columns in the file."
         )
     check_columns(header, specification)

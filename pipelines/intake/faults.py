@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 
 @contextmanager
-def reading(specification: Specification) -> Iterator[None]:
+def translate_read_errors(specification: Specification) -> Iterator[None]:
     """Turn what Spark says about a file into a paragraph without any of its contents.
 
     Where machines failed and not the file, what Spark raised goes on to
@@ -40,7 +40,7 @@ def _condition(error: Exception) -> str:
 
 
 def _paragraph(condition: str, specification: Specification) -> str:
-    name = input_named(specification)
+    name = input_label(specification)
     if "PATH_NOT_FOUND" in condition:
         return (
             f"{name} does not exist. Set input.path to a file, a directory or a glob; it is relative to the "
@@ -60,6 +60,6 @@ def _paragraph(condition: str, specification: Specification) -> str:
     )
 
 
-def input_named(specification: Specification) -> str:
+def input_label(specification: Specification) -> str:
     """The input as messages name it."""
     return f"The input {specification.input.path!r}"

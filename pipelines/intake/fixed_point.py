@@ -37,15 +37,17 @@ class Scale:
         return self.deviation if self.deviation > 0.0 else 1.0
 
 
-def scales(frame: DataFrame, names: Sequence[str], magnitude: Mapping[str, float]) -> dict[str, Scale]:
+def compute_scales(
+    frame: DataFrame, names: Sequence[str], magnitude: Mapping[str, float]
+) -> dict[str, Scale]:
     """Mean and scale of numeric variables, the same for any partitioning."""
     if not names:
         return {}
-    return scales_of(frame.agg(*fixed_point_sums(names, magnitude)).toArrow(), names, magnitude)
+    return scales_from_sums(frame.agg(*fixed_point_sums(names, magnitude)).toArrow(), names, magnitude)
 
 
 def fixed_point_sums(names: Sequence[str], magnitude: Mapping[str, float]) -> list[Column]:
-    """What `scales_of` needs of the records, or of each of their parts.
+    """What `scales_from_sums` needs of the records, or of each of their parts.
 
     Each value is rounded to a fixed-point integer of `FIXED_POINT_BITS` bits below the largest magnitude;
     integers and their squares are summed exactly, squares in two halves so that no sum overflows.
@@ -65,7 +67,9 @@ def fixed_point_sums(names: Sequence[str], magnitude: Mapping[str, float]) -> li
     return sums
 
 
-def scales_of(parts: pa.Table, names: Sequence[str], magnitude: Mapping[str, float]) -> dict[str, Scale]:
+def scales_from_sums(
+    parts: pa.Table, names: Sequence[str], magnitude: Mapping[str, float]
+) -> dict[str, Scale]:
     """Mean and scale of numeric variables, from the `fixed_point_sums` of the parts of a file, a row each."""
     by_variable = {}
     for i, name in enumerate(names):

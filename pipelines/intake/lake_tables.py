@@ -56,7 +56,7 @@ def refuse_lake_tables(paths: Iterable[str], named: str, spark: SparkSession | N
                 _refuse(_above(place), _listed_by_hadoop(spark), checked, named)
 
 
-def places_of(files: Iterable[str]) -> set[str]:
+def folders_and_links(files: Iterable[str]) -> set[str]:
     """The folders of files, and what links among the files point to."""
     here = {local_path(file) or file for file in files}
     return {os.path.dirname(file) for file in here} | {file for file in here if os.path.islink(file)}

@@ -12,11 +12,13 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 #: Stands for a text that is no number.
-UNREAD = float("inf")
+NOT_A_NUMBER = float("inf")
 _TIMES = (t.DateType, t.TimestampType, t.TimestampNTZType)
 
 
-def magnitudes(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:
+def numeric_columns(
+    frame: DataFrame, names: Sequence[str], specification: Specification
+) -> dict[str, Column]:
     """Variables that hold magnitudes, as double columns: NULL where there is no finite number.
 
     A variable whose kind is not given holds magnitudes where its type is a number, or where each of its
@@ -34,15 +36,17 @@ def magnitudes(frame: DataFrame, names: Sequence[str], specification: Specificat
         read = [f.max(text).alias(str(i)) for i, text in enumerate(texts.values())]
         row = frame.agg(*read).first()
         assert row is not None
-        numbers |= {name: text for i, (name, text) in enumerate(texts.items()) if row[str(i)] != UNREAD}
+        numbers |= {name: text for i, (name, text) in enumerate(texts.items()) if row[str(i)] != NOT_A_NUMBER}
     return {name: numbers[name] for name in names if name in numbers}
 
 
-def sizes(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:
+def readable_numbers(
+    frame: DataFrame, names: Sequence[str], specification: Specification
+) -> dict[str, Column]:
     """Variables that hold magnitudes, whatever is said of them, dates or times among them, or texts.
 
-    As `magnitudes` but for kinds, which bind no reader, and for texts that are no number, which are `UNREAD`:
-    whoever has some of the records tells, without another pass over all of them.
+    As `numeric_columns` but for kinds, which bind no reader, and for texts that are no number, which are
+    `NOT_A_NUMBER`: whoever has some of the records tells, without another pass over all of them.
     """
     of = {name: frame.schema[name].dataType for name in names}
     numbers = {
@@ -59,7 +63,7 @@ def sizes(frame: DataFrame, names: Sequence[str], specification: Specification) 
     return numbers | texts | times
 
 
-def digits(frame: DataFrame, names: Sequence[str]) -> dict[str, tuple[Column, Column]]:
+def digits_as_numbers(frame: DataFrame, names: Sequence[str]) -> dict[str, tuple[Column, Column]]:
     """What the digits of a text tell that is no number: a date, an amount with its currency, a file number.
 
     Of each text, or bytes that are one, all digits as one number, and their runs from the last to the first:
@@ -98,7 +102,7 @@ def _texts(frame: DataFrame, names: Sequence[str], specification: Specification)
 
 def _text(name: str, specification: Specification) -> Column:
     number = _finite(number_in_text(column(name), specification))
-    return f.when(column(name).isNotNull(), f.coalesce(number, f.lit(UNREAD)))
+    return f.when(column(name).isNotNull(), f.coalesce(number, f.lit(NOT_A_NUMBER)))
 
 
 def _finite(number: Column) -> Column:

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.failures import of_machines
 from microguard.pipelines.intake.column_types import is_binary, is_text, physical_types, value_type
-from microguard.pipelines.intake.faults import input_named
-from microguard.pipelines.intake.lake_tables import local_path, places_of, refuse_lake_tables
+from microguard.pipelines.intake.faults import input_label
+from microguard.pipelines.intake.lake_tables import folders_and_links, local_path, refuse_lake_tables
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
 from py4j.protocol import Py4JJavaError
@@ -39,10 +39,10 @@ def read_parquet(spark: SparkSession, specification: Specification) -> tuple[Dat
     InputRejected
         If the input is a Delta, Iceberg or Hudi table, or a needed column has a type that Spark cannot read.
     """
-    path, named = specification.input_path, input_named(specification)
+    path, named = specification.input_path, input_label(specification)
     reader = spark.read.option("mergeSchema", False)
     files = sorted(reader.schema(t.StructType()).parquet(path).inputFiles())  # listed, not opened
-    refuse_lake_tables(places_of(files), named, spark)
+    refuse_lake_tables(folders_and_links(files), named, spark)
     reader = spark.read.option("mergeSchema", False)
     try:
         frame = reader.parquet(path)

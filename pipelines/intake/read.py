@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.gate.agency_suite import AgencySuite, agency_suite
-from microguard.pipelines.intake.column_types import Unfit
+from microguard.pipelines.intake.column_types import SchemaConflict
 from microguard.pipelines.intake.columns import check_columns, check_types
-from microguard.pipelines.intake.contract import Contract, contract_of
+from microguard.pipelines.intake.contract import Contract, contract_from_files
 from microguard.pipelines.intake.csv_files import read_csv
-from microguard.pipelines.intake.faults import input_named, reading
+from microguard.pipelines.intake.faults import input_label, translate_read_errors
 from microguard.pipelines.intake.lake_tables import local_path, refuse_lake_tables
 from microguard.pipelines.intake.parquet_files import read_parquet
 from microguard.pipelines.intake.recode import retyped
@@ -79,8 +79,8 @@ def read(
         Where the agency's suite cannot be judged, or records lie in the public area.
     """
     suite = agency_suite(declared or specification)
-    with reading(specification):
-        refuse_lake_tables([specification.input_path], input_named(specification), spark)
+    with translate_read_errors(specification):
+        refuse_lake_tables([specification.input_path], input_label(specification), spark)
         raw, names = (
             read_csv(spark, specification)
             if specification.input.format == "csv"
@@ -88,7 +88,7 @@ def read(
         )
         files = sorted(raw.inputFiles())
         if not files:
-            raise InputRejected(f"{input_named(specification)} has no files with records. Check input.path.")
+            raise InputRejected(f"{input_label(specification)} has no files with records. Check input.path.")
         _refuse_public(files, specification)
         microdata = _microdata(raw, names, files, specification)
         return _with_suite(microdata, suite, raw, declared or specification)
@@ -106,7 +106,7 @@ def _refuse_public(files: list[str], specification: Specification) -> None:
         )
 
 
-def of_frame(frame: DataFrame, specification: Specification) -> Microdata:
+def microdata_from_frame(frame: DataFrame, specification: Specification) -> Microdata:
     """Take the records of a frame in place of those of `input.path`; its types are those of the release.
 
     Raises
@@ -119,7 +119,7 @@ def of_frame(frame: DataFrame, specification: Specification) -> Microdata:
     suite = agency_suite(specification)
     given = specification.input.model_copy(update={"format": "parquet"})  # typed, and empty text is a text
     typed = specification.model_copy(update={"input": given})
-    with reading(specification):
+    with translate_read_errors(specification):
         return _with_suite(_microdata(frame, frame.columns, [], typed), suite, frame, typed)
 
 
@@ -138,15 +138,15 @@ def _microdata(
     published = [name for name in names if name in specification.published]
     hidden = [name for name in names if name not in published]
     try:
-        contract = contract_of(
+        contract = contract_from_files(
             frame.select([column(name) for name in published]),
             files,
             bool(files) and specification.input.format == "parquet",
             retyped(specification),
             hidden,
         )
-    except Unfit as error:
-        raise InputRejected(f"{input_named(specification)} {error}") from None
+    except SchemaConflict as error:
+        raise InputRejected(f"{input_label(specification)} {error}") from None
     ordered = frame.select(*[column(name) for name in [*published, *hidden]], UNREADABLE)
     return Microdata(ordered, contract, len(files), raw)
 

@@ -26,7 +26,7 @@ _FRACTIONAL = (t.FloatType, t.DoubleType, t.DecimalType)
 _RANGES: dict[type[t.DataType], int] = {t.ByteType: 7, t.ShortType: 15, t.IntegerType: 31, t.LongType: 63}
 
 
-def recodes_of(specification: Specification) -> list[dict[str, Any]]:
+def list_recodes(specification: Specification) -> list[dict[str, Any]]:
     """What was recoded, for the manifest: variable and keys as the specification has them, no path."""
     listed = []
     for name in specification.published:
@@ -47,7 +47,7 @@ def retyped(specification: Specification) -> frozenset[str]:
     )
 
 
-def orders_of(specification: Specification) -> dict[str, Sequence[str]]:
+def category_orders(specification: Specification) -> dict[str, Sequence[str]]:
     """Categories of each ordinal variable after recoding, lowest first."""
     orders: dict[str, Sequence[str]] = {}
     for name in specification.ordinal:
@@ -56,7 +56,7 @@ def orders_of(specification: Specification) -> dict[str, Sequence[str]]:
     return orders
 
 
-def trees_of(specification: Specification) -> dict[str, dict[str, tuple[str, ...]]]:
+def hierarchy_paths(specification: Specification) -> dict[str, dict[str, tuple[str, ...]]]:
     """Path of each category of each hierarchical variable: the published code, then its ancestors.
 
     Raises
@@ -73,16 +73,16 @@ def trees_of(specification: Specification) -> dict[str, dict[str, tuple[str, ...
     return trees
 
 
-def out_of_order(frame: DataFrame, specification: Specification) -> Column:
+def not_in_order(frame: DataFrame, specification: Specification) -> Column:
     """Whether a recoded record has a value that is not in the order of its variable; NULL is in any."""
     strange = f.lit(False)
-    for name, order in orders_of(specification).items():
+    for name, order in category_orders(specification).items():
         text = column(name).cast("string")
         strange = strange | (text.isNotNull() & ~text.isin(list(order)))
     return strange
 
 
-def recoded(frame: DataFrame, specification: Specification, unknown: str) -> DataFrame:
+def apply_recodes(frame: DataFrame, specification: Specification, unknown: str) -> DataFrame:
     """The records with recoded variables and, as column `unknown`, whether a code is not in its hierarchy.
 
     Raises
@@ -108,7 +108,9 @@ def recoded(frame: DataFrame, specification: Specification, unknown: str) -> Dat
     return frame.select(*columns, strange.alias(unknown))
 
 
-def without_codes(name: str, value: Column, variable: Variable, kind: t.DataType, decimal: str) -> Column:
+def null_missing_codes(
+    name: str, value: Column, variable: Variable, kind: t.DataType, decimal: str
+) -> Column:
     """A value of the file, NULL where it is one of its variable's missing codes.
 
     A number among the codes is compared as a number also with text ("97", "97.0", "97,0"), a text as it is.

@@ -36,7 +36,7 @@ REASONS = (
 )
 
 
-def marked(frame: DataFrame, specification: Specification) -> DataFrame:
+def flag_rejected(frame: DataFrame, specification: Specification) -> DataFrame:
     """The records with `REASON`.
 
     All records of a unit that occurs twice are rejected, as none of them is the right one; where k counts

@@ -26,7 +26,9 @@ def total_sums(names: Sequence[str], weights: Sequence[str]) -> list[Column]:
     return sums
 
 
-def totals_of(parts: pa.Table, region: str, names: Sequence[str], weights: Sequence[str]) -> pd.DataFrame:
+def totals_from_sums(
+    parts: pa.Table, region: str, names: Sequence[str], weights: Sequence[str]
+) -> pd.DataFrame:
     """The `total_sums` of each region, from those of the parts of a file, a row each, in order.
 
     Parameters

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.columns import is_number
-from microguard.pipelines.intake.cost_matrices import unpriced
-from microguard.pipelines.intake.recode import out_of_order, recoded, without_codes
+from microguard.pipelines.intake.cost_matrices import not_in_cost_matrix
+from microguard.pipelines.intake.recode import apply_recodes, not_in_order, null_missing_codes
 from microguard.schemas.specification.model import Specification
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
@@ -38,7 +38,7 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
         variable = specification.variables[entry.name]
         if variable.missing and entry.name not in numbers:
             value = values[entry.name]
-            values[entry.name] = without_codes(entry.name, value, variable, entry.dataType, decimal)
+            values[entry.name] = null_missing_codes(entry.name, value, variable, entry.dataType, decimal)
     written = {name: _point(f.trim(values[name]), specification) for name in numbers}
     whole = _whole(raw, written)
     unreadable, broken = f.lit(False), f.lit(False)
@@ -46,7 +46,7 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
         unreadable = unreadable | (number.isNotNull() & ~number.rlike(_NUMBER))
         kind = t.LongType() if name in whole else t.DoubleType()
         read_as = f.when(number.rlike(_NUMBER), number).try_cast(kind)
-        values[name] = without_codes(name, read_as, specification.variables[name], kind, decimal)
+        values[name] = null_missing_codes(name, read_as, specification.variables[name], kind, decimal)
     if not csv:
         for name in text.intersection(names) | _categories_in_bytes(raw, names, specification):
             valid = f.is_valid_utf8(column(name).cast("string"))
@@ -70,10 +70,10 @@ def _categories_in_bytes(raw: DataFrame, names: list[str], specification: Specif
 
 def with_recodes(frame: DataFrame, specification: Specification) -> DataFrame:
     """Recoded as the specification says; what no code, order or matrix knows is marked."""
-    changed = _canonical_floats(recoded(frame, specification, _UNKNOWN))
+    changed = _canonical_floats(apply_recodes(frame, specification, _UNKNOWN))
     flags = f.col(UNREADABLE) + f.when(f.col(_UNKNOWN), CODE).otherwise(0)
-    flags = flags + f.when(out_of_order(changed, specification), ORDER).otherwise(0)
-    flags = flags + f.when(unpriced(changed, specification), COSTS).otherwise(0)
+    flags = flags + f.when(not_in_order(changed, specification), ORDER).otherwise(0)
+    flags = flags + f.when(not_in_cost_matrix(changed, specification), COSTS).otherwise(0)
     return changed.withColumn(UNREADABLE, flags).drop(_UNKNOWN)
 
 

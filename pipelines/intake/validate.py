@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
 from microguard.pipelines.intake.cost_matrices import cost_matrices
-from microguard.pipelines.intake.faults import reading
-from microguard.pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_of
+from microguard.pipelines.intake.faults import translate_read_errors
+from microguard.pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_from_sums
 from microguard.pipelines.intake.population import population
 from microguard.pipelines.intake.read import Microdata
-from microguard.pipelines.intake.recode import trees_of
-from microguard.pipelines.intake.reject import REASON, REASONS, marked, not_finite, not_positive
-from microguard.pipelines.intake.totals import total_sums, totals_of
+from microguard.pipelines.intake.recode import hierarchy_paths
+from microguard.pipelines.intake.reject import REASON, REASONS, flag_rejected, not_finite, not_positive
+from microguard.pipelines.intake.totals import total_sums, totals_from_sums
 from microguard.pipelines.intake.typed import UNREADABLE
 from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.requirements.requirement import MetricKey
@@ -92,7 +92,7 @@ class ValidatedInput:
         return {key.variable: int(value) for key, value in self.metrics.items() if key.metric == "domain"}
 
 
-def screen(
+def validate(
     microdata: Microdata, specification: Specification, further: Rejects | None = None
 ) -> ValidatedInput:
     """Count, mark and leave out what does not fit.
@@ -107,8 +107,8 @@ def screen(
     InputRejected
         Where the file turns out unreadable in the middle.
     """
-    with reading(specification):
-        records = marked(microdata.frame, specification)
+    with translate_read_errors(specification):
+        records = flag_rejected(microdata.frame, specification)
         records = records if further is None else further(records)
         records = records.withColumn(PATTERN, _pattern(specification))
         row = records.agg(*_metrics(microdata, specification)).first()
@@ -147,8 +147,8 @@ def screen(
         suppressed=suppressed,
         strata=strata,
         magnitude=magnitude,
-        scales=scales_of(parts, specification.numeric, magnitude),
-        totals=totals_of(parts, REGION, specification.numeric, specification.weights),
+        scales=scales_from_sums(parts, specification.numeric, magnitude),
+        totals=totals_from_sums(parts, REGION, specification.numeric, specification.weights),
         fingerprint=_fingerprint(row, microdata, specification),
         metrics=metrics,
         population=population(microdata.frame, specification),
@@ -164,7 +164,7 @@ def require_unchanged(microdata: Microdata, specification: Specification, screen
     ------
     ProtectionFailed
     """
-    with reading(specification):
+    with translate_read_errors(specification):
         row = microdata.frame.agg(*_content(microdata)).first()
         assert row is not None
     if _fingerprint(row, microdata, specification) != screened.fingerprint:
@@ -174,12 +174,12 @@ def require_unchanged(microdata: Microdata, specification: Specification, screen
         )
 
 
-def pattern_of(group: Group, specification: Specification) -> int:
+def pattern_mask(group: Group, specification: Specification) -> int:
     """Bits of `PATTERN` that belong to a clustering's variables."""
     return sum(1 << i for i, name in enumerate(specification.numeric) if name in group.variables)
 
 
-def strata_of(strata: pa.Table, mask: int) -> pa.Table:
+def merge_strata(strata: pa.Table, mask: int) -> pa.Table:
     """Strata by region and the part `mask` of the missing pattern that belongs to one clustering."""
     of_clustering = strata.set_column(
         strata.column_names.index(PATTERN),
@@ -297,7 +297,7 @@ def _summed(strata: pa.Table, keys: list[str]) -> pa.Table:
 
 def _units(accepted: DataFrame, strata: pa.Table, mask: int, specification: Specification) -> pa.Table:
     """Units (what k counts) by region and the part `mask` of the missing pattern: column ``units``."""
-    of_clustering = strata_of(strata, mask)
+    of_clustering = merge_strata(strata, mask)
     if specification.counted is None:
         return of_clustering.rename_columns(
             [{"records": "units"}.get(name, name) for name in of_clustering.column_names]
@@ -330,7 +330,7 @@ def _smallest(
     """Units of the smallest region, and how often a missing pattern of a clustering is too rare."""
     rare: list[int] = []
     for group in specification.clusterings:
-        mask = pattern_of(group, specification)
+        mask = pattern_mask(group, specification)
         units = regions if mask == 0 else _units(accepted, strata, mask, specification)
         units = _without(units, small)
         rare += units.filter(pc.less(units["units"], specification.release.k))[PATTERN].to_pylist()
@@ -355,7 +355,7 @@ def _fingerprint(row: Row, microdata: Microdata, specification: Specification) -
     )
     total = ((row["high"] or 0) << 32) + (row["low"] or 0)
     parts = [row["records"], total, row["mixed"] or 0, layout, microdata.contract.schema.to_string()]
-    trees = trees_of(specification)
+    trees = hierarchy_paths(specification)
     if trees:
         parts.append(sorted((name, sorted(tree.items())) for name, tree in trees.items()))
     matrices = cost_matrices(specification)

@@ -13,7 +13,7 @@ from microguard.pipelines.engine.jvm import InputSize
 from microguard.pipelines.engine.session import open_session
 from microguard.pipelines.intake.accept import accept_input
 from microguard.pipelines.intake.read import read
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.validate import validate
 from microguard.schemas.errors import MicroguardError
 from microguard.schemas.specification.read import build_specification
 
@@ -49,7 +49,7 @@ def run(quick: bool = False) -> Iterator[Table]:
                 assert not exposed, f"{file.name}: {exposed} would be published"
                 specification = build_specification(content, folder)
                 try:
-                    screened = screen(read(spark, specification), specification)
+                    screened = validate(read(spark, specification), specification)
                     accept_input(screened, specification, folder / "evidence")
                     passes = "yes"
                 except MicroguardError as error:

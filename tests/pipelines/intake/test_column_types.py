@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from microguard.pipelines.intake.column_types import Unfit, file_types, joint_types
+from microguard.pipelines.intake.column_types import SchemaConflict, file_types, joint_types
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.publication.manifest import FLOATS, _column
 from microguard.schemas.errors import InputRejected
@@ -55,14 +55,14 @@ def test_types_that_hold_the_same_values_are_joined(columns, expected, tmp_path)
 )
 def test_types_that_do_not_are_refused_by_column_and_types(other, tmp_path):
     first = pa.array(range(12), pa.int64()) if pa.types.is_integer(other.type) else MOMENTS
-    with pytest.raises(Unfit, match=rf"x is {first.type} and {other.type}".replace("[", r"\[")):
+    with pytest.raises(SchemaConflict, match=rf"x is {first.type} and {other.type}".replace("[", r"\[")):
         joint(first, other, folder=tmp_path / "data")
 
 
 def test_a_column_that_a_file_lacks_is_refused_by_name(tmp_path):
     paths = written(tmp_path / "data", TEXT, TEXT)
     pq.write_table(pa.table({"q": TEXT}), paths[1])
-    with pytest.raises(Unfit, match="x is missing in 1 of 2 files"):
+    with pytest.raises(SchemaConflict, match="x is missing in 1 of 2 files"):
         joint_types([file_types(path, ["q", "x"]) for path in paths])
 
 

@@ -6,7 +6,7 @@ import datetime
 
 import pandas as pd
 import pytest
-from microguard.pipelines.intake.numeric_parsing import UNREAD, magnitudes, sizes
+from microguard.pipelines.intake.numeric_parsing import NOT_A_NUMBER, numeric_columns, readable_numbers
 from pyspark.sql import functions as f
 
 from tests.pipelines.microdata import specification
@@ -14,7 +14,7 @@ from tests.pipelines.microdata import specification
 pytestmark = pytest.mark.spark
 
 
-def found(spark, tmp_path, columns, kinds=None, look=magnitudes, **given):
+def found(spark, tmp_path, columns, kinds=None, look=numeric_columns, **given):
     roles = {name: {"role": "sensitive", **(kinds or {}).get(name, {})} for name in columns}
     roles["age"] = {"role": "quasi_identifier", "kind": "numeric"}
     spec = specification(tmp_path, roles, **given)
@@ -44,7 +44,7 @@ def test_what_is_not_finite_is_no_magnitude(spark, tmp_path):
         tmp_path, {"wage": {"role": "sensitive"}, "age": {"role": "quasi_identifier", "kind": "numeric"}}
     )
     frame = spark.sql("SELECT explode(array(double('NaN'), double('-Infinity'), 3.0D)) AS wage")
-    wage = magnitudes(frame, ["wage"], spec)["wage"]
+    wage = numeric_columns(frame, ["wage"], spec)["wage"]
     assert [row[0] for row in frame.select(wage).collect()] == [None, None, 3.0]
     assert frame.agg(f.max(wage)).first()[0] == 3.0
 
@@ -52,9 +52,9 @@ def test_what_is_not_finite_is_no_magnitude(spark, tmp_path):
 def test_dates_are_magnitudes_where_they_are_asked_for(spark, tmp_path):
     columns = {"born": [datetime.date(1970, 1, 2), datetime.date(1970, 1, 3)]}
     assert found(spark, tmp_path, columns) == {}
-    assert found(spark, tmp_path, columns, look=sizes) == {"born": [86_400.0, 172_800.0]}
+    assert found(spark, tmp_path, columns, look=readable_numbers) == {"born": [86_400.0, 172_800.0]}
 
 
 def test_texts_that_are_no_numbers_are_marked_for_who_has_some_of_them(spark, tmp_path):
-    numbers = found(spark, tmp_path, {"name": ["7", "north", None]}, look=sizes)
-    assert numbers == {"name": [7.0, UNREAD, None]}
+    numbers = found(spark, tmp_path, {"name": ["7", "north", None]}, look=readable_numbers)
+    assert numbers == {"name": [7.0, NOT_A_NUMBER, None]}

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.intake.accept import accept_input
 from microguard.pipelines.intake.read import read
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.validate import validate
 from microguard.schemas.errors import InputRejected, SpecificationError
 
 from tests.pipelines.microdata import ROLES, persons, specification
@@ -171,7 +171,7 @@ def test_the_fingerprint_depends_on_the_records_and_not_on_their_order_or_files(
         for part, rows in enumerate(np.array_split(np.arange(len(shuffled)), files)):
             shuffled.iloc[rows].to_parquet(folder / "data" / f"{part}.parquet", index=False)
         spec = specification(folder)
-        prints.append(screen(read(spark, spec), spec).fingerprint)
+        prints.append(validate(read(spark, spec), spec).fingerprint)
     assert prints[0] == prints[1] != prints[2]
 
 
@@ -270,7 +270,7 @@ MALFORMED_INPUTS = {
 def test_a_malformed_input_is_rejected_in_one_paragraph_without_values(name, spark, tmp_path):
     spec = MALFORMED_INPUTS[name](tmp_path)
     with pytest.raises(InputRejected) as caught:
-        accept_input(screen(read(spark, spec), spec), spec, tmp_path / "evidence")
+        accept_input(validate(read(spark, spec), spec), spec, tmp_path / "evidence")
     message = str(caught.value)
     assert caught.value.exit_code == 3
     assert CANARY not in message
@@ -284,7 +284,7 @@ def test_rejected_records_are_counted_by_reason_where_some_are_allowed(spark, tm
     frame.loc[5, "person"] = frame.loc[6, "person"]
     frame.to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, missing={"max_rejected": 4})
-    screened = screen(read(spark, spec), spec)
+    screened = validate(read(spark, spec), spec)
     accept_input(screened, spec, tmp_path / "evidence")
     assert screened.rejected == {"number missing": 1, "weight not positive": 1, "unit repeated": 2}
     assert screened.remaining == screened.frame.count() == len(frame) - 4
@@ -295,7 +295,7 @@ def test_small_regions_are_suppressed_where_the_specification_says_so(spark, tmp
     frame.loc[:1, "region"] = "tiny"
     frame.to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, blocking={"small_regions": "suppress"})
-    screened = screen(read(spark, spec), spec)
+    screened = validate(read(spark, spec), spec)
     accept_input(screened, spec, tmp_path / "evidence")
     assert screened.suppressed == 2
     assert screened.remaining == screened.frame.count() == len(frame) - 2
@@ -308,22 +308,22 @@ def test_a_missing_pattern_that_is_too_rare_fails_by_the_names_of_its_variables(
     frame.to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, missing={"numeric": "own_cluster"})
     with pytest.raises(InputRejected) as caught:
-        accept_input(screen(read(spark, spec), spec), spec, tmp_path / "evidence")
+        accept_input(validate(read(spark, spec), spec), spec, tmp_path / "evidence")
     assert "patterns_below_k of age is 1" in str(caught.value)
     assert "patterns_below_k of income is 1" in str(caught.value)
     assert "complete_below_k" not in str(caught.value)
     frame["age"] = frame["age"].fillna(20)
     frame.to_parquet(tmp_path / "data", index=False)
-    accept_input(screen(read(spark, spec), spec), spec, tmp_path / "evidence")
+    accept_input(validate(read(spark, spec), spec), spec, tmp_path / "evidence")
 
 
 def test_a_missing_category_is_a_category_unless_it_is_to_be_rejected(spark, tmp_path):
     frame = persons()
     frame.loc[0, "sex"] = None
     frame.to_parquet(tmp_path / "data", index=False)
-    assert screen(read(spark, specification(tmp_path)), specification(tmp_path)).remaining == len(frame)
+    assert validate(read(spark, specification(tmp_path)), specification(tmp_path)).remaining == len(frame)
     strict = specification(tmp_path, missing={"nominal": "reject", "max_rejected": 1})
-    assert screen(read(spark, strict), strict).rejected == {"category missing": 1}
+    assert validate(read(spark, strict), strict).rejected == {"category missing": 1}
 
 
 def test_an_unmentioned_column_is_dropped_where_the_specification_says_so(spark, tmp_path):
@@ -336,7 +336,7 @@ def test_pandas_nullable_integers_are_numbers(spark, tmp_path):
     frame = persons().astype({"age": "Int16"})
     pd.DataFrame(frame).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
-    assert screen(read(spark, spec), spec).magnitude["age"] == 29
+    assert validate(read(spark, spec), spec).magnitude["age"] == 29
 
 
 @pytest.mark.parametrize("how", ["a glob", "a link"])

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.intake.accept import accept_input
 from microguard.pipelines.intake.read import read
-from microguard.pipelines.intake.recode import band_labels, hierarchy, recodes_of
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.recode import band_labels, hierarchy, list_recodes
+from microguard.pipelines.intake.validate import validate
 from microguard.schemas.errors import InputRejected, SpecificationError
 
 from tests.pipelines.microdata import specification
@@ -73,7 +73,7 @@ def test_marks_between_thousands_are_read_where_the_specification_names_them(spa
     roles = {name: {"role": "quasi_identifier", "kind": "numeric"} for name in ("income", "hours")}
     options = {"path": "data.csv", "format": "csv", "delimiter": ";", "decimal": ",", "thousands": "."}
     spec = specification(tmp_path, roles, input=options, missing={"max_rejected": 1})
-    screened = screen(read(spark, spec), spec)
+    screened = validate(read(spark, spec), spec)
     assert screened.rejected == {"number not readable": 1}
     assert sorted(row["income"] for row in screened.frame.collect()) == [950.0, 1234.5, 1234567.0]
 
@@ -81,7 +81,7 @@ def test_marks_between_thousands_are_read_where_the_specification_names_them(spa
 @pytest.mark.spark
 def test_a_code_that_its_hierarchy_lacks_is_rejected_and_counted(spark, tmp_path):
     spec = written(tmp_path, RECORDS | {"activity": ["01.1", "99.9", "10.1", None, "01.1", "10.1"]})
-    screened = screen(read(spark, spec), spec)
+    screened = validate(read(spark, spec), spec)
     assert screened.rejected["code not in its hierarchy"] == 1
     with pytest.raises(InputRejected, match="code not in its hierarchy: 1"):
         accept_input(screened, spec, tmp_path / "evidence")
@@ -99,7 +99,7 @@ def test_a_limit_that_the_column_cannot_hold_is_refused(spark, tmp_path):
 def test_bytes_that_are_no_text_are_rejected_and_counted(spark, tmp_path):
     answers = pa.array([b"1", b"\xff\xfe", b"2", b"1", b"1", b"1"], pa.binary()).view(pa.string())
     spec = written(tmp_path, RECORDS | {"answer": answers})
-    found = screen(read(spark, spec), spec).rejected
+    found = validate(read(spark, spec), spec).rejected
     assert found["text not in the declared encoding"] == 1
 
 
@@ -142,7 +142,7 @@ def test_a_hierarchy_that_is_none_is_refused_by_name(text, message, tmp_path):
 
 
 def test_the_manifest_lists_recodes_without_a_path(tmp_path):
-    listed = recodes_of(specification(tmp_path, ROLES | {"note": {"role": "other"}}))
+    listed = list_recodes(specification(tmp_path, ROLES | {"note": {"role": "other"}}))
     assert [entry["variable"] for entry in listed] == list(ROLES)
     assert listed[3] == {"variable": "activity", "hierarchy": "nace.csv", "level": 2}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from microguard.pipelines.intake.accept import accept_input
 from microguard.pipelines.intake.read import read
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.validate import validate
 
 from tests.pipelines.microdata import ROLES, persons, published, run, specification
 
@@ -24,7 +24,7 @@ def test_repeated_units_are_kept_where_k_counts_them_and_each_combination_is_hel
     original = panel()
     original.to_parquet(tmp_path / "data", index=False)
     counting = specification(tmp_path, method={"unit": "unit"}, quality={})
-    screened = screen(read(spark, counting), counting)
+    screened = validate(read(spark, counting), counting)
     accept_input(screened, counting, tmp_path / "intake")
     assert (screened.remaining, dict(screened.rejected)) == (60, {})
     _, areas = run(spark, counting)
@@ -36,11 +36,11 @@ def test_repeated_units_are_kept_where_k_counts_them_and_each_combination_is_hel
 def test_repeated_units_are_rejected_where_k_counts_records(spark, tmp_path):
     panel().to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, roles=ROLES)
-    assert dict(screen(read(spark, spec), spec).rejected) == {"unit repeated": 60}
+    assert dict(validate(read(spark, spec), spec).rejected) == {"unit repeated": 60}
 
 
 def test_a_category_in_bytes_that_are_no_text_is_rejected_as_such(spark, tmp_path):
     frame = persons().assign(sex=[b"f", b"m", b"\xff"] * 23 + [b"f"])
     frame.to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
-    assert screen(read(spark, spec), spec).rejected == {"text not in the declared encoding": 23}
+    assert validate(read(spark, spec), spec).rejected == {"text not in the declared encoding": 23}

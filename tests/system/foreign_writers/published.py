@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.read import read
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.read_back import verify_written
 from microguard.pipelines.publication.stage import stage
@@ -22,7 +22,7 @@ KEY = "key"
 def staged(spark, spec, folder):
     """The records of an input, read, screened and staged without protection, and their contract."""
     microdata = read(spark, spec)
-    screened = screen(microdata, spec)
+    screened = validate(microdata, spec)
     assert not screened.rejected, screened.rejected
     areas = Areas.of(folder / "lake", folder / "evidence")
     frame = microdata.frame.select([column(name) for name in microdata.published])

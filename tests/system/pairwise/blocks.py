@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from microguard.pipelines.engine.row_hash import HASH
 from microguard.pipelines.intake.fixed_point import Scale
 from microguard.pipelines.intake.recode import band_labels
-from microguard.pipelines.intake.validate import PATTERN, REGION, pattern_of, strata_of
+from microguard.pipelines.intake.validate import PATTERN, REGION, merge_strata, pattern_mask
 from microguard.pipelines.measures.block_reports import BlockReports, collected
 from microguard.pipelines.measures.classes import CLOSE
 from microguard.pipelines.publication.staging.folder import FolderStagingArea
@@ -64,7 +64,7 @@ def accepted_table(job: PairwiseJob, specification: Specification) -> pa.Table:
     spread = np.random.default_rng(1).permutation(len(frame)).astype(np.int64)
     frame = frame.assign(**{ROW: np.arange(len(frame)), PATTERN: pattern, HASH: spread})
     for group in specification.clusterings:
-        keys = [*filter(None, [specification.region]), pattern & pattern_of(group, specification)]
+        keys = [*filter(None, [specification.region]), pattern & pattern_mask(group, specification)]
         of_strata = frame.groupby(keys)
         units = of_strata.size() if job.counted is None else of_strata[job.counted].nunique()
         assert units.min() >= job.k, "the pipeline rejects an input with so small a stratum"
@@ -93,7 +93,7 @@ def _by_cluster(
     table: pa.Table, group: Group, specification: Specification, folder: Path
 ) -> tuple[pa.Table, BlockReports]:
     """As `pipelines.records.product.by_cluster`."""
-    mask = pattern_of(group, specification)
+    mask = pattern_mask(group, specification)
     strata, of_stratum = _strata(table, mask, specification)
     frame = table.to_pandas()
     scales = {name: _scale(table[name]) for name in specification.numeric}
@@ -137,7 +137,7 @@ def _strata(table: pa.Table, mask: int, specification: Specification) -> tuple[p
     counted = pa.table({REGION: regions, PATTERN: table[PATTERN], "records": pa.array([1] * len(table))})
     if specification.region is None:
         counted = counted.drop_columns(REGION)
-    strata = strata_of(counted, mask)
+    strata = merge_strata(counted, mask)
     keys = [name for name in strata.column_names if name != "records"]
     strata = strata.sort_by([(name, "ascending") for name in keys])
     places = {tuple(row[name] for name in keys): i for i, row in enumerate(strata.to_pylist())}
