@@ -1,4 +1,4 @@
-"""Scales and totals: what the parts of a file say is what the file says, to the last bit."""
+"""Scales and totals: sums over the parts of a file give the same result as the whole file, bit for bit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def frame(spark):
     return spark.createDataFrame(ROWS, "region string, part int, `a.b` double, n1 int, weight double")
 
 
-def test_scales_are_those_of_the_file_and_the_same_from_its_parts(frame):
+def test_scales_from_sums_of_parts_equal_the_scales_of_the_whole_file(frame):
     whole = compute_scales(frame, NAMES, MAGNITUDE)
     parts = frame.groupBy("region", "part").agg(*fixed_point_sums(NAMES, MAGNITUDE)).toArrow()
     assert scales_from_sums(parts, NAMES, MAGNITUDE) == whole
@@ -29,7 +29,7 @@ def test_scales_are_those_of_the_file_and_the_same_from_its_parts(frame):
     assert whole["a.b"].deviation == pytest.approx(values.std(ddof=1), rel=1e-6)
 
 
-def test_totals_of_regions_add_up_their_parts_and_know_who_has_no_value(frame):
+def test_totals_from_sums_adds_parts_by_region_and_skips_missing_values(frame):
     sums = total_sums(NAMES, ["weight"])
     totals = totals_from_sums(
         frame.groupBy("region", "part").agg(*sums).toArrow(), "region", NAMES, ["weight"]
@@ -49,7 +49,7 @@ def test_totals_of_regions_add_up_their_parts_and_know_who_has_no_value(frame):
     assert whole.iloc[0].to_dict() == pytest.approx(totals.sum().to_dict())
 
 
-def test_a_region_where_nobody_has_a_value_has_no_sum(frame):
+def test_totals_from_sums_is_missing_for_a_region_without_values(frame):
     empty = frame.withColumn("a.b", f.lit(None).cast("double"))
     totals = totals_from_sums(
         empty.groupBy("region").agg(*total_sums(NAMES, [])).toArrow(), "region", NAMES, []

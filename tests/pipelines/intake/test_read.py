@@ -1,4 +1,4 @@
-"""What comes out of a file, and what is refused, without a word of what stands in it."""
+"""Reading of inputs: the records and types of valid files, and refusals without values of malformed ones."""
 
 import datetime
 import decimal
@@ -24,14 +24,14 @@ def csv_specification(folder, roles, **options):
     return specification(folder, roles, input={"path": "data.csv", "format": "csv", **options})
 
 
-def test_identifiers_never_leave_the_reader_and_columns_keep_their_order(spark, tmp_path):
+def test_read_drops_identifiers_and_keeps_the_order_of_columns(spark, tmp_path):
     persons().to_parquet(tmp_path / "data")
     microdata = read(spark, specification(tmp_path))
     assert "name" not in microdata.frame.columns
     assert microdata.published == ["region", "sex", "age", "income", "diagnosis", "weight", "note"]
 
 
-def test_types_are_those_of_the_file(spark, tmp_path):
+def test_read_keeps_the_types_of_the_file(spark, tmp_path):
     table = pa.table(
         {
             "tiny": pa.array([1, None, 3, 4], pa.int8()),
@@ -57,7 +57,7 @@ def test_types_are_those_of_the_file(spark, tmp_path):
         assert rows[name].cast(table[name].type).to_pylist() == table[name].to_pylist(), name
 
 
-def test_categories_of_many_files_have_codes_enough(spark, tmp_path):
+def test_read_widens_dictionary_codes_for_the_categories_of_many_files(spark, tmp_path):
     (tmp_path / "data").mkdir()
     for number in range(2):
         notes = pd.Categorical([f"{number}/{i}" for i in range(70)])
@@ -66,7 +66,7 @@ def test_categories_of_many_files_have_codes_enough(spark, tmp_path):
     assert found == pa.dictionary(pa.int32(), pa.string())
 
 
-def test_ordered_categories_are_those_of_all_files(spark, tmp_path):
+def test_read_collects_ordered_categories_of_all_files(spark, tmp_path):
     (tmp_path / "data").mkdir()
     for number, categories in enumerate([["low"], ["low", "high"], ["high", "highest"]]):
         codes = pd.Categorical.from_codes(np.arange(70) % len(categories), categories, ordered=True)
@@ -75,7 +75,7 @@ def test_ordered_categories_are_those_of_all_files(spark, tmp_path):
     assert read(spark, specification(tmp_path)).contract.categories == {"note": ["low", "high", "highest"]}
 
 
-def test_text_of_a_csv_stays_as_written_and_numbers_become_numbers(spark, tmp_path):
+def test_read_keeps_csv_text_and_parses_csv_numbers(spark, tmp_path):
     (tmp_path / "data.csv").write_bytes(
         'código;betrag;anzahl;gewicht\n007;1,5;3;2\n?;-2;4;1,25\n"a""b;c";;5;1e3\n'.encode("latin-1")
     )
@@ -95,7 +95,7 @@ def test_text_of_a_csv_stays_as_written_and_numbers_become_numbers(spark, tmp_pa
     }
 
 
-def test_quotes_in_fields_are_no_line_breaks(spark, tmp_path):
+def test_read_accepts_quotes_in_fields(spark, tmp_path):
     notes = ['"a ""b"" c"', 'a 5" pipe', '"x,"",y"', '"x,"""', '""', 'a"', '"a, b"']
     lines = "".join(f"{note},{number}\n" for number, note in enumerate(notes))
     (tmp_path / "data.csv").write_text("note,age\n" + lines)
@@ -106,7 +106,7 @@ def test_quotes_in_fields_are_no_line_breaks(spark, tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["windows-1252", "cp1252", "latin1", "utf8"])
-def test_a_csv_may_be_in_any_encoding_that_java_knows(encoding, spark, tmp_path):
+def test_read_decodes_a_csv_with_encoding_names_of_java_and_python(encoding, spark, tmp_path):
     (tmp_path / "data.csv").write_bytes("sex,age\nfé,1\nm,2\n".encode(encoding))
     roles = {name: ROLES[name] for name in ("sex", "age")}
     found = read(spark, csv_specification(tmp_path, roles, encoding=encoding)).frame
@@ -139,20 +139,20 @@ def test_read_removes_a_byte_order_mark_from_the_first_record_of_a_file_without_
     assert sorted(row["sex"] for row in found.collect()) == ["f", "f", "m"]
 
 
-def test_an_unknown_encoding_is_a_fault_of_the_specification(spark, tmp_path):
+def test_read_refuses_an_unknown_encoding_as_a_specification_error(spark, tmp_path):
     (tmp_path / "data.csv").write_text("sex,age\nf,1\n")
     roles = {name: ROLES[name] for name in ("sex", "age")}
     with pytest.raises(SpecificationError, match="encoding: found 'klingon'"):
         read(spark, csv_specification(tmp_path, roles, encoding="klingon"))
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_name(spark, tmp_path):
+def test_read_removes_a_byte_order_mark_from_the_first_name(spark, tmp_path):
     (tmp_path / "data.csv").write_bytes("\ufeffsex,age\nf,1\nm,2\nf,3\n".encode())
     roles = {name: ROLES[name] for name in ("sex", "age")}
     assert read(spark, csv_specification(tmp_path, roles)).frame.count() == 3
 
 
-def test_a_csv_that_was_replaced_is_read_anew_in_a_session_that_stays_open(spark, tmp_path):
+def test_read_does_not_use_the_cache_of_a_csv_that_was_replaced(spark, tmp_path):
     spec = csv_specification(tmp_path, {name: ROLES[name] for name in ("sex", "age")})
     for ages in ([1, 2], [3, 4, 5]):
         (tmp_path / "data.csv").write_text("sex,age\n" + "".join(f"f,{age}\n" for age in ages))
@@ -160,7 +160,7 @@ def test_a_csv_that_was_replaced_is_read_anew_in_a_session_that_stays_open(spark
         assert sorted(row["age"] for row in found.collect()) == ages
 
 
-def test_the_fingerprint_depends_on_the_records_and_not_on_their_order_or_files(spark, tmp_path):
+def test_validate_fingerprints_records_independently_of_order_and_files(spark, tmp_path):
     frame = persons()
     prints = []
     for number, (shuffled, files) in enumerate(
@@ -176,7 +176,7 @@ def test_the_fingerprint_depends_on_the_records_and_not_on_their_order_or_files(
 
 
 def parquet(change):
-    """A malformed input: the frame of persons after `change`, as Parquet."""
+    """Return a writer of a malformed input: the frame of persons after `change`, as Parquet."""
 
     def write(folder):
         change(persons()).to_parquet(folder / "data", index=False)
@@ -186,7 +186,7 @@ def parquet(change):
 
 
 def csv(text, roles=("sex", "age"), **options):
-    """A malformed input: a CSV of this text."""
+    """Return a writer of a malformed input: a CSV with this text."""
 
     def write(folder):
         (folder / "data.csv").write_text(text, encoding="latin-1")
@@ -267,7 +267,7 @@ MALFORMED_INPUTS = {
 
 
 @pytest.mark.parametrize("name", MALFORMED_INPUTS)
-def test_a_malformed_input_is_rejected_in_one_paragraph_without_values(name, spark, tmp_path):
+def test_a_malformed_input_is_rejected_with_one_paragraph_without_values(name, spark, tmp_path):
     spec = MALFORMED_INPUTS[name](tmp_path)
     with pytest.raises(InputRejected) as caught:
         accept_input(validate(read(spark, spec), spec), spec, tmp_path / "evidence")
@@ -278,7 +278,7 @@ def test_a_malformed_input_is_rejected_in_one_paragraph_without_values(name, spa
     assert message.endswith(".")
 
 
-def test_rejected_records_are_counted_by_reason_where_some_are_allowed(spark, tmp_path):
+def test_validate_counts_rejected_records_by_reason(spark, tmp_path):
     frame = _set("income", None)(persons())
     frame.loc[3, "weight"] = -1.0
     frame.loc[5, "person"] = frame.loc[6, "person"]
@@ -290,7 +290,7 @@ def test_rejected_records_are_counted_by_reason_where_some_are_allowed(spark, tm
     assert screened.remaining == screened.frame.count() == len(frame) - 4
 
 
-def test_small_regions_are_suppressed_where_the_specification_says_so(spark, tmp_path):
+def test_validate_suppresses_small_regions_if_specified(spark, tmp_path):
     frame = persons()
     frame.loc[:1, "region"] = "tiny"
     frame.to_parquet(tmp_path / "data", index=False)
@@ -301,7 +301,7 @@ def test_small_regions_are_suppressed_where_the_specification_says_so(spark, tmp
     assert screened.remaining == screened.frame.count() == len(frame) - 2
 
 
-def test_a_missing_pattern_that_is_too_rare_fails_by_the_names_of_its_variables(spark, tmp_path):
+def test_accept_input_names_the_variables_of_a_rare_missing_pattern(spark, tmp_path):
     frame = persons().assign(region="north")
     frame["income"] = frame["income"].mask(frame["person"] < 20)
     frame["age"] = frame["age"].astype("Int16").mask(frame["person"] < 2)
@@ -317,7 +317,7 @@ def test_a_missing_pattern_that_is_too_rare_fails_by_the_names_of_its_variables(
     accept_input(validate(read(spark, spec), spec), spec, tmp_path / "evidence")
 
 
-def test_a_missing_category_is_a_category_unless_it_is_to_be_rejected(spark, tmp_path):
+def test_validate_rejects_missing_categories_only_if_specified(spark, tmp_path):
     frame = persons()
     frame.loc[0, "sex"] = None
     frame.to_parquet(tmp_path / "data", index=False)
@@ -326,13 +326,13 @@ def test_a_missing_category_is_a_category_unless_it_is_to_be_rejected(spark, tmp
     assert validate(read(spark, strict), strict).rejected == {"category missing": 1}
 
 
-def test_an_unmentioned_column_is_dropped_where_the_specification_says_so(spark, tmp_path):
+def test_read_drops_undeclared_columns_if_specified(spark, tmp_path):
     persons().assign(extra=CANARY).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, input={"unmentioned": "drop"})
     assert "extra" not in read(spark, spec).frame.columns
 
 
-def test_pandas_nullable_integers_are_numbers(spark, tmp_path):
+def test_validate_treats_nullable_integers_of_pandas_as_numbers(spark, tmp_path):
     frame = persons().astype({"age": "Int16"})
     pd.DataFrame(frame).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
@@ -340,7 +340,7 @@ def test_pandas_nullable_integers_are_numbers(spark, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["a glob", "a link"])
-def test_original_records_in_the_public_area_are_refused_however_they_are_reached(spark, tmp_path, how):
+def test_read_refuses_records_in_the_public_area_through_a_glob_or_link(spark, tmp_path, how):
     (tmp_path / "lake" / "raw").mkdir(parents=True)
     (tmp_path / "in").mkdir()
     persons().to_parquet(tmp_path / "lake" / "raw" / "records.parquet")

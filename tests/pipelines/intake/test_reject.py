@@ -1,4 +1,4 @@
-"""Which records are rejected: repeated units unless k counts them, and categories that are no text."""
+"""Rejected records: repeated units unless k counts units, and categories that are not text."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.spark
 
 
 def panel(units=20, periods=3):
-    """Each unit in one region, once a period, with `note` telling the records apart."""
+    """Return one record per unit and period, with a different `note` in each record of a unit."""
     frame = persons(units).iloc[:units]
     frame = frame.loc[np.repeat(frame.index, periods)].reset_index(drop=True)
     return frame.assign(
@@ -20,7 +20,7 @@ def panel(units=20, periods=3):
     )
 
 
-def test_repeated_units_are_kept_where_k_counts_them_and_each_combination_is_held_by_k(spark, tmp_path):
+def test_validate_accepts_repeated_units_if_k_counts_units(spark, tmp_path):
     original = panel()
     original.to_parquet(tmp_path / "data", index=False)
     counting = specification(tmp_path, method={"unit": "unit"}, quality={})
@@ -33,13 +33,13 @@ def test_repeated_units_are_kept_where_k_counts_them_and_each_combination_is_hel
     assert both.groupby(["region", "sex", "age", "income"])["person"].nunique().min() >= 3
 
 
-def test_repeated_units_are_rejected_where_k_counts_records(spark, tmp_path):
+def test_validate_rejects_repeated_units_if_k_counts_records(spark, tmp_path):
     panel().to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, roles=ROLES)
     assert dict(validate(read(spark, spec), spec).rejected) == {"unit repeated": 60}
 
 
-def test_a_category_in_bytes_that_are_no_text_is_rejected_as_such(spark, tmp_path):
+def test_validate_rejects_binary_categories_that_are_not_text(spark, tmp_path):
     frame = persons().assign(sex=[b"f", b"m", b"\xff"] * 23 + [b"f"])
     frame.to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
