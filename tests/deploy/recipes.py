@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from microguard.jobs.answer import STATUS
+from microguard.jobs.output import STATUS
 from microguard.jobs.verbs import parse
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
