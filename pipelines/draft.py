@@ -10,13 +10,13 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from microguard.pipelines.drafting.compared import compared_table, percent
-from microguard.pipelines.drafting.counted import K, by_pattern, counts_units
-from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.classify_column import Guess
+from microguard.pipelines.drafting.comparison_row import format_comparison, percent
+from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
 from microguard.pipelines.drafting.profile import MOST_RECORDS, Column, Profile
-from microguard.pipelines.drafting.roles import guess, is_nameable
+from microguard.pipelines.drafting.roles import guess_roles, is_nameable
 from microguard.pipelines.drafting.sniff import Source, sniff
-from microguard.pipelines.drafting.table import drafted_table, quoted
+from microguard.pipelines.drafting.table import draft_table, quoted
 from microguard.pipelines.drafting.trial import Trial, trial
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.schemas.errors import InputRejected
@@ -51,7 +51,7 @@ def draft(named: str) -> CommandResult:
     with Profile(source) as profile:
         if profile.records < K:
             raise InputRejected(f"{named} has {profile.records} record(s): a release needs at least k = {K}.")
-        guesses = guess(profile)
+        guesses = guess_roles(profile)
         tried = trial(profile, guesses)
         k = K if tried is None else tried.k
         risk = _risk(profile, guesses, k)
@@ -94,7 +94,7 @@ def _text(
         f"[publish]\npath = {quoted('lake/' + name)}\nevidence = {quoted('evidence/' + name)}",
         _limits(profile, guesses, tried),
         _groups(tried),
-        drafted_table(profile, guesses, k),
+        draft_table(profile, guesses, k),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -104,7 +104,7 @@ def _method(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> 
     if tried is not None and tried.min_diversity > 1:
         why = "else too many records share their class with one value of a sensitive variable"
         lines.append(f"min_diversity = {tried.min_diversity}    # {why}")
-    if counts_units(guesses, profile) is not None:
+    if counted_unit(guesses, profile) is not None:
         lines.append('unit = "unit"    # the unit repeats: k counts units, not their records')
     weights = [each.column for each in guesses if each.role == "weight" and each.column is not None]
     if len(weights) > 1:
@@ -128,7 +128,7 @@ def _tried(tried: Trial | None, profile: Profile) -> str:
         f"Trial on {tried.sampled:,} of {profile.records:,} records, "
         f"{'one a unit, ' if tried.one_each else ''}drawn by a hash of their contents and clustered",
         "by the quickest method (a larger file has nearer neighbours, and costs less):",
-        *(f"  {line}" for line in compared_table(tried.rows)),
+        *(f"  {line}" for line in format_comparison(tried.rows)),
         "`microguard compare` tells it of the whole way, for other k, roles and groups.",
     ]
     return "\n".join(f"# {line}" for line in lines)
@@ -147,7 +147,11 @@ def _why(tried: Trial | None) -> str:
 def _limits(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> str:
     """A limit of the loss from the trial, where the trial is of clusters as a run makes them."""
     loss = None if tried is None else tried.chosen.information_loss
-    if loss is None or by_pattern(guesses, profile) or counts_units(guesses, profile) is not None:
+    if (
+        loss is None
+        or clusters_by_missing_pattern(guesses, profile)
+        or counted_unit(guesses, profile) is not None
+    ):
         return ""
     limit = min(ceil(100 * ROOM * loss) / 100 or 0.01, 1.0)
     return f"[quality]\nmax_information_loss = {limit:g}    # the trial cost {percent(loss)}"
@@ -193,9 +197,9 @@ def _input(profile: Profile) -> list[str]:
     lines = [f"path = {quoted(str(source.path))}", f'format = "{source.format}"']
     if source.format == "csv":
         lines += [f"delimiter = {quoted(source.delimiter)}", f'encoding = "{source.encoding}"']
-        lines.append(f'decimal = "{profile.numerals.decimal}"')
-        if profile.numerals.thousands is not None:
-            lines.append(f'thousands = "{profile.numerals.thousands}"')
+        lines.append(f'decimal = "{profile.number_format.decimal}"')
+        if profile.number_format.thousands is not None:
+            lines.append(f'thousands = "{profile.number_format.thousands}"')
     if profile.missing is not None:
         lines.append(f"missing = {quoted(profile.missing)}")
     if not all(map(is_nameable, source.schema.names)):
@@ -243,10 +247,10 @@ def _codes(codes: Sequence[int]) -> str:
 
 def _missing(profile: Profile, guesses: Sequence[Guess]) -> str:
     numeric = [each.column for each in guesses if each.kind == "numeric" and each.column is not None]
-    rejected = profile.records - profile.count(profile.accepting(numeric))
+    rejected = profile.records - profile.count(profile.condition_all_finite(numeric))
     if not rejected:
         return ""
-    if by_pattern(guesses, profile):
+    if clusters_by_missing_pattern(guesses, profile):
         why = "many records lack a number: they are clustered with those that lack the same"
         return f'[missing]\nnumeric = "own_cluster"    # {why}'
     why = "records without one of the numbers; they would be left out of the release"

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from microguard.pipelines.drafting.counted import K, by_pattern, counts_units
+from microguard.pipelines.drafting.classify_column import Guess, is_key_type, max_categories
+from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
 from microguard.pipelines.drafting.dependencies import dependencies
-from microguard.pipelines.drafting.first_guess import Guess, is_key_type, most_categories
 from microguard.pipelines.drafting.keys import (
-    FEWEST_THINGS,
-    MOST_WITNESSES,
-    holds_together,
-    repeats_by_period,
+    MAX_WITNESSES,
+    MIN_ENTITIES,
+    identifies_entities,
+    is_panel_key,
 )
-from microguard.pipelines.drafting.names import says
+from microguard.pipelines.drafting.names import name_indicates
 from microguard.pipelines.drafting.profile import Column, Profile
 from microguard.pipelines.measures.attribute_disclosure.conditional_mode import Dependency
 from microguard.schemas.errors import InputRejected
 
 MOST_REJECTED = 0.2
 """Share of the records that missing numbers may cost together."""
-AS_THEY_ARE = ("region", "sensitive", "weight")
+UNMODIFIED_ROLES = ("region", "sensitive", "weight")
 """Roles of columns that vary and are published as they are."""
 
 
@@ -33,28 +33,29 @@ def with_repeated_keys(guesses: list[Guess], profile: Profile) -> list[Guess]:
     periods = [
         column
         for column in columns
-        if 1 < column.distinct <= column.present / 2 and (says(column.name, "period") or column.dates)
+        if 1 < column.distinct <= column.present / 2
+        and (name_indicates(column.name, "period") or column.dates)
     ]
     witnesses = sorted(
         (each.column for each in guesses if each.kind == "nominal" and each.column is not None),
         key=lambda column: column.distinct,
         reverse=True,
-    )[:MOST_WITNESSES]
+    )[:MAX_WITNESSES]
     panel, repeated = [], []
     for each in guesses:
         column = each.column
         if column is None or not _may_repeat(each, column, profile):
             continue
         others = [other for other in witnesses if other is not column]
-        if repeats_by_period(column, periods, profile):
+        if is_panel_key(column, periods, profile):
             panel.append(each.name)
         elif each.role == "household":
             continue
-        elif (says(column.name, "key") and each.role == "identifier") or (
-            column.distinct > most_categories(profile.records) and holds_together(column, others, profile)
+        elif (name_indicates(column.name, "key") and each.role == "identifier") or (
+            column.distinct > max_categories(profile.records) and identifies_entities(column, others, profile)
         ):
             repeated.append(each.name)
-    by_name = sorted(panel, key=lambda name: not says(name, "key"))
+    by_name = sorted(panel, key=lambda name: not name_indicates(name, "key"))
     unique = [each.name for each in guesses if each.role in ("unit", "household")]
     candidates = by_name or ([] if unique else repeated)
     chosen = candidates[0] if candidates else None
@@ -73,16 +74,18 @@ def with_repeated_keys(guesses: list[Guess], profile: Profile) -> list[Guess]:
 
 def _may_repeat(each: Guess, column: Column, profile: Profile) -> bool:
     """Whether a column could hold a key whose values repeat, in every record."""
-    if each.role in ("weight", "other", "unit") or says(each.name, "period") or column.dates:
+    if each.role in ("weight", "other", "unit") or name_indicates(each.name, "period") or column.dates:
         return False
-    if says(each.name, "amount") or (says(each.name, "region") and not says(each.name, "key")):
+    if name_indicates(each.name, "amount") or (
+        name_indicates(each.name, "region") and not name_indicates(each.name, "key")
+    ):
         return False
     if column.present != profile.records or not is_key_type(column):
         return False
-    return FEWEST_THINGS <= column.distinct < profile.records
+    return MIN_ENTITIES <= column.distinct < profile.records
 
 
-def one_each(guesses: list[Guess]) -> list[Guess]:
+def with_one_key_per_role(guesses: list[Guess]) -> list[Guess]:
     """Of unit and household the first stands, and a later key is an identifier."""
     seen: set[str] = set()
     result = []
@@ -95,7 +98,7 @@ def one_each(guesses: list[Guess]) -> list[Guess]:
     return result
 
 
-def with_weights_that_count(guesses: list[Guess], profile: Profile) -> list[Guess]:
+def without_unusable_weights(guesses: list[Guess], profile: Profile) -> list[Guess]:
     """A weight that is 0 somewhere stands beside one that is positive everywhere; alone it cannot count."""
     weights = [each.column for each in guesses if each.role == "weight" and each.column is not None]
     if not weights or any(column.positive == profile.records for column in weights):
@@ -107,27 +110,27 @@ def with_weights_that_count(guesses: list[Guess], profile: Profile) -> list[Gues
     ]
 
 
-def with_codes(guesses: list[Guess], profile: Profile) -> list[Guess]:
+def with_numeric_codes(guesses: list[Guess], profile: Profile) -> list[Guess]:
     """A whole number that tells a category (activity A88, which tells A21) is a finer code, not an amount."""
     nominal = [each for each in guesses if each.role == "quasi_identifier" and each.kind == "nominal"]
     result = []
     for each in guesses:
         column = each.column
         if each.kind == "numeric" and column is not None and column.is_whole:
-            coarse = column.distinct <= most_categories(profile.records)
-            if coarse and not says(each.name, "amount") and dependencies([each], nominal, profile):
+            coarse = column.distinct <= max_categories(profile.records)
+            if coarse and not name_indicates(each.name, "amount") and dependencies([each], nominal, profile):
                 each = replace(each, kind="nominal", why=f"a code that tells another, {each.why}")
         result.append(each)
     return result
 
 
-def without_rare_numbers(guesses: list[Guess], profile: Profile) -> list[Guess]:
+def without_sparse_numbers(guesses: list[Guess], profile: Profile) -> list[Guess]:
     """Numbers that together would cost too many records are left out, the one most records lack first."""
     while True:
         numeric = [each for each in guesses if each.role == "quasi_identifier" and each.kind == "numeric"]
         columns = [each.column for each in numeric if each.column is not None]
-        accepted = profile.count(profile.accepting(columns))
-        if accepted >= (1 - MOST_REJECTED) * profile.records or by_pattern(guesses, profile):
+        accepted = profile.count(profile.condition_all_finite(columns))
+        if accepted >= (1 - MOST_REJECTED) * profile.records or clusters_by_missing_pattern(guesses, profile):
             return guesses
         rarest = min(numeric, key=lambda each: each.column.finite if each.column else 0)
         why = "a number that too many records lack"
@@ -139,7 +142,7 @@ def without_rare_numbers(guesses: list[Guess], profile: Profile) -> list[Guess]:
 
 def with_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
     """The coarsest complete column that is a region by name and has no region below k."""
-    counted = counts_units(guesses, profile)
+    counted = counted_unit(guesses, profile)
     candidates = [
         each
         for each in guesses
@@ -147,7 +150,7 @@ def with_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
         and each.role == "quasi_identifier"
         and each.kind == "nominal"
         and each.column.present == profile.records
-        and says(each.name, "region")
+        and name_indicates(each.name, "region")
         and profile.classes([each.column], K, counted=counted)[3] >= K
     ]
     if not candidates:
@@ -159,10 +162,12 @@ def with_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
 
 def without_small_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
     """A region that rejected records leave below k is protected instead."""
-    if by_pattern(guesses, profile):
+    if clusters_by_missing_pattern(guesses, profile):
         return guesses
-    accepted = profile.accepting([each.column for each in guesses if each.kind == "numeric" and each.column])
-    counted = counts_units(guesses, profile)
+    accepted = profile.condition_all_finite(
+        [each.column for each in guesses if each.kind == "numeric" and each.column]
+    )
+    counted = counted_unit(guesses, profile)
     return [
         replace(each, role="quasi_identifier", kind="nominal", why="a region too small for k")
         if each.role == "region"
@@ -176,12 +181,12 @@ def without_small_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
 def without_dependencies(guesses: list[Guess], profile: Profile) -> list[Guess]:
     """A column published as it is must not tell a protected one: it is protected, too."""
     while True:
-        published = [each for each in guesses if each.role in AS_THEY_ARE]
+        published = [each for each in guesses if each.role in UNMODIFIED_ROLES]
         protected = [each for each in guesses if each.role == "quasi_identifier"]
         told = {each.column: each for each in reversed(dependencies(published, protected, profile))}
         if not told:
             return guesses
-        most = most_categories(profile.records)
+        most = max_categories(profile.records)
         guesses = [_protected(each, told[each.name], most) if each.name in told else each for each in guesses]
 
 

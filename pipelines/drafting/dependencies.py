@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.classify_column import Guess
 from microguard.pipelines.drafting.profile import Profile
 from microguard.pipelines.measures.attribute_disclosure.arithmetic import computed
 from microguard.pipelines.measures.attribute_disclosure.conditional_mode import (
@@ -56,9 +56,9 @@ def dependencies(
         return guessing(codes[pair.column], codes[pair.determines], pair.determines in nominal)
 
     region = next((each.name for each in published if each.role == "region"), None)
-    glance = numbered(profile.glance(list(columns.values())))
-    found = dependencies_among(pairs, glance, nominal, region, whole)
-    sizes = profile.sizes(list(columns.values()))
+    first_codes = numbered(profile.first_codes(list(columns.values())))
+    found = dependencies_among(pairs, first_codes, nominal, region, whole)
+    sizes = profile.first_numbers(list(columns.values()))
     amounts = {name: sizes[column.label] for name, column in columns.items() if column.label in sizes}
 
     def those(names: list[str]) -> dict[str, np.ndarray]:
@@ -66,5 +66,8 @@ def dependencies(
 
     as_they_are = those([each.name for each in published])
     numeric = those([each.name for each in protected if each.kind == "numeric"])
-    among = {each.name: glance[each.name] for each in published if each.name in glance}
-    return [*found, *computed(as_they_are, numeric, {name: glance[name] for name in nominal}, found, among)]
+    among = {each.name: first_codes[each.name] for each in published if each.name in first_codes}
+    return [
+        *found,
+        *computed(as_they_are, numeric, {name: first_codes[name] for name in nominal}, found, among),
+    ]

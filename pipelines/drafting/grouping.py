@@ -12,7 +12,7 @@ from microguard.pipelines.drafting.sample import Sample
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-COSTLY, WORTH = 0.1, 2.0
+MIN_LOSS, MIN_IMPROVEMENT = 0.1, 2.0
 """Loss from which groups are looked for, and the factor by which they have to cut it."""
 MOST_GROUPS = 3
 MOST_VARIABLES = 40
@@ -38,10 +38,10 @@ class Grouping:
     unique: float
 
 
-def grouping_of(sample: Sample, k: int, cost: float) -> Grouping | None:
-    """The fewest groups that cut the loss by `WORTH`, of variables that vary together."""
+def find_grouping(sample: Sample, k: int, cost: float) -> Grouping | None:
+    """The fewest groups that cut the loss by `MIN_IMPROVEMENT`, of variables that vary together."""
     variables = sample.numeric + sample.nominal
-    if cost < COSTLY or not 3 <= len(variables) <= MOST_VARIABLES:
+    if cost < MIN_LOSS or not 3 <= len(variables) <= MOST_VARIABLES:
         return None
     tree = linkage(squareform(1 - _association(sample, variables), checks=False), "average")
     for count in range(2, min(MOST_GROUPS, len(variables) - 1) + 1):
@@ -54,7 +54,7 @@ def grouping_of(sample: Sample, k: int, cost: float) -> Grouping | None:
         for group, clusters in zip(groups, labels, strict=True):
             losses |= sample.losses(group, clusters)
         together = sample.cost(losses)
-        if len(groups) > 1 and cost >= WORTH * together:
+        if len(groups) > 1 and cost >= MIN_IMPROVEMENT * together:
             unique = float((sample.frame.groupby(labels).size() == 1).sum()) / len(sample.frame)
             names = tuple(tuple(sample.names[label] for label in group) for group in groups)
             return Grouping(names, together, unique)

@@ -43,7 +43,7 @@ _GLUED = {"household": _glued(_HOUSEHOLD), "key": _glued(f"{_ENTITY}|{_HOUSEHOLD
 """Keys that are written in one word: "personid", "hhnr", "idfirm"."""
 
 
-def says(name: str, what: str) -> bool:
+def name_indicates(name: str, what: str) -> bool:
     """Whether a name says what a column is: a word of it, or all of it written in one word.
 
     Parameters

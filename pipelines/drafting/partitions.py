@@ -12,7 +12,7 @@ import pyarrow as pa
 NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-def partitions_of(
+def hive_partitions(
     folder: Path, files: Sequence[Path]
 ) -> tuple[pa.Schema, Mapping[Path, Mapping[str, str | None]]]:
     """Partition columns of the files below a folder, and the value each file has of them as text.

@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from microguard.pipelines.drafting.numerals import Numerals, numerals_of
+from microguard.pipelines.drafting.number_format import NumberFormat, detect_number_format
 from microguard.pipelines.drafting.sentinels import CODES, sentinels
 from microguard.pipelines.drafting.sniff import Source
 from microguard.pipelines.engine.sql_text import quoted_text
@@ -25,11 +25,11 @@ MISSING_MARKS = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", ".", "-
 LARGEST_NUMBER = 1e150
 """As in a run: beyond it a sum of squares overflows."""
 
-GLANCE = 20_000
-"""Records of the glance: the first ones."""
-WRITTEN = 2_000
+FIRST_RECORDS = 20_000
+"""Records of the first_codes: the first ones."""
+NUMBER_FORMAT_RECORDS = 2_000
 """First records from which the writing of numbers is told."""
-SMALL = 100_000
+SINGLE_THREAD_RECORDS = 100_000
 """With fewer records one thread is quicker than two."""
 ENDS = 60
 """Distinct values at each end of a column among which codes of missing values are looked for."""
@@ -111,7 +111,7 @@ class Profile:
         Records looked at.
     cut : bool
         Whether the file has more.
-    numerals : Numerals
+    number_format : Numerals
         How the numbers of a CSV are written.
     missing : str or None
         The mark that stands for missing values in text.
@@ -134,10 +134,10 @@ class Profile:
         self.cut = self._one("count(*)") > MOST_RECORDS
         self._engine.execute(f"DELETE FROM file WHERE rowid >= {MOST_RECORDS}")
         self.records = self._one("count(*)")
-        if self.records < SMALL:
+        if self.records < SINGLE_THREAD_RECORDS:
             self._engine.execute("SET threads = 1")
         self.missing = self._missing_mark(positions)
-        self.numerals = self._numerals(positions)
+        self.number_format = self._detect_number_format(positions)
         self.columns = tuple(self._column(position) for position in positions)
 
     def __enter__(self) -> Profile:
@@ -165,9 +165,9 @@ class Profile:
         classes, below, uniques, smallest = (int(value or 0) for value in row)
         return classes, below, uniques, smallest
 
-    def glance(self, columns: Sequence[Column]) -> pd.DataFrame:
+    def first_codes(self, columns: Sequence[Column]) -> pd.DataFrame:
         """Codes of the values of some columns in the first records, by label; -1 is missing."""
-        return self.codes(columns, f"rowid < {GLANCE}")
+        return self.codes(columns, f"rowid < {FIRST_RECORDS}")
 
     def codes(self, columns: Sequence[Column], condition: str = "true") -> pd.DataFrame:
         """Codes of the values of some columns in all records, by label; -1 is missing."""
@@ -175,7 +175,7 @@ class Profile:
         frame = self._engine.execute(f"SELECT {labels} FROM file WHERE {condition}").df()
         return pd.DataFrame({label: pd.factorize(frame[label])[0] for label in frame.columns})
 
-    def drawn(
+    def draw(
         self, numeric: Sequence[Column], nominal: Sequence[Column], accepted: str, most: int
     ) -> pd.DataFrame:
         """Records drawn by a hash of their contents, by label: numbers, and codes of the rest (-1 missing).
@@ -200,34 +200,35 @@ class Profile:
     def numbers(self, column: Column) -> np.ndarray:
         """Numbers of a column in the first records, without the missing ones."""
         numbers = self._engine.execute(
-            f"SELECT {self._number(column)} AS v FROM file WHERE rowid < {GLANCE} AND v IS NOT NULL"
+            f"SELECT {self._number(column)} AS v FROM file WHERE rowid < {FIRST_RECORDS} AND v IS NOT NULL"
         ).fetchnumpy()["v"]
         return np.asarray(numbers, dtype=np.float64)
 
-    def sizes(self, columns: Sequence[Column]) -> dict[str, np.ndarray]:
+    def first_numbers(self, columns: Sequence[Column]) -> dict[str, np.ndarray]:
         """Columns of nothing but numbers in the first records, by label; NaN is missing."""
         numeric = [column for column in columns if 0 < column.present == column.numbers]
         if not numeric:
             return {}
         numbers = ", ".join(f"{self._number(column)} AS {column.label}" for column in numeric)
-        frame = self._engine.execute(f"SELECT {numbers} FROM file WHERE rowid < {GLANCE}").df()
+        frame = self._engine.execute(f"SELECT {numbers} FROM file WHERE rowid < {FIRST_RECORDS}").df()
         return {label: frame[label].to_numpy(np.float64, na_value=np.nan) for label in frame.columns}
 
-    def in_order(self, column: Column, other: Column) -> np.ndarray:
+    def codes_in_order(self, column: Column, other: Column) -> np.ndarray:
         """Codes of `other` in the first records by the order of `column`: of its numbers, else its text."""
         number = self._number(column)
         order = f"{number}, {column.label}" if column.numbers else column.label
         records = self._engine.execute(
-            f"SELECT {other.label} AS v FROM file WHERE rowid < {GLANCE} ORDER BY {order}, {other.label}"
+            f"SELECT {other.label} AS v FROM file WHERE rowid < {FIRST_RECORDS} ORDER BY {order}, "
+            f"{other.label}"
         ).df()
         return np.asarray(pd.factorize(records["v"])[0])
 
-    def accepting(self, numeric: Sequence[Column]) -> str:
+    def condition_all_finite(self, numeric: Sequence[Column]) -> str:
         """Condition that none of these numbers is missing or out of bounds."""
         conditions = [f"coalesce({_finite(self._number(column))}, false)" for column in numeric]
         return " AND ".join(conditions) or "true"
 
-    def lacking(self, numeric: Sequence[Column]) -> str:
+    def condition_any_missing(self, numeric: Sequence[Column]) -> str:
         """Condition that some of these numbers is missing."""
         return " OR ".join(f"{column.label} IS NULL" for column in numeric) or "false"
 
@@ -280,12 +281,14 @@ class Profile:
             self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {label} = '{mark}'")
         return mark
 
-    def _numerals(self, positions: list[int]) -> Numerals:
+    def _detect_number_format(self, positions: list[int]) -> NumberFormat:
         texts = [f"c{i}" for i in positions if _is_text(self.source.schema.field(i).type)]
         if self.source.format == "parquet" or not texts:
-            return Numerals()
-        frame = self._engine.execute(f"SELECT {', '.join(texts)} FROM file WHERE rowid < {WRITTEN}").df()
-        return numerals_of(frame[label].dropna().unique().tolist() for label in texts)
+            return NumberFormat()
+        frame = self._engine.execute(
+            f"SELECT {', '.join(texts)} FROM file WHERE rowid < {NUMBER_FORMAT_RECORDS}"
+        ).df()
+        return detect_number_format(frame[label].dropna().unique().tolist() for label in texts)
 
     def _number(self, column: Column) -> str:
         return self._number_in(column.label, column.type)
@@ -296,8 +299,10 @@ class Profile:
             return f"CAST({label} AS DOUBLE)"
         if self.source.format == "parquet" or not _is_text(type):
             return "NULL::DOUBLE"
-        number = f"TRY_CAST({self.numerals.plain(label)} AS DOUBLE)"
-        return f"CASE WHEN regexp_matches({label}, {quoted_text(self.numerals.number)}) THEN {number} END"
+        number = f"TRY_CAST({self.number_format.plain(label)} AS DOUBLE)"
+        return (
+            f"CASE WHEN regexp_matches({label}, {quoted_text(self.number_format.number)}) THEN {number} END"
+        )
 
     def _missing_codes(self, label: str, number: str) -> tuple[int, ...]:
         """Codes of missing values among the numbers of a column; they become NULL."""
@@ -327,7 +332,7 @@ class Profile:
             text = f"CASE WHEN {integer} THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) ELSE {text} END"
             dates = f"({dates}) AND ({whole})"  # 2019.11 is an amount
         else:
-            whole = f"regexp_matches(s, {quoted_text(self.numerals.whole)})"
+            whole = f"regexp_matches(s, {quoted_text(self.number_format.whole)})"
         if pa.types.is_temporal(entry.type):
             dates = "true"
         row = self._engine.execute(

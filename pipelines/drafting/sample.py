@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.drafting.compared import Compared
-from microguard.pipelines.drafting.counted import counts_units
-from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.classify_column import Guess
+from microguard.pipelines.drafting.comparison_row import ComparisonRow
+from microguard.pipelines.drafting.counting import counted_unit
 from microguard.pipelines.drafting.profile import Column, Profile
 from microguard.schemas.specification.sections import Quality
 from microguard.sdc.clusters.diversity import Diversity, diversify
@@ -57,18 +57,18 @@ class Sample:
     region: tuple[str, ...]
 
     @classmethod
-    def of(cls, profile: Profile, guesses: Sequence[Guess], k: int) -> Sample | None:
+    def from_profile(cls, profile: Profile, guesses: Sequence[Guess], k: int) -> Sample | None:
         """Draw a record of each unit, and keep the regions that have k of them."""
         numeric = columns_of(guesses, "quasi_identifier", "numeric")
         nominal = columns_of(guesses, "quasi_identifier", "nominal")
         sensitive, region = columns_of(guesses, "sensitive"), columns_of(guesses, "region")
         others = [*columns_of(guesses, "weight"), *columns_of(guesses, "other")]
-        unit = counts_units(guesses, profile)
+        unit = counted_unit(guesses, profile)
         units = [] if unit is None else [unit]
         coordinates = len(numeric) + sum(column.distinct + 1 for column in nominal)
         most = int(min(max((WORK / max(coordinates, 1)) ** 0.5, SMALLEST), MOST))
         codes = [*nominal, *sensitive, *others, *region, *units]
-        frame = profile.drawn(numeric, codes, profile.accepting(numeric), most)
+        frame = profile.draw(numeric, codes, profile.condition_all_finite(numeric), most)
         for column in units:
             frame = frame.drop_duplicates(column.label)
         drawn = len(frame)
@@ -107,7 +107,9 @@ class Sample:
             return [np.arange(len(self.frame))]
         return [np.asarray(each) for each in self.frame.groupby(self.region[0]).indices.values()]
 
-    def diverse(self, variables: Sequence[str], labels: np.ndarray, least: int) -> np.ndarray | None:
+    def merge_for_diversity(
+        self, variables: Sequence[str], labels: np.ndarray, least: int
+    ) -> np.ndarray | None:
         """The clusters merged until each has so many values of each sensitive variable, within regions.
 
         None where a region has fewer.
@@ -156,12 +158,14 @@ class Sample:
             shares.append(losses[self.names[label]] / most if most > 0 else 0.0)
         return float(np.mean(shares))
 
-    def compared(self, k: int, labels: np.ndarray, choice: str, broken: tuple[str, ...]) -> Compared:
+    def comparison_row(
+        self, k: int, labels: np.ndarray, choice: str, broken: tuple[str, ...]
+    ) -> ComparisonRow:
         """What the clusters cost and leave open."""
         losses = self.losses(self.numeric + self.nominal, labels)
         numeric = [losses[self.names[label]] for label in self.numeric]
         nominal = [losses[self.names[label]] for label in self.nominal]
-        return Compared(
+        return ComparisonRow(
             k=k,
             information_loss=float(np.mean(numeric)) if numeric else None,
             categories_changed=float(np.mean(nominal)) if nominal else None,
@@ -172,7 +176,7 @@ class Sample:
             broken=broken,
         )
 
-    def broken(self, labels: np.ndarray) -> tuple[str, ...]:
+    def broken_limits(self, labels: np.ndarray) -> tuple[str, ...]:
         """Limits on disclosure, of those that hold by default, which the clusters break."""
         limits = Quality()
         jointly = self.unique(labels, self.others) if self.others else 0.0

@@ -9,11 +9,11 @@ _LONG = [10**digits - below for digits in (4, 5, 6, 7, 8, 9) for below in (4, 3,
 _NEGATIVE = [-1, -2, -3, -4, -5, -6, -7, -8, -9, -77, -88, -97, -98, -99, -777, -888, -997, -998, -999, -9999]
 CODES = frozenset([*_POSITIVE, *_LONG, *_NEGATIVE])
 
-FEWEST = 3
+MIN_RECORDS = 3
 """A code occurs in this many records at least: a value that happens to be 99 once is a value."""
-GAP = 0.2
+MIN_GAP = 0.2
 """Beyond the other values by this share of their range, the code is none of them."""
-SPIKE = 5.0
+MIN_SPIKE = 5.0
 """Without such a gap, it occurs that many times as often as the values nearest to it."""
 NEAREST = 5
 """Distinct values that count as nearest."""
@@ -35,7 +35,7 @@ def sentinels(values: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
         Negative codes where no other value is negative; positive ones beyond a gap or, where the values
         reach them, that stand out by how often they occur; long ones (9999) inside the range by that alone.
     """
-    candidate = np.isin(values, list(CODES)) & (counts >= FEWEST)
+    candidate = np.isin(values, list(CODES)) & (counts >= MIN_RECORDS)
     rest = values[~candidate]
     if len(rest) < 2 or not candidate.any():
         return ()
@@ -45,9 +45,9 @@ def sentinels(values: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
         if value < 0:
             missing = rest[0] >= 0
         elif value > rest[-1]:
-            missing = value - rest[-1] > GAP * (rest[-1] - rest[0]) or count >= SPIKE * usual
+            missing = value - rest[-1] > MIN_GAP * (rest[-1] - rest[0]) or count >= MIN_SPIKE * usual
         else:
-            missing = value >= 9_990 and count >= 4 * SPIKE * usual
+            missing = value >= 9_990 and count >= 4 * MIN_SPIKE * usual
         if missing:
             codes.append(int(value))
     return tuple(codes)

@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-from microguard.pipelines.drafting.partitions import constants, partitions_of
+from microguard.pipelines.drafting.partitions import constants, hive_partitions
 from microguard.pipelines.intake.lake_tables import folders_and_links, refuse_lake_tables
 from microguard.schemas.errors import InputRejected
 
@@ -27,7 +27,7 @@ DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_CHARACTERS = 1 << 18
 SAMPLE_LINES = 200
 #: So many names of columns that stand among their values are none: one may be a category's, such as "other".
-NAMES_AGAIN = 2
+MIN_REPEATED_NAMES = 2
 BLOCK_BYTES = 1 << 24
 
 
@@ -106,7 +106,7 @@ def sniff(named: str) -> Source:
 
 
 def _with_partitions(source: Source) -> Source:
-    partitions, values = partitions_of(source.path, source.files)
+    partitions, values = hive_partitions(source.path, source.files)
     if source.format == "csv":  # as a run reads them
         partitions = pa.schema([(name, pa.string()) for name in partitions.names])
     inside = [entry for entry in source.schema if entry.name not in partitions.names]
@@ -132,7 +132,7 @@ def _is_parquet(file: Path) -> bool:
 def _sniff_csv(path: Path, files: tuple[Path, ...]) -> Source:
     encodings = [_encoding(file) for file in files]
     encoding = next((each for each in encodings if each != "utf-8"), "utf-8")
-    with _opened(files[0]) as stream:
+    with _open(files[0]) as stream:
         sample = io.TextIOWrapper(stream, encoding).read(SAMPLE_CHARACTERS).removeprefix("\ufeff")
     delimiter = _delimiter(sample)
     header, *rows = list(csv.reader(io.StringIO(sample), delimiter=delimiter)) or [[]]
@@ -141,7 +141,7 @@ def _sniff_csv(path: Path, files: tuple[Path, ...]) -> Source:
     return Source(path, files, "csv", schema, delimiter, encoding)
 
 
-def _opened(file: Path) -> BinaryIO:
+def _open(file: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(file)) if file.suffix == ".gz" else open(file, "rb")
 
 
@@ -155,7 +155,7 @@ def _encoding(file: Path) -> str:
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     plain = controls = True
-    with _opened(file) as stream:
+    with _open(file) as stream:
         block = stream.read(BLOCK_BYTES)
         if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
             raise InputRejected(
@@ -194,7 +194,7 @@ def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
     unnamed = sum(not name.strip() for name in header)
     again = sum(any(row[i : i + 1] == [name] for row in rows) for i, name in enumerate(header) if name)
     numbers = any(map(_is_number, header))
-    if not header or len(set(header)) < len(header) or unnamed > 1 or numbers or again >= NAMES_AGAIN:
+    if not header or len(set(header)) < len(header) or unnamed > 1 or numbers or again >= MIN_REPEATED_NAMES:
         raise InputRejected(
             f"The first line of {path.name} does not look like a header: a CSV needs one line of column "
             "names, each once and none of them a number."
@@ -211,7 +211,7 @@ def _is_number(text: str) -> bool:
 
 def _csv_batches(file: Path, source: Source) -> Iterator[pa.RecordBatch]:
     text = {name: pa.string() for name in source.schema.names if name not in source.partitions.names}
-    with _opened(file) as stream:
+    with _open(file) as stream:
         yield from pa_csv.open_csv(
             stream,
             read_options=pa_csv.ReadOptions(encoding=source.encoding, block_size=BLOCK_BYTES),

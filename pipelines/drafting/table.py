@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from microguard.pipelines.drafting.counted import K
-from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.classify_column import Guess
+from microguard.pipelines.drafting.counting import K
 from microguard.pipelines.drafting.profile import Column, Profile
 
 MOST_COLUMNS = 12
@@ -15,7 +15,7 @@ DIMENSIONS = 2
 """Dimensions of the drafted table: what a page can show."""
 
 
-def drafted_table(profile: Profile, guesses: Sequence[Guess], k: int) -> str:
+def draft_table(profile: Profile, guesses: Sequence[Guess], k: int) -> str:
     """The section as comments that a person may remove the marks of; nothing where there is no category."""
     categories = [
         each.column

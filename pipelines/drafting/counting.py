@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.classify_column import Guess
 from microguard.pipelines.drafting.profile import Column, Profile
 
 K = 3
@@ -13,7 +13,7 @@ MANY_MISSING = 0.05
 """Share from which records that lack a number are clustered by what they lack, where that is possible."""
 
 
-def counts_units(guesses: Sequence[Guess], profile: Profile) -> Column | None:
+def counted_unit(guesses: Sequence[Guess], profile: Profile) -> Column | None:
     """The unit, where it repeats, so that k has to count it."""
     for each in guesses:
         if each.role == "unit" and each.column is not None and each.column.distinct < profile.records:
@@ -21,12 +21,14 @@ def counts_units(guesses: Sequence[Guess], profile: Profile) -> Column | None:
     return None
 
 
-def by_pattern(guesses: Sequence[Guess], profile: Profile) -> bool:
+def clusters_by_missing_pattern(guesses: Sequence[Guess], profile: Profile) -> bool:
     """Whether the records that lack a number are many, and enough of each pattern in each region."""
     numeric = [each.column for each in guesses if each.kind == "numeric" and each.role == "quasi_identifier"]
     columns = [column for column in numeric if column is not None]
-    rejected = profile.records - profile.count(profile.accepting(columns))
-    if rejected <= MANY_MISSING * profile.records or rejected > profile.count(profile.lacking(columns)):
+    rejected = profile.records - profile.count(profile.condition_all_finite(columns))
+    if rejected <= MANY_MISSING * profile.records or rejected > profile.count(
+        profile.condition_any_missing(columns)
+    ):
         return False  # few, or unreadable rather than missing
     region = [each.column for each in guesses if each.role == "region" and each.column is not None]
-    return profile.smallest_pattern(columns, region, counts_units(guesses, profile)) >= K
+    return profile.smallest_pattern(columns, region, counted_unit(guesses, profile)) >= K

@@ -18,7 +18,7 @@ _BEGIN = r"^\s*[+-]?"
 
 
 @dataclass(frozen=True)
-class Numerals:
+class NumberFormat:
     """A way to write numbers.
 
     Attributes
@@ -45,12 +45,12 @@ class Numerals:
         return f"{_BEGIN}([0-9]{{1,18}}([{self.decimal}]0*)?{self._or_grouped('{1,5}', '0')}){_END}"
 
     @property
-    def marked(self) -> str:
+    def with_separator(self) -> str:
         """Regular expression of a number that has a mark of thousands."""
         return f"{_BEGIN}({self._grouped('+')}){_END}"
 
     @property
-    def telling(self) -> str:
+    def unambiguous(self) -> str:
         """Of a number that no writing with three decimals has: short and bare, two marks, or both marks."""
         part = f"[{self.decimal}][0-9]*"
         once = f"[0-9]{{1,3}}({self._mark}[0-9]{{3}})+{part}"
@@ -73,15 +73,15 @@ class Numerals:
         return "" if self.thousands is None else f"|{self._grouped(groups, decimals)}"
 
 
-STYLES = tuple(  # of those under which as many columns are numbers, the first one that is believed
-    Numerals(decimal, thousands)
+FORMATS = tuple(  # of those under which as many columns are numbers, the first one that is believed
+    NumberFormat(decimal, thousands)
     for thousands in (",", ".", " ", "'", None)
     for decimal in (".", ",")
     if decimal != thousands
 )
 
 
-def numerals_of(columns: Iterable[Sequence[str]]) -> Numerals:
+def detect_number_format(columns: Iterable[Sequence[str]]) -> NumberFormat:
     """The writing under which most columns are numbers.
 
     Marks between thousands are believed where a column has them in a way that decimals do not have: with
@@ -92,20 +92,20 @@ def numerals_of(columns: Iterable[Sequence[str]]) -> Numerals:
     columns : iterable of sequences of str
         Distinct values of each column of text.
     """
-    numeric = dict.fromkeys(STYLES, 0)
-    believed = {style for style in STYLES if style.thousands is None}
+    numeric = dict.fromkeys(FORMATS, 0)
+    believed = {style for style in FORMATS if style.thousands is None}
     for values in columns:
         if not any(re.search("[0-9][^0-9]", value) for value in values):
             continue  # as much a number under every writing: it decides nothing
-        for style in STYLES:
+        for style in FORMATS:
             if _matching(style.number, values) >= MATCHING * len(values):
                 numeric[style] += 1
                 certain = style in believed or (
-                    _matching(style.marked, values) and _matching(style.telling, values)
+                    _matching(style.with_separator, values) and _matching(style.unambiguous, values)
                 )
                 if certain:
                     believed.add(style)
-    return max((style for style in STYLES if style in believed), key=lambda style: numeric[style])
+    return max((style for style in FORMATS if style in believed), key=lambda style: numeric[style])
 
 
 def _matching(pattern: str, values: Sequence[str]) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from microguard.pipelines.drafting.keys import looks_drawn, numbers_things
-from microguard.pipelines.drafting.names import says
+from microguard.pipelines.drafting.keys import is_registration_number, is_serial_number
+from microguard.pipelines.drafting.names import name_indicates
 from microguard.pipelines.drafting.profile import Column, Profile
 
 FEWEST_CATEGORIES, MOST_CATEGORIES, RECORDS_PER_CATEGORY = 30, 1_000, 50
@@ -32,14 +32,14 @@ class Guess:
     column: Column | None = None
 
 
-def first_guess(column: Column, profile: Profile, body: bool) -> Guess:
+def classify_column(column: Column, profile: Profile, body: bool) -> Guess:
     records = profile.records
 
     def as_(role: str, kind: str | None, why: str) -> Guess:
         return Guess(column.name, role, kind, why, column)
 
     def named(what: str) -> bool:
-        return says(column.name, what)
+        return name_indicates(column.name, what)
 
     count = f"{column.distinct:,} distinct value" + ("s" if column.distinct != 1 else "")
     if column.present == 0:
@@ -55,11 +55,11 @@ def first_guess(column: Column, profile: Profile, body: bool) -> Guess:
         if column.present == records:
             return as_("household", None, f"a household by name, {count}")
         return as_("identifier", None, "a key by name, with missing values")
-    if is_key and column.distinct > min(most_categories(records), MOST_CODES) and not named("amount"):
+    if is_key and column.distinct > min(max_categories(records), MOST_CODES) and not named("amount"):
         return as_("identifier", None, f"a key by name, {count}")
     if _is_numeric(column, profile):
         return _number(column, profile, count, body)
-    if column.distinct > most_categories(records) or _is_text(column) or named("name"):
+    if column.distinct > max_categories(records) or _is_text(column) or named("name"):
         return as_("identifier", None, f"free text or a name, {count}")
     if named("sensitive"):
         return as_("sensitive", "nominal", f"sensitive by name, {count}")
@@ -69,10 +69,10 @@ def first_guess(column: Column, profile: Profile, body: bool) -> Guess:
 def _number(column: Column, profile: Profile, count: str, body: bool) -> Guess:
     records = profile.records
     few = column.distinct <= MOST_CODES
-    categories = column.distinct <= most_categories(records)
-    amount, code = says(column.name, "amount"), says(column.name, "code")
+    categories = column.distinct <= max_categories(records)
+    amount, code = name_indicates(column.name, "amount"), name_indicates(column.name, "code")
     nominal = Guess(column.name, "quasi_identifier", "nominal", count, column)
-    weight = says(column.name, "weight") and not body
+    weight = name_indicates(column.name, "weight") and not body
     if weight and column.finite == column.present == records and column.range[0] >= 0:
         zeros = records - column.positive
         where = f"0 in {zeros:,} records" if zeros else "positive everywhere"
@@ -81,11 +81,11 @@ def _number(column: Column, profile: Profile, count: str, body: bool) -> Guess:
         return replace(nominal, why=f"whole numbers that are codes, {count}")
     if column.is_whole and code:
         return replace(nominal, role="identifier", kind=None, why=f"a code by name, {count}")
-    if numbers_things(column, profile.numbers(column)):
+    if is_serial_number(column, profile.numbers(column)):
         why = "whole numbers without a tie where chance would have made some: a serial number"
         return replace(nominal, role="identifier", kind=None, why=why)
     nearly_all = column.distinct >= NEARLY_ALL * column.present
-    if nearly_all and not amount and looks_drawn(column, profile.numbers(column)):
+    if nearly_all and not amount and is_registration_number(column, profile.numbers(column)):
         return replace(nominal, role="identifier", kind=None, why=f"a number that names, {count}")
     if column.distinct == 1 or column.finite < (1 - MOST_MISSING) * records:
         return replace(nominal, role="identifier", kind=None, why="a number that many records lack")
@@ -112,7 +112,11 @@ def is_key_type(column: Column) -> bool:
 
 def _is_household(column: Column, records: int) -> bool:
     """A key of households by name: not their income or their type."""
-    if not says(column.name, "household") or says(column.name, "amount") or says(column.name, "code"):
+    if (
+        not name_indicates(column.name, "household")
+        or name_indicates(column.name, "amount")
+        or name_indicates(column.name, "code")
+    ):
         return False
     return is_key_type(column) and 0.05 * records < column.distinct < records
 
@@ -121,5 +125,5 @@ def _is_text(column: Column) -> bool:
     return column.widths[1] > LONG_TEXT or column.words >= MANY_WORDS
 
 
-def most_categories(records: int) -> int:
+def max_categories(records: int) -> int:
     return min(max(records // RECORDS_PER_CATEGORY, FEWEST_CATEGORIES), MOST_CATEGORIES)

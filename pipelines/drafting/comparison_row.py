@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-AS_IT_IS = "as specified"
+AS_SPECIFIED = "as specified"
 """The choice of the specification itself."""
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonRow:
     """Shares of the sample, None where one does not apply.
 
     Attributes
@@ -42,13 +42,13 @@ class Compared:
     broken: tuple[str, ...] | None = None
 
 
-def compared_table(rows: Sequence[Compared]) -> list[str]:
+def format_comparison(rows: Sequence[ComparisonRow]) -> list[str]:
     """Lines of a table, one for each choice and k below its head; what applies to none is left out."""
     choices = len({row.choice for row in rows}) > 1
     columns = [
         [name, *values]
         for name, values in (
-            ("choice", [row.choice or AS_IT_IS if choices else "-" for row in rows]),
+            ("choice", [row.choice or AS_SPECIFIED if choices else "-" for row in rows]),
             ("k", [str(row.k) for row in rows]),
             ("information loss", [percent(row.information_loss) for row in rows]),
             ("categories changed", [percent(row.categories_changed) for row in rows]),
