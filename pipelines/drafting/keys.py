@@ -1,4 +1,4 @@
-"""Numbers and texts that name something: each thing once, or the same thing again and again."""
+"""Recognise keys by their values: serial numbers, registration numbers, and keys that repeat."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ import pandas as pd
 from microguard.pipelines.drafting.profile import Column, Profile
 
 EXPECTED_TIES = 5.0
-"""Where chance would have made so many ties among whole numbers and there is none, they number things."""
+"""Whole numbers without ties are serial numbers if chance would produce at least so many ties."""
 MIN_ENTITIES = 10
 MIN_TIES = 20
 AGREEING = 0.98
-"""Share of the records of a thing that agree on what belongs to it; a slip of the pen is no proof."""
+"""Minimum share of an entity's records that agree on its attributes; the rest may be typing errors."""
 MIN_DISAGREEMENT = 0.2
-"""Chance that two records differ in a column: below it agreement says nothing."""
+"""Minimum probability that two records differ in a column; below it agreement is no evidence."""
 MAX_WITNESSES = 12
-"""Columns whose agreement is looked at."""
+"""Maximum number of columns whose agreement is tested."""
 MAX_KOLMOGOROV_DISTANCE = 0.06
-"""Largest distance from the uniform distribution (Kolmogorov) of numbers that were given or drawn: 600 drawn
-ones exceed it in a case of forty, and are then taken for amounts."""
+"""Maximum Kolmogorov distance of serial and registration numbers from the uniform distribution.
+
+A sample of 600 uniform numbers exceeds it with probability 1/40, and is then classified as amounts."""
 MAX_ROUND_SHARE = 0.15
-"""Share of round numbers from which they are amounts; of drawn ones it is a tenth."""
+"""Maximum share of multiples of ten among registration numbers; a uniform distribution has a tenth."""
 
 
 def is_serial_number(column: Column, values: np.ndarray) -> bool:
-    """Whole numbers, evenly spread, without a tie where chance would have made some: a serial number.
+    """Return whether whole numbers are a serial number: uniformly distributed, and without expected ties.
 
-    Of n numbers over a range of W values, n (n - 1) / (2 W) pairs are expected to be equal where all values
-    are as likely, and more where they are not.
+    Of n uniformly distributed numbers over a range of W values, n (n - 1) / (2 W) pairs are expected to be
+    equal. Every other distribution has more ties.
     """
     least, most = column.range
     expected = column.present * (column.present - 1) / (2.0 * (most - least + 1.0))
@@ -37,7 +38,7 @@ def is_serial_number(column: Column, values: np.ndarray) -> bool:
 
 
 def is_registration_number(column: Column, values: np.ndarray) -> bool:
-    """Numbers of one length, evenly spread over their range and no rounder than chance: registrations."""
+    """Return whether whole numbers have one length, are uniform over their range, and are rarely round."""
     least, most = column.widths
     if not column.is_whole or least != most or least < 5 or column.round > MAX_ROUND_SHARE * column.present:
         return False
@@ -45,14 +46,14 @@ def is_registration_number(column: Column, values: np.ndarray) -> bool:
 
 
 def _is_even(values: np.ndarray) -> bool:
-    """Whether values are spread like drawn ones over their range (Kolmogorov's distance)."""
+    """Return whether values are uniformly distributed over their range, by Kolmogorov's distance."""
     ordered = np.sort(values)
     position = (ordered - ordered[0]) / max(ordered[-1] - ordered[0], 1.0)
     return bool(np.abs(position - np.linspace(0.0, 1.0, len(ordered))).max() <= MAX_KOLMOGOROV_DISTANCE)
 
 
 def is_panel_key(column: Column, periods: Sequence[Column], profile: Profile) -> bool:
-    """Whether each value occurs several times, and at most once in a period: the key of a panel."""
+    """Return whether a column is the key of a panel: values repeat, but at most once in each period."""
     if column.distinct < MIN_ENTITIES or column.present != profile.records:
         return False
     if 2 * column.distinct > profile.records:
@@ -65,9 +66,9 @@ def is_panel_key(column: Column, periods: Sequence[Column], profile: Profile) ->
 
 
 def identifies_entities(column: Column, witnesses: Sequence[Column], profile: Profile) -> bool:
-    """Whether records of one value agree in another column, as those of a firm or household do.
+    """Return whether records with the same value agree in another column, as those of a firm or household do.
 
-    A column that only cuts this one into ranges (age groups) is no witness.
+    A witness that is a binning of this column (age groups of ages) is not evidence.
     """
     if column.distinct < MIN_ENTITIES or column.ties < MIN_TIES or not witnesses:
         return False
@@ -88,7 +89,7 @@ def identifies_entities(column: Column, witnesses: Sequence[Column], profile: Pr
 
 
 def is_binning_of(column: Column, other: Column, profile: Profile) -> bool:
-    """Whether `other` has one value for each range of `column`: in its order, it rarely changes."""
+    """Return whether `other` is a binning of `column`: sorted by `column`, its value rarely changes."""
     ordered = profile.codes_in_order(column, other)
     changes = int(np.count_nonzero(ordered[1:] != ordered[:-1])) + 1
     return changes <= 2 * pd.unique(ordered).size

@@ -1,5 +1,8 @@
-"""Guess roles and kinds from a profile, on the safe side: what might identify is an identifier until a person
-says otherwise, and nothing that could is ever published as it is."""
+"""Guess the roles and kinds of all columns from a profile, erring on the side of protection.
+
+A column that may identify a unit becomes an identifier until a person changes its role. No column that may
+identify a unit is published without modification.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ from microguard.pipelines.drafting.profile import Profile
 
 
 def guess_roles(profile: Profile) -> list[Guess]:
-    """A guess for every column of the file that a specification can name."""
+    """Return a guess for every column that a specification can name."""
     known = {column.name: column for column in profile.columns}
     names = [name for name in profile.source.schema.names if is_nameable(name)]
     body = any(name_indicates(name, "body") for name in names)
     guesses = [
         classify_column(known[name], profile, body)
         if name in known
-        else Guess(name, "identifier", None, "not a single value")
+        else Guess(name, "identifier", None, "nested or binary values")
         for name in names
     ]
     guesses = with_one_key_per_role(with_repeated_keys(guesses, profile))
@@ -38,5 +41,5 @@ def guess_roles(profile: Profile) -> list[Guess]:
 
 
 def is_nameable(name: str) -> bool:
-    """Whether a specification can name the column."""
+    """Return whether a specification can name the column."""
     return bool(name.strip()) and not name.startswith("__")

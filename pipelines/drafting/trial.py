@@ -1,6 +1,7 @@
-"""A trial of the drafted roles: a sample is clustered for several k, in this process; nothing is written.
+"""Try the drafted roles on a sample for several k in this process, without writing files.
 
-What it costs and leaves open decides k, limit and groups of a draft, and is said of each variable.
+The measured loss and risk determine k, the limit of the loss and the groups of a draft. The draft also shows
+them for each variable.
 """
 
 from __future__ import annotations
@@ -17,35 +18,37 @@ from microguard.pipelines.drafting.sample import Sample, columns_of
 from microguard.schemas.specification.sections import Quality
 
 SIZES = (K, 5, 10)
-"""The k that are tried, ascending."""
+"""Values of k that are tried, ascending."""
 DIVERSITY = 2
-"""Values of a sensitive variable in each cluster that are tried where clusters of one value are too many."""
+"""The `min_diversity` that is tried if too many records are in clusters with one sensitive value."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a sample of the file showed.
+    """The result of a trial on a sample of the file.
 
     Attributes
     ----------
     sampled : int
+        Number of sampled records.
     one_each : bool
-        Whether these are one record of each unit, as units repeat and k counts them.
+        Whether the sample has one record of each unit, because units repeat and k counts them.
     rows : tuple of ComparisonRow
-        For each k that the file can keep, and for the values of `min_diversity` that were tried of it.
+        One row for each feasible k and each `min_diversity` that was tried with it.
     k, min_diversity : int
-        Those which break fewest of the limits on disclosure that hold by default; of such, those that cost
-        least.
+        Proposed values: they exceed the fewest default limits on disclosure, and among such values they have
+        the least loss.
     cost : float
-        Mean loss of the variables by these.
+        Mean loss of the variables with the proposed values.
     losses : mapping of quasi-identifier to float
-        By these: of a numeric one SSE/SST, of a nominal one the share of records whose category changes.
-    unique_with : mapping of column published as it is to float
-        Share unique on the quasi-identifiers with it.
+        Loss with the proposed values: SSE/SST of a numeric variable, the share of changed categories of a
+        nominal one.
+    unique_with : mapping of unmodified column to float
+        Share of records that are unique on the quasi-identifiers and this column.
     homogeneous : mapping of sensitive variable to float
-        Share in clusters with one value of it.
+        Share of records in clusters with one value of the variable.
     grouping : Grouping or None
-        Where groups would cost much less.
+        Groups of quasi-identifiers, if they reduce the loss considerably.
     """
 
     sampled: int
@@ -61,13 +64,13 @@ class Trial:
 
     @property
     def chosen(self) -> ComparisonRow:
-        """What the proposal costs and leaves open."""
+        """Row with the information loss and risk of the proposed values."""
         choice = _choice(self.min_diversity)
         return next(row for row in self.rows if (row.k, row.choice) == (self.k, choice))
 
 
 def trial(profile: Profile, guesses: Sequence[Guess]) -> Trial | None:
-    """Try the guessed roles on a sample; None where the file is too small or has too many regions for one."""
+    """Try the guessed roles on a sample; return None if the file is too small or has too many regions."""
     sizes = [k for k in SIZES if _can_keep(k, profile, guesses)]
     sample = Sample.from_profile(profile, guesses, sizes[-1]) if sizes else None
     if sample is None:
@@ -106,7 +109,7 @@ def _choice(min_diversity: int) -> str:
 
 
 def _can_keep(k: int, profile: Profile, guesses: Sequence[Guess]) -> bool:
-    """Whether no region, and no pattern of missing numbers, has fewer than k units."""
+    """Return whether every region, or every missing pattern in it, has at least k units."""
     numeric = columns_of(guesses, "quasi_identifier", "numeric")
     region, counted = columns_of(guesses, "region"), counted_unit(guesses, profile)
     if clusters_by_missing_pattern(guesses, profile):
@@ -115,7 +118,7 @@ def _can_keep(k: int, profile: Profile, guesses: Sequence[Guess]) -> bool:
 
 
 def _has_diverse_regions(profile: Profile, guesses: Sequence[Guess]) -> bool:
-    """Whether every region has `DIVERSITY` values of each sensitive variable."""
+    """Return whether every region has `DIVERSITY` values of each sensitive variable."""
     if clusters_by_missing_pattern(guesses, profile):
         return False
     accepted = profile.condition_all_finite(columns_of(guesses, "quasi_identifier", "numeric"))
