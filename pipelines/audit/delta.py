@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from deltalake import DeltaTable
-from microguard.pipelines.audit.table_records import contents, files_of
+from microguard.pipelines.audit.table_records import multiset_hash, record_files_of_table
 
 FOLDER = "delta"
 PROPERTY = "release_id"
@@ -35,5 +35,5 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     if [field.name for field in table.schema().fields] != [column["name"] for column in manifest["columns"]]:
         return ["the Delta table has other columns than the release"]
     files = [unquote(address) for address in table.file_uris()]
-    equal = contents(files) == contents(files_of(public, manifest))
+    equal = multiset_hash(files) == multiset_hash(record_files_of_table(public, manifest))
     return [] if equal else ["the records of the Delta table are not those of the files"]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from microguard.pipelines.guarantees.queries import quiet_engine, quoted_name
 
 
-def files_of(public: Path, manifest: dict[str, Any]) -> list[str]:
+def record_files_of_table(public: Path, manifest: dict[str, Any]) -> list[str]:
     """Record files that a reader of the table has with a release: its own, and of earlier nights that stand.
 
     Parameters
@@ -28,12 +28,12 @@ def files_of(public: Path, manifest: dict[str, Any]) -> list[str]:
     )
 
 
-def records_in(files: Sequence[str]) -> int:
+def count_records(files: Sequence[str]) -> int:
     """Number of records, as the files themselves say."""
     return sum(pq.read_metadata(file).num_rows for file in files)
 
 
-def contents(files: Sequence[str]) -> tuple[int, ...]:
+def multiset_hash(files: Sequence[str]) -> tuple[int, ...]:
     """Number of records, sum and exclusive or of their hashes: equal for equal multisets of records.
 
     Columns are taken by position, as names that differ in case alone are one name to DuckDB.

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from microguard.pipelines.audit.differencing.classes import Classes
-from microguard.pipelines.audit.differencing.mean_weights import counting
+from microguard.pipelines.audit.differencing.mean_weights import capped_weights
 from microguard.pipelines.audit.differencing.published import PublishedRecords, codes
 
 
-def aligned(releases: Sequence[PublishedRecords]) -> list[Classes]:
+def align_releases(releases: Sequence[PublishedRecords]) -> list[Classes]:
     """Classes of all clusterings, the rows numbered as far as a reader can follow them.
 
     Parameters
@@ -52,7 +52,7 @@ def aligned(releases: Sequence[PublishedRecords]) -> list[Classes]:
                     {name: values[rows] for name, values in sensitive.items()},
                     weight=np.ones(len(rows))
                     if release.weighted_by is None
-                    else counting(frame[release.weighted_by].to_numpy(np.float64), of, release.k),
+                    else capped_weights(frame[release.weighted_by].to_numpy(np.float64), of, release.k),
                 )
             )
     return classes
@@ -63,11 +63,11 @@ def _units(
 ) -> np.ndarray:
     protected = list(dict.fromkeys(name for group in release.groups for name in group))
     of_class = codes(pooled, [*release.region, *protected])
-    content = codes(pooled, [*release.region, *release.as_they_are]) if release.as_they_are else region
+    content = codes(pooled, [*release.region, *release.unmodified]) if release.unmodified else region
     rows = pd.DataFrame({"owner": owner, "class": of_class, "content": content})
     often = rows.groupby(["owner", "content"])["class"].transform("size")
     most = often.groupby(rows["content"]).transform("max").to_numpy()
-    followed = (most == 1) if release.as_they_are else np.zeros(len(rows), bool)
+    followed = (most == 1) if release.unmodified else np.zeros(len(rows), bool)
     rows["size"] = rows.groupby(["owner", "class"])["content"].transform("size")
     unit = np.where(followed, content, -1)
     unfollowed = rows[~followed]

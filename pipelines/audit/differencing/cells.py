@@ -59,7 +59,7 @@ def read_table(folder: Path) -> PublishedTable:
     return PublishedTable(manifest["release_id"], value, cells.drop_duplicates(levels), total)
 
 
-def seen_through(tables: Sequence[PublishedTable], records: Sequence[PublishedRecords]) -> int:
+def count_disclosed_cells(tables: Sequence[PublishedTable], records: Sequence[PublishedRecords]) -> int:
     """Cells given away by the records, or by another table of the same variable."""
     exposed_cells = sum(len(_undone(table, release)) for table in tables for release in records)
     for position, table in enumerate(tables):

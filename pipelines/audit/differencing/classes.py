@@ -22,7 +22,7 @@ class Classes:
         Protected variables of the clustering; releases that protect the same ones are compared as a whole.
     unit : (n,) int64 array
         Unit of each published record; equal numbers are the same unit in every release.
-    of : (n,) int64 array
+    class_of : (n,) int64 array
         Class of each record, 0 to c - 1.
     region : (c,) int64 array
         Region of each class, numbered over all releases.
@@ -45,7 +45,7 @@ class Classes:
     k: int
     variables: tuple[str, ...]
     unit: np.ndarray
-    of: np.ndarray
+    class_of: np.ndarray
     region: np.ndarray
     means: Mapping[str, np.ndarray] = field(default_factory=dict)
     rounding: Mapping[str, float] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Classes:
             object.__setattr__(self, "record", self.unit)
         if not len(self.weight):
             object.__setattr__(self, "weight", np.ones(len(self.unit)))
-        if not len(self.unit) == len(self.of) == len(self.record) == len(self.weight):
+        if not len(self.unit) == len(self.class_of) == len(self.record) == len(self.weight):
             raise ValueError("every record has one unit, one version, one class and one weight")
 
     def __len__(self) -> int:
@@ -69,4 +69,4 @@ class Classes:
     @property
     def sizes(self) -> np.ndarray:
         """Records of each class, (c,)."""
-        return np.bincount(self.of, minlength=len(self))
+        return np.bincount(self.class_of, minlength=len(self))

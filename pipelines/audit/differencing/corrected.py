@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 from microguard.pipelines.audit.differencing.classes import Classes
-from microguard.pipelines.audit.differencing.histories import mixed
+from microguard.pipelines.audit.differencing.histories import mix_bits
 
 
 def views(releases: Sequence[Classes]) -> list[list[Classes]]:
@@ -42,18 +42,20 @@ def by_value(releases: Sequence[Classes], name: str) -> list[Classes]:
         if name not in release.values or name not in release.means:
             continue
         mean = release.means[name] + 0.0
-        numbers = mixed(release.unit.astype(np.uint64) + mixed(mean.view(np.uint64), 6)[release.of], 6)
+        numbers = mix_bits(
+            release.unit.astype(np.uint64) + mix_bits(mean.view(np.uint64), 6)[release.class_of], 6
+        )
         new = np.zeros(len(release), bool)
-        np.logical_or.at(new, release.of, ~np.isin(numbers, seen))
+        np.logical_or.at(new, release.class_of, ~np.isin(numbers, seen))
         new &= ~np.isnan(mean)
         seen = np.union1d(seen, numbers)
-        rows = new[release.of]
+        rows = new[release.class_of]
         if rows.any():
             view.append(
                 replace(
                     release,
                     unit=release.unit[rows],
-                    of=(np.cumsum(new) - 1)[release.of[rows]],
+                    class_of=(np.cumsum(new) - 1)[release.class_of[rows]],
                     region=release.region[new],
                     means={name: release.means[name][new]},
                     sensitive={},

@@ -16,8 +16,8 @@ import numpy as np
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.corrected import views
 from microguard.pipelines.audit.differencing.histories import Histories, histories
-from microguard.pipelines.audit.differencing.mean_weights import told_apart
-from microguard.pipelines.audit.differencing.sensitive import one_value_left
+from microguard.pipelines.audit.differencing.mean_weights import split_by_weight
+from microguard.pipelines.audit.differencing.sensitive import single_common_value
 from microguard.pipelines.audit.differencing.system import solve
 from microguard.pipelines.audit.differencing.totals import close_totals
 
@@ -134,7 +134,9 @@ def joint_exposure(
         for name in _shared(together, "sensitive"):
             publishing = [release for release in together if name in release.sensitive]
             variable_histories = histories(publishing, units)
-            one_value |= _of_units(variable_histories, one_value_left(publishing, variable_histories, name))
+            one_value |= _of_units(
+                variable_histories, single_common_value(publishing, variable_histories, name)
+            )
         for view in views(together):
             values, sums, determined = _determined(view)
             determined_units[determined] = True
@@ -172,7 +174,7 @@ def _compared_as_a_whole(releases: Sequence[Classes]) -> list[list[Classes]]:
 
 def _of_units(by_unit: Histories, of_history: np.ndarray) -> np.ndarray:
     """Units of the marked histories, (units,) bool; `of_history` is (h,) bool."""
-    return (by_unit.of >= 0) & np.append(of_history, False)[by_unit.of]
+    return (by_unit.history_of >= 0) & np.append(of_history, False)[by_unit.history_of]
 
 
 def _by_record(releases: Sequence[Classes]) -> Histories:
@@ -195,7 +197,7 @@ def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
     owners = [np.zeros(0, np.int64)]
     for source, names in by_source.items():
         publishing = [releases[i] for i in source]
-        records = told_apart(publishing, _by_record(publishing))
+        records = split_by_weight(publishing, _by_record(publishing))
         if not (records.exposed | (records.sizes == 1)).any():
             continue  # every sum that could follow is one over k records or more
         solution = solve(publishing, names, records)
@@ -208,7 +210,7 @@ def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
         sums += int(known[~alone & records.exposed].any(axis=1).sum())
         exposed = alone & known.any(axis=1)
         for release in publishing:
-            owners.append(release.unit[exposed[records.of[release.record]]])
+            owners.append(release.unit[exposed[records.history_of[release.record]]])
     return values, sums, np.unique(np.concatenate(owners))
 
 

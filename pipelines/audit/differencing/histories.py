@@ -20,7 +20,7 @@ class Histories:
 
     Attributes
     ----------
-    of : (members,) int64 array
+    history_of : (members,) int64 array
         History of each unit (or record), -1 where it is in no release.
     sizes : (h,) int64 array
         Units (or records) that share each history.
@@ -28,7 +28,7 @@ class Histories:
         The largest k among the releases of each history.
     """
 
-    of: np.ndarray
+    history_of: np.ndarray
     sizes: np.ndarray
     k: np.ndarray
 
@@ -56,10 +56,10 @@ def histories(releases: Sequence[Classes], members: int, *, by_record: bool = Fa
     marks = np.zeros((2, members), np.uint64)
     k = np.zeros(members, np.int64)
     for position, release in enumerate(releases):
-        member, class_of = _pairs(release.record if by_record else release.unit, release.of)
+        member, class_of = _pairs(release.record if by_record else release.unit, release.class_of)
         identity = class_of.astype(np.uint64) + (np.uint64(position + 1) << np.uint64(40))
         for row in range(2):
-            np.add.at(marks[row], member, mixed(identity, row))
+            np.add.at(marks[row], member, mix_bits(identity, row))
         k[member] = np.maximum(k[member], release.k)
     present = np.flatnonzero(k)
     order = present[np.argsort(marks[0, present])]
@@ -74,7 +74,7 @@ def histories(releases: Sequence[Classes], members: int, *, by_record: bool = Fa
     return Histories(of, np.bincount(of[present], minlength=len(first)), k[first])
 
 
-def mixed(numbers: np.ndarray, salt: int) -> np.ndarray:
+def mix_bits(numbers: np.ndarray, salt: int) -> np.ndarray:
     """64 mixed bits of each number (SplitMix64; Steele, Lea and Flood 2014): sums of them tell sets apart."""
     bits = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15 * (2 * salt + 1) & (2**64 - 1))
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

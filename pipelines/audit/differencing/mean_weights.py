@@ -15,7 +15,7 @@ SHARE_OF_K, LARGEST_SHARE = 2.0, 2.0 / 3.0
 DIGITS = 9
 
 
-def counting(weights: np.ndarray, of: np.ndarray, k: int) -> np.ndarray:
+def capped_weights(weights: np.ndarray, of: np.ndarray, k: int) -> np.ndarray:
     """Published weights (n,) of records in classes `of`, the largest cut down to the share they may have."""
     most, cut = min(LARGEST_SHARE, SHARE_OF_K / k), weights.astype(np.float64)
     heaviest = np.zeros(int(of.max(initial=-1)) + 1)
@@ -36,7 +36,7 @@ def counting(weights: np.ndarray, of: np.ndarray, k: int) -> np.ndarray:
     return cut
 
 
-def told_apart(releases: list[Classes], records: Histories) -> Histories:
+def split_by_weight(releases: list[Classes], records: Histories) -> Histories:
     """Histories whose records count alike in every mean, or by the same factor: their sum is one unknown.
 
     Parameters
@@ -47,7 +47,7 @@ def told_apart(releases: list[Classes], records: Histories) -> Histories:
     """
     if all(np.all(release.weight == 1.0) for release in releases):
         return records
-    first, code = np.zeros(len(records.of)), records.of.copy()
+    first, code = np.zeros(len(records.history_of)), records.history_of.copy()
     for release in releases:
         fresh = first[release.record] == 0.0
         first[release.record[fresh]] = release.weight[fresh]
@@ -58,5 +58,5 @@ def told_apart(releases: list[Classes], records: Histories) -> Histories:
         code[there] = pd.factorize(code[there] * len(factors) + of_factor)[0]
     there = code >= 0
     k = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
-    k[code[there]] = records.k[records.of[there]]
-    return replace(records, of=code, sizes=np.bincount(code[there], minlength=len(k)), k=k)
+    k[code[there]] = records.k[records.history_of[there]]
+    return replace(records, history_of=code, sizes=np.bincount(code[there], minlength=len(k)), k=k)

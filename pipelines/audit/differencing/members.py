@@ -29,7 +29,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.audit.differencing.classes import Classes
-from microguard.pipelines.audit.differencing.mean_weights import counting
+from microguard.pipelines.audit.differencing.mean_weights import capped_weights
 from microguard.pipelines.audit.differencing.published import (
     PublishedRecords,
     codes,
@@ -100,7 +100,7 @@ class Members:
         return True
 
 
-def classes_of(maps: Sequence[Members]) -> list[Classes]:
+def classes_from_members(maps: Sequence[Members]) -> list[Classes]:
     """Classes of all clusterings of all releases, units and regions numbered over all of them.
 
     Classes of one release with equal values are one class, as they are to a reader.
@@ -149,7 +149,7 @@ def _classes(
         rounding,
         sensitive,
         record,
-        counting(each.units["weight"].to_numpy(np.float64), of, int(each.about["k"]))
+        capped_weights(each.units["weight"].to_numpy(np.float64), of, int(each.about["k"]))
         if each.about.get("weighted_by")
         else np.ones(len(unit)),
     )

@@ -73,7 +73,7 @@ class PublishedRecords:
         return self.manifest["method"].get("weighted_by")
 
     @property
-    def as_they_are(self) -> list[str]:
+    def unmodified(self) -> list[str]:
         """Columns that protection does not touch, the region left out: what rows are aligned by."""
         return [
             each["name"]

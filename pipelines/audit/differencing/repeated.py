@@ -3,8 +3,9 @@
 A class that is published again with the same members, and the same known of each, has nobody in it who was
 not in it before, and lacks nobody: its units share as much of their history as they did. So a series in
 which most classes stand for many nights can be audited by the classes that are new in each release, and
-needs no memory for the others. This holds as long as every history has k units or more (`every_one_has_k`);
-where one has fewer, totals of releases are compared, and for that all their classes are needed.
+needs no memory for the others. This holds as long as every history has k units or more
+(`all_histories_have_k`); where one has fewer, totals of releases are compared, and for that all their classes
+are needed.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ import pandas as pd
 import pyarrow as pa
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.corrected import views
-from microguard.pipelines.audit.differencing.histories import histories, mixed
+from microguard.pipelines.audit.differencing.histories import histories, mix_bits
 from microguard.pipelines.audit.differencing.members import Members
 
 #: Salts of the two marks of a class: together 128 bits.
 _SALTS = (4, 5)
 
 
-class Repeated:
+class SeenClasses:
     """The classes of the releases that were looked at."""
 
     def __init__(self) -> None:
@@ -60,11 +61,11 @@ def _marks(members: Members, of: np.ndarray, alike: np.ndarray) -> np.ndarray:
     shown = pd.util.hash_pandas_object(table.to_pandas(strings_to_categorical=True), index=False).to_numpy()
     marks = np.zeros((2, int(alike.max(initial=-1)) + 1), np.uint64)
     for row, salt in enumerate(_SALTS):
-        known = mixed(members.unit ^ kind, salt)
+        known = mix_bits(members.unit ^ kind, salt)
         for column in columns:
-            known = mixed(known + _bits(column), salt)
+            known = mix_bits(known + _bits(column), salt)
         np.add.at(marks[row], of, known)
-        np.add.at(marks[row], alike, mixed(shown, salt))
+        np.add.at(marks[row], alike, mix_bits(shown, salt))
     return marks
 
 
@@ -74,7 +75,7 @@ def _bits(column: pd.Series) -> np.ndarray:
     return values.view(np.uint64) if values.dtype == np.float64 else values.astype(np.int64).view(np.uint64)
 
 
-def every_one_has_k(releases: Sequence[Classes]) -> bool:
+def all_histories_have_k(releases: Sequence[Classes]) -> bool:
     """Whether all releases have one clustering, and every history, of units and of records, k or more."""
     if not releases or len({tuple(sorted(each.variables)) for each in releases}) > 1:
         return False

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 
 import numpy as np
 from microguard.pipelines.audit.differencing.classes import Classes
-from microguard.pipelines.audit.differencing.histories import Histories, distinct_pairs, mixed
+from microguard.pipelines.audit.differencing.histories import Histories, distinct_pairs, mix_bits
 from scipy import sparse
 
 
-def one_value_left(releases: Sequence[Classes], units: Histories, name: str) -> np.ndarray:
+def single_common_value(releases: Sequence[Classes], units: Histories, name: str) -> np.ndarray:
     """Histories whose classes each show several values of a sensitive variable, and share one, (h,) bool."""
     codes = 1 + max((int(release.sensitive[name].max(initial=-1)) for release in releases), default=-1)
     if codes <= 0:
         return np.zeros(len(units), bool)
-    cells = [distinct_pairs(release.of, release.sensitive[name]) for release in releases]
-    members = [distinct_pairs(units.of[release.unit], release.of) for release in releases]
+    cells = [distinct_pairs(release.class_of, release.sensitive[name]) for release in releases]
+    members = [distinct_pairs(units.history_of[release.unit], release.class_of) for release in releases]
     classes = np.zeros(len(units), np.int64)
     for history, _ in members:
         classes += np.bincount(history, minlength=len(units))
@@ -29,7 +29,7 @@ def one_value_left(releases: Sequence[Classes], units: Histories, name: str) -> 
     sets = []  # of the values of each class: a sum of marks tells sets apart
     for release, (of, value), (history, class_of) in zip(releases, cells, members, strict=True):
         shown = np.zeros(len(release), np.uint64)
-        np.add.at(shown, of, mixed(value, 3))
+        np.add.at(shown, of, mix_bits(value, 3))
         sets.append(shown)
         several[history[np.bincount(of, minlength=len(release))[class_of] < 2]] = False
         mark[history] = shown[class_of]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from microguard.pipelines.audit.differencing.classes import Classes
-from microguard.pipelines.audit.differencing.histories import Histories, mixed
+from microguard.pipelines.audit.differencing.histories import Histories, mix_bits
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
@@ -116,18 +116,18 @@ def equations(
     marks: list[np.ndarray] = []
     count = 0
     for release in releases:
-        history = records.of[release.record]
-        mass = np.bincount(release.of, release.weight, len(release))
-        share = np.rint(release.weight / mass[release.of] * SHARE_UNITS).astype(np.uint64)
+        history = records.history_of[release.record]
+        mass = np.bincount(release.class_of, release.weight, len(release))
+        share = np.rint(release.weight / mass[release.class_of] * SHARE_UNITS).astype(np.uint64)
         mark = np.zeros(len(release), np.uint64)
-        np.add.at(mark, release.of, mixed(mixed(release.record, 2) + share, 2))
+        np.add.at(mark, release.class_of, mix_bits(mix_bits(release.record, 2) + share, 2))
         marks.append(mark)
         _, first = np.unique(history, return_index=True)  # records of a history are all in one class
-        rows.append(release.of[first] + count)
+        rows.append(release.class_of[first] + count)
         columns.append(history[first])
         members = np.bincount(history, minlength=len(records))[history[first]]
         weights = np.bincount(history, release.weight, len(records))[history[first]]
-        entries.append(weights / members / mass[release.of[first]])
+        entries.append(weights / members / mass[release.class_of[first]])
         means.append(np.column_stack([release.means[name] for name in variables]))
         count += len(release)
     shape = (count, len(records))

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 from microguard.pipelines.audit.differencing.classes import Classes
-from microguard.pipelines.audit.differencing.histories import Histories, mixed
+from microguard.pipelines.audit.differencing.histories import Histories, mix_bits
 
 #: What a reader can add up and subtract, of one release and of another.
 _LEVELS = (
@@ -35,7 +35,7 @@ def close_totals(releases: Sequence[Classes], records: Histories) -> int:
     if weights.min(initial=most) >= most:
         return 0  # totals differ by whole histories
     labels = [_labels(release, records) for release in releases]
-    marks = mixed(np.arange(len(records)), 7)
+    marks = mix_bits(np.arange(len(records)), 7)
     pairs = set[tuple[int, int]]()
     for i, j in combinations(range(len(releases)), 2):
         k = max(releases[i].k, releases[j].k)
@@ -47,7 +47,7 @@ def close_totals(releases: Sequence[Classes], records: Histories) -> int:
 def _labels(release: Classes, records: Histories) -> dict[str, np.ndarray]:
     """Class, region and file of each history in a release, -1 where it is not in it."""
     class_of = np.full(len(records), -1, np.int64)
-    class_of[records.of[release.record]] = release.of
+    class_of[records.history_of[release.record]] = release.class_of
     present = class_of >= 0
     region = np.where(present, release.region[np.maximum(class_of, 0)], -1)
     return {"class": class_of, "region": region, "file": np.where(present, 0, -1)}

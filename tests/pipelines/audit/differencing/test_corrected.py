@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from microguard.pipelines.audit.differencing.exposure import joint_exposure
-from microguard.pipelines.audit.differencing.repeated import every_one_has_k
+from microguard.pipelines.audit.differencing.repeated import all_histories_have_k
 
 from tests.pipelines.audit.differencing.streams import release
 
@@ -20,7 +20,7 @@ def night(number, values, *, weights=None, known=True):
     plain = release(f"r{number}", CLASSES, k=3, values=values)
     own = np.ones(9) if weights is None else weights
     of_unit = np.array([values[unit] for unit in plain.unit])
-    means = np.bincount(plain.of, own * of_unit) / np.bincount(plain.of, own)
+    means = np.bincount(plain.class_of, own * of_unit) / np.bincount(plain.class_of, own)
     codes = (100_000 * plain.unit + of_unit).astype(np.int64)
     return replace(
         plain,
@@ -34,7 +34,7 @@ def night(number, values, *, weights=None, known=True):
 def safe(*nights):
     found = joint_exposure(nights)
     assert found.below_k == 0
-    assert every_one_has_k(nights) == (found.close_totals == 0)
+    assert all_histories_have_k(nights) == (found.close_totals == 0)
     return found.safe
 
 

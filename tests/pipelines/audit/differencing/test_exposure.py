@@ -132,7 +132,10 @@ def test_sums_follow_where_they_lie_in_the_span_of_the_equations(seed, dense):
     spanned = [np.linalg.matrix_rank(np.vstack([matrix, row])) == rank for row in unit]
     solution = solve(nights, ["x"], records, dense=dense)
     assert solution.follows.tolist() == spanned
-    exact = np.bincount(records.of[records.of >= 0], [VALUES[u] for u in range(20) if records.of[u] >= 0])
+    exact = np.bincount(
+        records.history_of[records.history_of >= 0],
+        [VALUES[u] for u in range(20) if records.history_of[u] >= 0],
+    )
     assert solution.sums[solution.follows, 0] == pytest.approx(exact[solution.follows], rel=1e-6)
 
 

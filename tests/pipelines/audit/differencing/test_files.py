@@ -7,10 +7,10 @@ import hashlib
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.pipelines.audit.differencing.alignment import aligned
-from microguard.pipelines.audit.differencing.cells import is_table, read_table, seen_through
+from microguard.pipelines.audit.differencing.alignment import align_releases
+from microguard.pipelines.audit.differencing.cells import count_disclosed_cells, is_table, read_table
 from microguard.pipelines.audit.differencing.exposure import joint_exposure
-from microguard.pipelines.audit.differencing.members import Members, classes_of
+from microguard.pipelines.audit.differencing.members import Members, classes_from_members
 from microguard.pipelines.audit.differencing.published import is_records, read_records, rounding_unit
 
 from tests.pipelines.audit.differencing.public_files import write_members, write_records, write_table
@@ -36,7 +36,7 @@ def keys(classes: list[list[int]]) -> list[bytes]:
 def test_a_reader_follows_rows_by_what_is_published_as_it_is(tmp_path):
     nights = [[[0, 1, 2, 3], [4, 5, 6, 7]], [[0, 1, 2], [4, 5, 6, 7]]]
     folders = [write_records(tmp_path, f"r{i}", published(night), ROLES) for i, night in enumerate(nights)]
-    exposure = joint_exposure(aligned([read_records(folder) for folder in folders]))
+    exposure = joint_exposure(align_releases([read_records(folder) for folder in folders]))
     assert exposure.below_k == 1
     assert exposure.determined_values == 1
 
@@ -46,7 +46,7 @@ def test_a_reader_takes_equal_classes_for_one_where_nothing_else_tells_rows_apar
     nights = [[[0, 1, 2, 3]], [[0, 1, 2, 3], [4, 5, 6, 7]]]
     frames = [published(night).drop(columns="hours") for night in nights]
     folders = [write_records(tmp_path, f"r{i}", frame, roles) for i, frame in enumerate(frames)]
-    exposure = joint_exposure(aligned([read_records(folder) for folder in folders]))
+    exposure = joint_exposure(align_releases([read_records(folder) for folder in folders]))
     assert (exposure.units, exposure.smallest_history) == (8, 4)
     assert exposure.safe
 
@@ -64,7 +64,7 @@ def test_the_map_of_the_evidence_finds_what_no_reader_can_align(tmp_path):
         assert members is not None
         assert members.describes(release)
         maps.append(members)
-    exposure = joint_exposure(classes_of(maps))
+    exposure = joint_exposure(classes_from_members(maps))
     assert (exposure.below_k, exposure.determined_units, exposure.collisions) == (1, 1, (("r0", 1),))
 
 
@@ -81,7 +81,7 @@ def test_a_map_that_does_not_describe_the_files_is_not_believed(tmp_path):
 def test_classes_of_equal_values_are_one_to_a_reader(tmp_path):
     frame = pd.DataFrame({"region": "n", "income": [5.0] * 8})
     folder = write_members(tmp_path / "m", "r", frame, [0] * 4 + [1] * 4, keys([[*range(8)]]))
-    (classes,) = classes_of([Members.read(folder)])
+    (classes,) = classes_from_members([Members.read(folder)])
     assert len(classes) == 1
     assert classes.sizes.tolist() == [8]
 
@@ -105,11 +105,11 @@ def test_records_give_away_the_cells_of_a_table_that_were_moved(tmp_path):
         folder = write_table(tmp_path, f"t{cells}", frame, "income")
         assert is_table(folder)
         assert not is_records(folder)
-        assert seen_through([read_table(folder)], [release]) == cells
+        assert count_disclosed_cells([read_table(folder)], [release]) == cells
 
 
 def test_a_cell_that_two_tables_give_two_values_is_found_under_other_margins_too(tmp_path):
     one = pd.DataFrame({"region": ["n", "s", "T"], "income": [10.0, 20.0, 30.0]})
     other = pd.DataFrame({"region": ["n", "s", "T"], "sex": ["T", "T", "T"], "income": [11.0, 19.0, 30.0]})
     tables = [read_table(write_table(tmp_path, name, f, "income")) for name, f in (("a", one), ("b", other))]
-    assert seen_through(tables, []) == 2
+    assert count_disclosed_cells(tables, []) == 2

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from microguard.pipelines.audit.differencing.exposure import joint_exposure
-from microguard.pipelines.audit.differencing.mean_weights import counting
+from microguard.pipelines.audit.differencing.mean_weights import capped_weights
 from microguard.sdc.clusters.weight_shares import largest_share, trimmed
 
 from tests.pipelines.audit.differencing.streams import release
@@ -21,7 +21,7 @@ def weighted(name, classes, weights=WEIGHTS, *, k=2, **options):
     plain = release(name, classes, k=k, values=VALUES, **options)
     own = weights[plain.unit]
     values = np.array([VALUES[unit] for unit in plain.unit])
-    means = np.bincount(plain.of, own * values) / np.bincount(plain.of, own)
+    means = np.bincount(plain.class_of, own * values) / np.bincount(plain.class_of, own)
     return replace(plain, weight=own, means={"x": means})
 
 
@@ -59,4 +59,4 @@ def test_what_counts_is_what_the_methods_count(k):
     for _ in range(20):
         of = np.sort(np.arange(24) % (24 // (k + 1)))
         weights = random.lognormal(0.0, 1.5, 24)
-        assert counting(weights, of, k) == pytest.approx(trimmed(weights, of, largest_share(k)))
+        assert capped_weights(weights, of, k) == pytest.approx(trimmed(weights, of, largest_share(k)))

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from microguard.pipelines.audit.differencing.exposure import joint_exposure
 from microguard.pipelines.audit.differencing.histories import histories
-from microguard.pipelines.audit.differencing.members import Members, classes_of
-from microguard.pipelines.audit.differencing.repeated import Repeated, every_one_has_k
+from microguard.pipelines.audit.differencing.members import Members, classes_from_members
+from microguard.pipelines.audit.differencing.repeated import SeenClasses, all_histories_have_k
 
 K, STREAMS, NIGHTS = 3, 100, 5
 ABOUT = {
@@ -85,12 +85,12 @@ def parts(classes, by_record):
 def test_the_new_classes_of_each_release_say_what_all_of_them_do():
     random, believed, left_out, unsafe = np.random.default_rng(3), 0, 0, 0
     for _ in range(STREAMS):
-        maps, repeated = series(random), Repeated()
+        maps, repeated = series(random), SeenClasses()
         new = [repeated.new_in(each) for each in maps]
-        few, many = classes_of(new), classes_of(maps)
-        assert every_one_has_k(few) == every_one_has_k(many)
+        few, many = classes_from_members(new), classes_from_members(maps)
+        assert all_histories_have_k(few) == all_histories_have_k(many)
         assert all(parts(few, by_record) == parts(many, by_record) for by_record in (False, True))
-        if every_one_has_k(few):
+        if all_histories_have_k(few):
             assert joint_exposure(few) == joint_exposure(many)
             believed += 1
         unsafe += not joint_exposure(many).safe
@@ -112,7 +112,7 @@ def test_a_class_is_repeated_only_where_all_that_is_known_of_it_is(what):
     second = map_of(
         "r1", [(value, members), (6.0, [6, 4, 5])], other, ABOUT | {"k": 4} if what == "k" else ABOUT
     )
-    repeated = Repeated()
+    repeated = SeenClasses()
     assert len(repeated.new_in(first).unit) == 6
     assert len(repeated.new_in(second).unit) == {"nothing": 0, "k": 6}.get(what, 3)
     assert repeated.any == (what != "k")
@@ -122,6 +122,6 @@ def test_maps_of_several_groups_are_held_as_they_are():
     known = {name: np.ones(40) for name in ("s", "w", "version")} | {"region": np.full(40, "n")}
     one = map_of("r0", [(5.0, [1, 2, 3])], known)
     two = replace(one, about={**one.about, "groups": [["x"], ["y"]]})
-    repeated = Repeated()
+    repeated = SeenClasses()
     assert repeated.new_in(two) is two
     assert repeated.new_in(two) is two
