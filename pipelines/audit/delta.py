@@ -1,4 +1,4 @@
-"""Audit the Delta table of a release from outside: its commit holds exactly the records of the files."""
+"""Audit the Delta table of a release: its commit must have exactly the records of the published files."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ PROPERTY = "release_id"
 
 
 def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
-    """What is wrong with the commit of a release, a sentence each.
+    """Return the faults of the Delta commit of a release, one sentence each.
 
     Parameters
     ----------
     public : Path
         The public area, with the table at ``delta`` and the release in the folder of its id.
     manifest : dict
-        The release's.
+        Manifest of the release.
     """
     path, release_id = public / FOLDER, str(manifest["release_id"])
     if not DeltaTable.is_deltatable(str(path)):
-        return ["there is no Delta table beside the release"]
+        return ["there is no Delta table next to the release"]
     versions = [
         line["version"] for line in DeltaTable(str(path)).history() if line.get(PROPERTY) == release_id
     ]

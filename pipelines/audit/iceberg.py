@@ -1,4 +1,4 @@
-"""Audit the Iceberg table of a release from outside: its snapshot holds exactly the records of the files."""
+"""Audit the Iceberg table of a release: its snapshot must have exactly the records of the published files."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ PROPERTY = "release_id"
 
 
 def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
-    """What is wrong with the snapshot of a release, a sentence each.
+    """Return the faults of the Iceberg snapshot of a release, one sentence each.
 
     Parameters
     ----------
     public : Path
         The public area, with the table at ``iceberg`` and the release in the folder of its id.
     manifest : dict
-        The release's.
+        Manifest of the release.
     """
     path, release_id = public / FOLDER, str(manifest["release_id"])
     if not (path / "metadata" / "version-hint.text").is_file():
-        return ["there is no Iceberg table beside the release"]
+        return ["there is no Iceberg table next to the release"]
     table = StaticTable.from_metadata(str(path))
     snapshots = [
         each for each in table.snapshots() if each.summary and each.summary.get(PROPERTY) == release_id

@@ -1,9 +1,10 @@
-"""Align the rows of releases from their public files alone, as whoever holds copies of them can.
+"""Align the records of several releases from their public files alone, as an attacker with copies can.
 
-A row is followed from release to release by the columns that protection leaves as they are, where no
-release has their combination twice. Of the other rows, classes of one region with equal values and equal
-size are taken to be the same units. A row that neither rule aligns counts as a unit of its own in each
-release. An alignment by chance is counted as an alignment.
+1. Records are matched by their unmodified columns, if no release has this combination of values twice.
+2. The remaining records of classes with equal region, values and size are treated as the same units.
+3. Every other record is a separate unit in each release.
+
+Matches by chance count as matches.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from microguard.pipelines.audit.differencing.published import PublishedRecords, 
 
 
 def align_releases(releases: Sequence[PublishedRecords]) -> list[Classes]:
-    """Classes of all clusterings, the rows numbered as far as a reader can follow them.
+    """Return the classes of all clusterings, with units numbered by the alignment over all releases.
 
     Parameters
     ----------
     releases : sequence of PublishedRecords
-        With the same columns.
+        Releases with the same columns.
     """
     columns = list(releases[0].records.columns)
     pooled = pd.concat([release.records[columns] for release in releases], ignore_index=True)

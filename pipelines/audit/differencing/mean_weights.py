@@ -1,4 +1,4 @@
-"""What the records of a class count for in its mean, as whoever has the manifest and the weights knows it."""
+"""Compute the weights of records in class means, as a reader of the manifest and published weights can."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ import pandas as pd
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.histories import Histories
 
-#: As the reference says of `method.weighted`: of its class's weight a record has 2/k and two thirds at most.
+#: A record has at most 2/k and at most two thirds of the weight of its class (reference of
+#: `method.weighted`).
 SHARE_OF_K, LARGEST_SHARE = 2.0, 2.0 / 3.0
-#: Digits by which weights of two releases are told apart.
+#: Number of decimals to which ratios of weights in two releases are compared.
 DIGITS = 9
 
 
 def capped_weights(weights: np.ndarray, of: np.ndarray, k: int) -> np.ndarray:
-    """Published weights (n,) of records in classes `of`, the largest cut down to the share they may have."""
+    """Return the weights (n,) of records in classes `of` (n,), capped at the largest permitted share.
+
+    The cap of a class is the largest weight whose share of the sum of capped weights is permitted. It is
+    found by bisection.
+    """
     most, cut = min(LARGEST_SHARE, SHARE_OF_K / k), weights.astype(np.float64)
     heaviest = np.zeros(int(of.max(initial=-1)) + 1)
     np.maximum.at(heaviest, of, cut)
@@ -26,7 +31,7 @@ def capped_weights(weights: np.ndarray, of: np.ndarray, k: int) -> np.ndarray:
     low, high = np.zeros(np.count_nonzero(heavy)), heaviest[heavy]
     least = high.copy()
     np.minimum.at(least, mine, weight)
-    while True:  # the limit is where its own share is the largest one: it grows with the limit
+    while True:  # the share of the limit grows with the limit
         limit = (low + high) / 2
         if np.all((limit == low) | (limit == high)):
             break
@@ -37,13 +42,15 @@ def capped_weights(weights: np.ndarray, of: np.ndarray, k: int) -> np.ndarray:
 
 
 def split_by_weight(releases: list[Classes], records: Histories) -> Histories:
-    """Histories whose records count alike in every mean, or by the same factor: their sum is one unknown.
+    """Split histories so that the weights of their records have the same ratio in all releases.
+
+    The weighted sum of such records is one unknown of the linear system.
 
     Parameters
     ----------
     releases : list of Classes
     records : Histories
-        By record, of these releases.
+        Histories of records (not units) in these releases.
     """
     if all(np.all(release.weight == 1.0) for release in releases):
         return records

@@ -214,7 +214,7 @@ def test_verify_finds_a_sound_description_and_every_fault(release):
     (release / "report.html").write_text(f'<img src="//elsewhere/{ID}">')
     seal(release, manifest_of(release))
     assert description.faults(release, json.loads((release / "manifest.json").read_text())) == [
-        "the page loads something"
+        "the page loads an external resource"
     ]
 
 

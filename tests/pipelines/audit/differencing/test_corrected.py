@@ -1,4 +1,4 @@
-"""Corrected units: what a correction left alone is the same unknown in both of their classes."""
+"""Corrected units: a value that a correction does not change is one unknown in both classes of its unit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLASSES = [[0, 1, 2], [3, 4, 5, 6, 7, 8]]
 
 
 def night(number, values, *, weights=None, known=True):
-    """A night on which every unit is corrected: a version of its own, and the values as given."""
+    """Return a release in which every unit is corrected: it has a new version, and these values."""
     plain = release(f"r{number}", CLASSES, k=3, values=values)
     own = np.ones(9) if weights is None else weights
     of_unit = np.array([values[unit] for unit in plain.unit])
@@ -39,7 +39,7 @@ def safe(*nights):
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_other_weights_of_the_same_values_tell_them_apart(known):
+def test_corrected_weights_of_unchanged_values_disclose_the_values(known):
     random = np.random.default_rng(1)
     nights = [night(i, FIRST, weights=random.uniform(1, 1.6, 9), known=known) for i in range(3)]
     found = joint_exposure(nights)
@@ -47,12 +47,12 @@ def test_other_weights_of_the_same_values_tell_them_apart(known):
     assert found.safe != known
 
 
-def test_a_class_of_which_one_has_a_new_value_is_told_by_its_difference():
+def test_a_single_corrected_value_of_a_class_is_disclosed_by_subtraction():
     assert not safe(night(0, FIRST), night(1, FIRST | {2: 9999.0}))
     assert safe(night(0, FIRST), night(1, FIRST | {unit: 100.0 + unit for unit in (3, 4, 5)}))
 
 
-def test_new_values_of_all_are_others():
+def test_corrected_values_of_all_units_are_separate_unknowns():
     random = np.random.default_rng(1)
     nights = [
         night(i, {unit: value + 10 * i for unit, value in FIRST.items()}, weights=random.uniform(1, 2, 9))
@@ -61,7 +61,7 @@ def test_new_values_of_all_are_others():
     assert safe(*nights)
 
 
-def test_a_number_that_was_published_before_says_nothing_new():
+def test_by_value_omits_means_that_were_published_before():
     first = night(0, FIRST)
     again = replace(night(1, FIRST, weights=np.linspace(1, 2, 9)), means=first.means)
     other = replace(night(2, FIRST | {0: 5.0}, weights=np.linspace(2, 1, 9)), means=first.means)
