@@ -37,7 +37,7 @@ def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, 
     checksums : mapping of file name to SHA-256
         Of the files with data.
     """
-    statistics = {MICRODATA: _of_records(folder, manifest)} if manifest.get("columns") else {}
+    statistics = {MICRODATA: _record_statistics(folder, manifest)} if manifest.get("columns") else {}
     exchanged = write_sdmx(folder, manifest)
     every = {**checksums, **{name: _checksum(folder / name) for name in exchanged}}
     package = descriptor(folder, manifest, every, statistics)
@@ -47,14 +47,14 @@ def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, 
     return (PAGE, DESCRIPTOR, *exchanged)
 
 
-def _of_records(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnStatistics, ...]:
+def _record_statistics(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnStatistics, ...]:
     files = sorted((folder / MICRODATA).rglob("*.parquet"))
     weights = [column["name"] for column in manifest["columns"] if column["role"] == "weight"]
     weight = manifest.get("method", {}).get("weighted_by") or (weights[0] if weights else None)
     partition = partition_field(manifest)
-    of_column = partial(column_statistics, files, weight=weight, partition=partition)
+    statistics_of_column = partial(column_statistics, files, weight=weight, partition=partition)
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        return tuple(threads.map(of_column, [column["name"] for column in manifest["columns"]]))
+        return tuple(threads.map(statistics_of_column, [column["name"] for column in manifest["columns"]]))
 
 
 def _checksum(path: Path) -> str:

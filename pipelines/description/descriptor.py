@@ -56,7 +56,7 @@ def descriptor(
     """
     described = {column["name"]: column for column in manifest.get("columns", ())}
     partition = partition_field(manifest)
-    of_records = {each.name: each for each in statistics.get(MICRODATA, ())}
+    record_statistics = {each.name: each for each in statistics.get(MICRODATA, ())}
     package: dict[str, Any] = {
         "profile": "data-package",
         "name": _name(f"{manifest['name']}-{manifest['release_id']}"),
@@ -79,7 +79,9 @@ def descriptor(
         for number, each in enumerate(files):  # folders may differ in signs alone that a name cannot have
             each["name"] = f"{MICRODATA}-{number:05d}"
             each["partition"] = {partition.name: folder_value(Path(each["path"]))}
-        package["partitionedBy"] = _field(partition, described[partition.name], of_records[partition.name])
+        package["partitionedBy"] = _field(
+            partition, described[partition.name], record_statistics[partition.name]
+        )
     return package
 
 

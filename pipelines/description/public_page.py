@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from markupsafe import Markup
 from microguard.pipelines.description.recodes import recode_text
-from microguard.pipelines.description.statistics import ColumnStatistics, text_of
+from microguard.pipelines.description.statistics import ColumnStatistics, display_text
 
 PAGE = "report.html"
 #: Cells of a table that the page lists, and of all tables together; the others are in their files.
@@ -98,7 +98,7 @@ def _tables(folder: Path, manifest: Mapping[str, Any]) -> Iterator[ShownTable]:
 
 def _rows(content: pa.Table) -> tuple[tuple[str, ...], ...]:
     columns = [
-        ["missing" if value is None else text_of(value) for value in column.to_pylist()]
+        ["missing" if value is None else display_text(value) for value in column.to_pylist()]
         for column in content.columns
     ]
     return tuple(zip(*columns, strict=True))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from microguard.pipelines.description.statistics import text_of
+from microguard.pipelines.description.statistics import display_text
 
 FOLDER = "sdmx"
 DATAFLOW, OBSERVATION, UNKNOWN = "DATAFLOW", "OBS_VALUE", "_U"
@@ -49,7 +49,7 @@ def sdmx_csv(path: Path, flow: str) -> str:
     lines.writerow([DATAFLOW, *identifiers(content.column_names[:-1]), OBSERVATION])
     dataflow = f"{AGENCY}:{identifiers([flow])[0]}(1.0)"
     columns = [
-        [UNKNOWN if value is None else text_of(value) for value in column.to_pylist()]
+        [UNKNOWN if value is None else display_text(value) for value in column.to_pylist()]
         for column in content.columns
     ]
     for row in zip(*columns, strict=True):

@@ -109,7 +109,7 @@ def column_statistics(
     for column in _columns(files, name, plain, partition):
         values, missing = values + len(column) - column.null_count, missing + column.null_count
         if frequencies is not None:
-            frequencies = _more(frequencies, column)
+            frequencies = _add_counts(frequencies, column)
         if _is_moment(plain):
             ends = pc.min_max(column)
             extremes += [each for each in (ends["min"], ends["max"]) if each.is_valid]
@@ -119,12 +119,12 @@ def column_statistics(
         values,
         missing,
         _numbers(files, name, plain, weight, partition) if _is_number(plain) else None,
-        None if frequencies is None else tuple((text_of(v), n) for v, n in _ordered(frequencies)),
-        _span(extremes) if extremes else None,
+        None if frequencies is None else tuple((display_text(v), n) for v, n in _ordered(frequencies)),
+        _first_and_last(extremes) if extremes else None,
     )
 
 
-def text_of(value: Any) -> str:
+def display_text(value: Any) -> str:
     """A value as a reader sees it."""
     if isinstance(value, date | datetime | time):
         return value.isoformat()
@@ -147,7 +147,7 @@ def _is_moment(kind: pa.DataType) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind))
 
 
-def _span(moments: list[pa.Scalar]) -> tuple[str, str]:
+def _first_and_last(moments: list[pa.Scalar]) -> tuple[str, str]:
     """First and last as text, by Arrow: to Python, some years do not exist."""
     ends, kind = pc.min_max(pa.array(moments)), moments[0].type
     bare = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind  # UTC, where a zone was given
@@ -164,7 +164,7 @@ def _can_be_listed(kind: pa.DataType) -> bool:
     )
 
 
-def _more(frequencies: Counter[Any], column: pa.ChunkedArray) -> Counter[Any] | None:
+def _add_counts(frequencies: Counter[Any], column: pa.ChunkedArray) -> Counter[Any] | None:
     """The frequencies with those of another file; None where there are too many values."""
     counted = pc.value_counts(column.drop_null())
     if len(counted) > MOST_VALUES:

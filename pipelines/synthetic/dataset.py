@@ -19,7 +19,7 @@ PERSONS_PER_REGION = 100
 REGION_SHARES = np.array([0.26, 0.19, 0.15, 0.12, 0.10, 0.08, 0.06, 0.04])
 
 
-def town(records: int, seed: int) -> Iterator[pa.Table]:
+def generate_persons(records: int, seed: int) -> Iterator[pa.Table]:
     """Persons of a town, in tables of at most `CHUNK`; every variable of every kind of demo.
 
     Parameters
@@ -42,12 +42,12 @@ def _households(rng: np.random.Generator, regions: int) -> Households:
     size = size[: int(np.searchsorted(np.cumsum(size), CHUNK)) + 1]
     n = len(size)
     start = np.cumsum(size) - size
-    of = np.repeat(np.arange(n), size)[:CHUNK]
+    household_of = np.repeat(np.arange(n), size)[:CHUNK]
     shares = REGION_SHARES[:regions] / REGION_SHARES[:regions].sum()
     old, young = rng.normal(56, 18, n), rng.normal(41, 8, n)
     return Households(
-        of=of,
-        position=np.arange(CHUNK) - start[of],
+        household_of=household_of,
+        position=np.arange(CHUNK) - start[household_of],
         size=size,
         couple=(size >= 2) & (rng.random(n) < 0.8),
         region=rng.choice(regions, p=shares, size=n),

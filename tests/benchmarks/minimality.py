@@ -17,7 +17,7 @@ from itertools import combinations
 import numba
 import numpy as np
 from microguard.pipelines.demo import QUASI_IDENTIFIERS
-from microguard.pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import generate_persons
 from microguard.sdc.clusters.codes import category_codes
 from microguard.sdc.clusters.diversity import Diversity
 from microguard.sdc.microaggregation import microaggregate
@@ -164,7 +164,7 @@ def attacked_mergers(n: int, k: int, least: int, concealed: bool, seed: int) -> 
 
 def _persons(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Standardised values (n, p) of persons of the demo town, and their diagnoses (n,)."""
-    persons = next(town(n, 2026))
+    persons = next(generate_persons(n, 2026))
     numbers = [persons[name].to_numpy() for name in QUASI_IDENTIFIERS["numeric"]]
     values = np.nan_to_num(np.column_stack(numbers).astype(float))
     values = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.demo import NEVER_PUBLISHED, PART, PUBLISHED_AS_IT_IS, QUASI_IDENTIFIERS, SEED, Kind
-from microguard.pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import generate_persons
 
 from tests.benchmarks.processes import PeakMemory, microguard, timed
 from tests.benchmarks.table import Table
@@ -102,7 +102,7 @@ def _write(asked: Town, folder: Path) -> None:
     names = [*NEVER_PUBLISHED, *PUBLISHED_AS_IT_IS[asked.kind], *QUASI_IDENTIFIERS[asked.kind]]
     for stale in folder.glob("*.parquet"):
         stale.unlink()
-    for number, persons in enumerate(town(asked.records, SEED)):
+    for number, persons in enumerate(generate_persons(asked.records, SEED)):
         drawn = pa.array(region[persons["household"].to_numpy()].astype(np.int32))
         regional = persons.set_column(persons.column_names.index("region"), "region", labels.take(drawn))
         pq.write_table(regional.select(names), folder / PART.format(number=number), compression="zstd")

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from microguard.pipelines.draft import draft
-from microguard.pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import generate_persons
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.read import build_specification
 
@@ -93,7 +93,7 @@ def test_draft_of_a_reference_file_is_valid_and_has_the_expected_roles(
 
 
 def test_draft_recognises_the_roles_of_the_demo(tmp_path: Path) -> None:
-    table = next(town(5_000, seed=1)).select(
+    table = next(generate_persons(5_000, seed=1)).select(
         ["person_id", "name", "household", "region", "sex", "age", "income", "diagnosis", "weight"]
     )
     pq.write_table(table, tmp_path / "town.parquet")

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.demo import QUASI_IDENTIFIERS, SEED
-from microguard.pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import generate_persons
 from microguard.sdc.nominal.control_tables import ControlTables, named_tables
 from microguard.sdc.nominal.frequency import FrequencyVector, collapse
 from microguard.sdc.nominal.frequency_search.search import protect_frequencies
@@ -84,7 +84,9 @@ def table(quick: bool = False) -> Table:
 
 def regional_town(records: int, regions: int) -> FrequencyVector:
     """Persons of the demo's town whose households lie in so many regions of uneven size."""
-    persons = pa.concat_tables([chunk.select([*NAMES, "household"]) for chunk in town(records, SEED)])
+    persons = pa.concat_tables(
+        [chunk.select([*NAMES, "household"]) for chunk in generate_persons(records, SEED)]
+    )
     categories = [pc.unique(persons[name]) for name in NAMES]
     categories = [values.take(pc.array_sort_indices(values)) for values in categories]
     codes = [

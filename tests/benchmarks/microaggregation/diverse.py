@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from microguard.pipelines.demo import QUASI_IDENTIFIERS
-from microguard.pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import generate_persons
 from microguard.sdc.clusters.codes import category_codes
 from microguard.sdc.clusters.diversity import Diversity, diversify
 from microguard.sdc.microaggregation import microaggregate
@@ -23,7 +23,7 @@ from tests.benchmarks.table import Table
 
 def diverse(quick: bool = False) -> Table:
     """Loss without diversity, with mergers after a search, of a search among diverse ones, and concealed."""
-    persons = next(town(2_500, 2026))
+    persons = next(generate_persons(2_500, 2026))
     numbers = [persons[name].to_numpy() for name in QUASI_IDENTIFIERS["numeric"]]
     values = np.nan_to_num(np.column_stack(numbers).astype(float))
     diagnoses, households = (category_codes(persons[name])[:, None] for name in ("diagnosis", "household"))
