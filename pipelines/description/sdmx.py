@@ -1,7 +1,6 @@
-"""Published tables as SDMX-CSV 1.0, which statistical offices exchange: a line a cell.
+"""Write published tables as SDMX-CSV 1.0, an exchange format of statistical offices, with one line per cell.
 
-The first column names the dataflow, the last is the observation; what a table leaves out for want of a value
-has the code that SDMX keeps for it.
+The first column is the dataflow, the last is the observation. A missing value has SDMX's code for unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ AGENCY = "MICROGUARD"
 
 
 def write_sdmx(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Write every published table of a release again; names of the files."""
+    """Write every published table of a release as SDMX-CSV, and return the names of the files."""
     names = []
     for table in manifest["tables"]:
         name = f"{FOLDER}/{Path(table['file']).stem}.csv"
@@ -33,12 +32,12 @@ def write_sdmx(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
 
 
 def sdmx_csv(path: Path, flow: str) -> str:
-    """One table: its columns but the last are dimensions.
+    """Return one table as SDMX-CSV.
 
     Parameters
     ----------
     path : Path
-        Parquet; the last column is the value.
+        Parquet file; the last column is the value, the others are dimensions.
     flow : str
         Name of the dataflow.
     """
@@ -58,7 +57,7 @@ def sdmx_csv(path: Path, flow: str) -> str:
 
 
 def identifiers(names: Sequence[str]) -> list[str]:
-    """Names as SDMX has identifiers: letters, digits, ``_``; numbered where two become one."""
+    """Convert names to SDMX identifiers of letters, digits and ``_``; equal results are numbered."""
     made: list[str] = []
     for name in names:
         plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).upper()

@@ -1,6 +1,6 @@
-"""How the variables of a synthetic person are drawn: from the household, and from each other.
+"""Draw the variables of synthetic persons, conditional on their household and on other variables.
 
-Every draw is one vectorised step over the persons of a chunk; nobody in it exists.
+Every draw is vectorised over the persons of a chunk.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Households:
-    """Households of a chunk, and where each person of the chunk stands in them."""
+    """The households of a chunk, with the household of each person and the position in it."""
 
     household_of: Ints
     position: Ints
@@ -81,7 +81,7 @@ class Households:
 
 
 def persons(rng: np.random.Generator, home: Households, first: int) -> dict[str, Any]:
-    """Every variable of the persons of these households, in their order; ids begin after `first`."""
+    """Draw all variables of the persons of these households; identifiers begin after `first`."""
     n = len(home.household_of)
     partner = (home.position == 1) & home.couple[home.household_of]
     in_couple = home.couple[home.household_of] & (home.position <= 1)
@@ -225,7 +225,7 @@ def _diagnoses(rng: np.random.Generator, age: Ints, sex: Ints) -> Ints:
 def _economy(
     rng: np.random.Generator, home: Households, age: Ints, working: Mask, income: Floats
 ) -> dict[str, Any]:
-    """Magnitudes of the numeric demo: of the household (rent, floor space) and of the person."""
+    """Draw the amounts of the numeric demo, of households (rent, floor space) and of persons."""
     n, wealth = len(age), home.wealth
     space = np.exp(3.9 + 0.35 * np.log(home.size) + 0.25 * wealth + 0.2 * rng.normal(size=len(wealth)))
     rent = space * np.exp(2.1 + 0.05 * (home.region % 4) + 0.1 * wealth + 0.15 * rng.normal(size=len(wealth)))
@@ -247,7 +247,10 @@ def _economy(
 
 
 def _weights(rng: np.random.Generator, home: Households) -> Floats:
-    """Design weight by region times one of three corrections for nonresponse: few values, none telling."""
+    """Draw weights: design weight of the region times one of three nonresponse corrections.
+
+    The weights have few distinct values, so that they identify nobody.
+    """
     design = 8 + 1.5 * home.region[home.household_of]
     return np.round(design * rng.choice([0.9, 1.0, 1.2], size=len(home.household_of)), 2)
 
@@ -260,7 +263,7 @@ def _names(rng: np.random.Generator, home: Households) -> pa.Array:
 
 
 def _drawn(rng: np.random.Generator, utilities: Floats) -> Ints:
-    """One category per person from a multinomial logit (rows: categories), by the Gumbel-max rule."""
+    """Draw one category per person from a multinomial logit (rows: categories) by the Gumbel-max method."""
     return np.argmax(utilities + rng.gumbel(size=utilities.shape), axis=0)
 
 
