@@ -1,4 +1,4 @@
-"""Cases of methodologists: pairs of CSV files, run by the method that their folder is named after.
+"""Run the scenarios: pairs of CSV files with input and expected output of the method that names their folder.
 
 How to add one stands in `tests/README.md`; it needs no code.
 """
@@ -21,12 +21,12 @@ from microguard.sdc.safe import safe
 FOLDER = Path(__file__).parent
 INPUTS = sorted(FOLDER.glob("*/*_input.csv"))
 TOTAL = "Total"
-#: Of figures and values that the method computes in floating point.
+#: Tolerance for figures and values that a method computes in floating point.
 RELATIVE = 1e-9
 
 Head = Mapping[str, str]
 Result = tuple[pd.DataFrame, object]
-"""A frame to compare with the output, and the result that has the figures."""
+"""A frame that is compared with the output, and the result with the figures."""
 
 
 def _clustered(frame: pd.DataFrame, head: Head, method: str) -> Result:
@@ -101,7 +101,8 @@ METHODS: dict[str, Callable[[pd.DataFrame, Head, str], Result]] = {
     "safe": _safe,
     "cta": _adjusted,
 }
-#: Methods of nominal records, which are compared as a set: who carries which values is not theirs to say.
+#: Methods of nominal records, which are compared as multisets: the assignment of values to records is
+#: arbitrary.
 UNORDERED = ("aggregate", "chi-exact", "safe")
 FIGURES = ("sse", "weight", "chi2", "objective")
 
@@ -117,7 +118,7 @@ def _read(path: Path) -> tuple[dict[str, str], pd.DataFrame]:
     return head, pd.read_csv(StringIO(table), dtype=str, keep_default_na=False)
 
 
-def test_there_are_thirty_scenarios_and_every_one_says_where_its_answer_comes_from() -> None:
+def test_at_least_thirty_scenarios_exist_and_name_the_source_of_their_result() -> None:
     assert len(INPUTS) >= 30
     for path in INPUTS:
         assert _read(path)[0].get("source"), path.name
@@ -144,7 +145,7 @@ def test_scenario(path: Path) -> None:
 
 
 def _together(labels: pd.Series) -> set[frozenset[int]]:
-    """The clusters as sets of records, whatever their numbers."""
+    """Return the clusters as sets of records, independent of their numbers."""
     return {
         frozenset(records)
         for records in labels.reset_index(drop=True).groupby(labels.to_numpy()).groups.values()

@@ -1,4 +1,4 @@
-"""A job through the real block functions, Arrow in and Arrow out, without Spark.
+"""Run a job through the real block functions without Spark, with Arrow tables as input and output.
 
 What Spark does around them is done here with pandas: rejecting records, bringing those of a block together,
 carrying protected counts back to records. Plan, points, methods, representatives, weighing and reports are
@@ -42,7 +42,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from tests.system.pairwise.jobs import PairwiseJob
 
-#: Records that a batch of Arrow has here, so that blocks straddle batches.
+#: Number of records per Arrow batch, so small that blocks span several batches.
 BATCH = 17
 ROW = "row"
 
@@ -92,7 +92,7 @@ def protected_records(
 def _by_cluster(
     table: pa.Table, group: Group, specification: Specification, folder: Path
 ) -> tuple[pa.Table, BlockReports]:
-    """As `pipelines.records.product.by_cluster`."""
+    """Protect by cluster, like `pipelines.records.product`."""
     mask = pattern_mask(group, specification)
     strata, of_stratum = _strata(table, mask, specification)
     frame = table.to_pandas()
@@ -130,7 +130,7 @@ def _by_cluster(
 
 
 def _strata(table: pa.Table, mask: int, specification: Specification) -> tuple[pa.Table, np.ndarray]:
-    """Return the strata of a clustering, and which of them each record belongs to."""
+    """Return the strata of a clustering, and the stratum of each record."""
     regions = pa.chunked_array([[0] * len(table)])
     if specification.region is not None:
         regions = table[specification.region]
@@ -178,7 +178,7 @@ def _blocked(table: pa.Table, of_stratum: np.ndarray, plan: blocks.Plan) -> pa.T
 
 
 def _represented(protected: pa.Table, group: Group, specification: Specification) -> pa.Table:
-    """As `pipelines.records.joint_representatives.with_joint_representatives`."""
+    """Replace representatives like `pipelines.records.joint_representatives.with_joint_representatives`."""
     names = [name for name in group.variables if name in specification.nominal]
     before = [f"{BEFORE}{position}" for position in range(len(names))]
     regions = pa.chunked_array([[0] * len(protected)])
@@ -199,7 +199,7 @@ def _represented(protected: pa.Table, group: Group, specification: Specification
 def _by_combination(
     table: pa.Table, group: Group, specification: Specification, folder: Path
 ) -> tuple[pa.Table, BlockReports]:
-    """As `pipelines.records.protect_by_frequency`, every block in this process."""
+    """Protect by combination like `pipelines.records.protect_by_frequency`, in this process."""
     keys = combinations.keys_of(group, specification)
     counted = (
         table.group_by(keys).aggregate([([], "count_all")]).sort_by([(key, "ascending") for key in keys])
@@ -237,7 +237,7 @@ def _by_combination(
 
 
 def _taken(moves: list[dict[str, object]], left: int, rank: int) -> Iterator[object]:
-    """Yield the values that a record of a combination takes, none where it stays."""
+    """Yield the new values of each record of a combination, or None if the record does not change."""
     for move in moves:
         if move["__left0"] == left and move["__above"] < rank <= move["__last"]:
             yield from (value for name, value in move.items() if name.startswith("__taken"))
