@@ -1,4 +1,4 @@
-"""Drafts of thirty office files: roles that are right, and whether each draft passes its own check."""
+"""Drafts of thirty office files: the share of true roles, and whether each draft passes its check."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.benchmarks.table import Table
 from tests.pipelines.drafting.office_files import KEYS, office_files
 
 LEAST_RIGHT = 0.9
-"""Share of the columns of each file."""
+"""Minimum share of columns with the true role in each file."""
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Draft and check the files; without the wide ones where it is to be quick."""
+    """Draft and check the files; quick: without the files with many columns."""
     files = [file for file in office_files() if not (quick and "wide" in file.name)]
     rows, wrong, right, columns = [], [], 0, 0
     with tempfile.TemporaryDirectory() as name:

@@ -1,4 +1,4 @@
-"""Random specifications on random inputs, through the whole job.
+"""Run whole jobs with random specifications and random inputs.
 
 Each seed draws a file (constant, huge, heaped, missing, duplicate values; 3 to 1,500 records) and a
 specification (any algorithm, effort, kind, grouping, rule). Either the specification is refused by name, or
@@ -34,7 +34,7 @@ from tests.benchmarks.table import Table
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """How each job ended (quick: a tenth of the seeds).
+    """Return the results of all jobs (quick: a tenth of the seeds).
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _ended(
 
 
 def _no_answer(error: MicroguardError) -> bool:
-    """Whether a refusal tells of a fault of the software, and nothing that its user could mend."""
+    """Return whether a refusal is caused by a fault of microguard instead of the user's input."""
     return "please report" in str(error) or isinstance(error.__cause__, SolverFailed)
 
 
@@ -124,7 +124,7 @@ def _of_events(spark: SparkSession, folder: Path, seed: int) -> str:
 
 
 def _one_after_another(publish: Callable[[int], str], number: int) -> str:
-    """How many releases were published; the last refusal where none was.
+    """Return the number of published releases, and the last refusal if there are none.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Persons by the million through the main job: seconds, memory of all processes, a bare sort beside them.
+"""Protect millions of persons: seconds and memory of all processes, compared with a sort of the file.
 
 The persons are those of the demo's town, whose households are spread over regions of uneven size.
 """
@@ -20,9 +20,9 @@ from microguard.pipelines.synthetic.dataset import generate_persons
 from tests.benchmarks.processes import PeakMemory, microguard, timed
 from tests.benchmarks.table import Table
 
-#: A fast run of a million may take so many times a bare read, sort and write of the same file.
+#: Maximum ratio of the time of a fast run to reading, sorting and writing the same file.
 MOST_SORTS: dict[Kind, float] = {"numeric": 5.0, "nominal": 7.5}
-#: GiB that all processes of a run may hold.
+#: Maximum memory of all processes of a run in GiB.
 MOST_MEMORY = 8.0
 
 _SORT = """
@@ -37,7 +37,7 @@ spark.stop()
 
 @dataclass(frozen=True)
 class Town:
-    """A town and the efforts at which it is protected."""
+    """A demo file and the efforts at which it is protected."""
 
     kind: Kind
     records: int
@@ -57,7 +57,7 @@ TOWNS = (
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """A table for each town, as soon as it is there."""
+    """Yield a table for each file as soon as it is measured."""
     for each in QUICK if quick else TOWNS:
         with tempfile.TemporaryDirectory() as folder:
             yield _protected(each, Path(folder), quick)
@@ -94,7 +94,7 @@ def _protected(asked: Town, folder: Path, quick: bool) -> Table:
 
 
 def _write(asked: Town, folder: Path) -> None:
-    """The town's persons with regions of uneven size, a household in one of them."""
+    """Write demo persons with regions of different size; a household is in one region."""
     random = np.random.default_rng(7)
     shares = random.dirichlet(np.full(asked.regions, 3.0))
     region = random.choice(asked.regions, p=shares, size=asked.records)  # of as many households as persons

@@ -1,4 +1,4 @@
-"""Registers night after night: by brute force, through the real job under attack, what they cost, how fast.
+"""Registers: brute-force checks, attacks on releases of the real job, cost for readers, and speed.
 
 Random streams of small registers, every history counted: arrivals, departures, bursts, returns, corrections
 and their taking back, empty nights; up to 30 units each. Then the real job, whose public folders are
@@ -39,7 +39,7 @@ STREAMS, NIGHTS = 500, 8
 
 @dataclass(frozen=True)
 class Size:
-    """How large the registers through the real job are.
+    """Sizes of the registers that the real job publishes.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ QUICK = Size(units=2_000, nights=5, anew=3, cases=(("mixed", 3),), timed=(20_000
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """All tables (quick: a tenth of the streams at k = 3, one register over five nights).
+    """Return all tables (quick: a tenth of the streams at k = 3, one register with five updates).
 
     A call that is killed is gone on with by the next one of the same code, night by night; what is finished
     lies in ``build/benchmarks`` until everything is.
@@ -113,7 +113,7 @@ def _brute_force(quick: bool) -> Table:
 
 
 def through_the_job(parts: Parts, size: Size) -> Iterator[Table]:
-    """The attack on every register, and what each costs."""
+    """Attack every register, and measure its cost for readers."""
     registers: list[Watched] = []
     solved_anew: list[Watched] = []
     with tempfile.TemporaryDirectory() as scratch, warm_session(Path(scratch)) as spark:
@@ -135,7 +135,7 @@ def _watched(spark: SparkSession, parts: Parts, kind: str, k: int, size: Size, *
 
 
 def brute_force(spark: object, number: int, ks: tuple[int, ...]) -> Table:
-    """Smallest number of units that share a history, and how long units waited."""
+    """Return the minimum number of units with the same history, and how long units were pending."""
     rows: list[tuple[object, ...]] = []
     for k in ks:
         for changes in ("keep", "republish"):
@@ -154,7 +154,7 @@ def brute_force(spark: object, number: int, ks: tuple[int, ...]) -> Table:
 
 
 def _shared(nights: list[pd.DataFrame]) -> Counter[frozenset[tuple[int, str, float]]]:
-    """Units by everything that was ever published of them."""
+    """Group units by their history over all releases."""
     classes: dict[int, set[tuple[int, str, float]]] = {}
     for night, frame in enumerate(nights):
         for unit, region, value in zip(frame["unit"], frame["region"], frame["income"], strict=True):

@@ -1,4 +1,4 @@
-"""A benchmark's result: a titled table that prints itself as Markdown, known figures beside ours."""
+"""Represent the result of a benchmark as a table with known figures for comparison, in Markdown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Table:
                 raise ValueError(f"{self.title}: a row has {len(row)} entries, expected {len(self.columns)}")
 
     def markdown(self) -> str:
-        """The table as GitHub Markdown."""
+        """Format the table as GitHub Markdown."""
         lines = [f"**{self.title}**", "", line(self.columns)]
         lines.append("|" + " --- |" * len(self.columns))
         lines += [line(row) for row in self.rows]
@@ -42,7 +42,7 @@ class Table:
 
 
 def line(row: tuple[object, ...]) -> str:
-    """A row as GitHub Markdown."""
+    """Format a row as GitHub Markdown."""
     return "| " + " | ".join(_text(value) for value in row) + " |"
 
 

@@ -1,4 +1,4 @@
-"""What diversity costs: clusters that need distinct values, merged after a search and searched among such.
+"""Cost of l-diversity: clusters merged after the search, and a search among diverse clusters.
 
 Persons of the demo town; clusters must hold two or three diagnoses, or persons of k households. What is
 hidden costs more than what an attacker knows anyway, as the search is concealed.
@@ -22,7 +22,7 @@ from tests.benchmarks.table import Table
 
 
 def diverse(quick: bool = False) -> Table:
-    """Loss without diversity, with mergers after a search, of a search among diverse ones, and concealed."""
+    """Return the loss without diversity, with mergers, with a diverse search, and with mitigation."""
     persons = next(generate_persons(2_500, 2026))
     numbers = [persons[name].to_numpy() for name in QUASI_IDENTIFIERS["numeric"]]
     values = np.nan_to_num(np.column_stack(numbers).astype(float))

@@ -1,4 +1,4 @@
-"""An agency that publishes a register every night: the real job, in a session that stays warm."""
+"""An agency that publishes updates of a register with the real job in a long-lived session."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from pyspark.sql import SparkSession
 from tests.benchmarks.registers.stream import roles
 from tests.pipelines.microdata import specification
 
-#: A benchmark counts how far a series goes from its source: no night is refused for it.
+#: Disables the limits on stale values: benchmarks measure them, and no update is refused because of them.
 NO_LIMITS = {"max_waiting": 1.0, "max_ghosts": 1.0, "max_stale": 1.0}
 
 
 @dataclass(frozen=True)
 class Done:
-    """A night as the agency knows it.
+    """The private data of one update.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Agency:
         self.areas = Areas.of(folder / "lake", folder / "evidence")
 
     def publish(self, frame: pd.DataFrame, progress: Progress | None = None) -> Done:
-        """Run the job on tonight's register."""
+        """Run the job on the register of one update."""
         frame.to_parquet(self._spec.folder / "register.parquet", index=False)
         progress, start = progress or Progress(quiet=True), time.perf_counter()
         with self.areas.lock():
@@ -106,12 +106,12 @@ class Agency:
 
 
 def warm_session(folder: Path) -> AbstractContextManager[SparkSession]:
-    """A session for many short runs on few records."""
+    """Start a session for many short runs on few records."""
     return _session(folder, InputSize.TINY)
 
 
 def wide_session(folder: Path) -> AbstractContextManager[SparkSession]:
-    """A session as a large input gets."""
+    """Start a session with the settings for a large input."""
     return _session(folder, InputSize.LARGE)
 
 

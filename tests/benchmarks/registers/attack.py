@@ -1,4 +1,4 @@
-"""The attack on a series by whoever has all its public folders, and nothing else.
+"""Attack a series with copies of all its public folders and no other knowledge.
 
 `python -m tests.benchmarks.registers.attack FOLDER FOLDER ...` attacks the releases in these folders, oldest
 first: it aligns their rows, subtracts totals of regions and classes, intersects classes and their sensitive
@@ -23,19 +23,19 @@ from tests.benchmarks.registers.equations import same_history, solve
 #: Copies that follow each other and are solved together: with more of them more values were corrected in
 #: between, with fewer there are more unknowns than means.
 WINDOW = 5
-#: A region of which fewer rows than this share stay in their class was solved anew.
+#: If a smaller share of the rows of a region stays in their class, the region was protected anew.
 STAYS = 0.5
 
 
 @dataclass(frozen=True)
 class Disclosures:
-    """What the attacker knows.
+    """The disclosures that the attacker found.
 
     Attributes
     ----------
     copies, tracks : int
     smallest : int
-        Fewest rows that share their whole history.
+        Minimum number of rows with the same history.
     below_k : int
         Rows that share it with fewer than k, themselves counted.
     close_totals : int
@@ -64,7 +64,7 @@ class Disclosures:
 
     @property
     def nothing(self) -> bool:
-        """Whether the attack failed altogether."""
+        """Whether the attack found nothing."""
         counts = (self.below_k, self.close_totals, self.one_value, self.sums)
         return not (any(counts) or len(self.values) or len(self.removed))
 
@@ -88,7 +88,7 @@ def attack(copies: Sequence[Copy]) -> Disclosures:
 
 
 def _solved(followed: Followed) -> tuple[pd.DataFrame, int]:
-    """Claims of all windows."""
+    """Return the claims of all windows of copies."""
     claimed, sums, number = [], 0, len(followed.copies)
     for first in range(max(1, number - WINDOW + 1)):
         window = followed.among(first, min(first + WINDOW, number))
@@ -102,7 +102,7 @@ def _solved(followed: Followed) -> tuple[pd.DataFrame, int]:
 
 
 def close_totals(followed: Followed) -> int:
-    """Pairs of totals that fewer than k rows tell apart: of a region in two copies, of two classes."""
+    """Return pairs of totals whose rows differ by fewer than k: regions in two copies, and classes."""
     of, sizes = same_history(followed)
     first = np.unique(of, return_index=True)[1]
     classes, region = followed.classes()[first], followed.regions()[first]
@@ -127,7 +127,7 @@ def _few(apart: np.ndarray, k: int) -> int:
 
 
 def one_value(followed: Followed) -> int:
-    """Rows left with one sensitive value that each of their classes shows beside others."""
+    """Return rows whose classes have a single sensitive value in common, although each has several."""
     of, sizes = same_history(followed)
     columns = followed.classes()[np.unique(of, return_index=True)[1]]
     disclosed = np.zeros(len(sizes), bool)
@@ -145,7 +145,7 @@ def one_value(followed: Followed) -> int:
 
 
 def removed(followed: Followed) -> pd.DataFrame:
-    """Totals of the few who came or left, where a region was solved anew: its totals hold all the same.
+    """Return totals of few entrants or exits of a region that was protected anew, from its exact totals.
 
     Means keep totals, so the totals of two copies differ by those who came or left, up to rounding.
     """
@@ -164,7 +164,7 @@ def removed(followed: Followed) -> pd.DataFrame:
 
 
 def _of_regions(followed: Followed, number: int) -> pd.DataFrame:
-    """Rows, classes and totals of the regions of one copy, by number of the region."""
+    """Return rows, classes and totals of the regions of one copy, by number of the region."""
     rows = followed.rows[followed.rows["copy"] == number]
     copy = followed.copies[number]
     names = list(copy.numeric)
@@ -175,7 +175,7 @@ def _of_regions(followed: Followed, number: int) -> pd.DataFrame:
 
 
 def main(folders: Sequence[str]) -> None:
-    """Attack the releases in these folders and say how much was found; no value is shown."""
+    """Attack the releases in these folders, and print the number of disclosures without values."""
     disclosures = attack([Copy.of(Path(folder)) for folder in folders])
     rows = disclosures.values.drop(columns=["variable", "value", "copy"]).drop_duplicates()
     print(

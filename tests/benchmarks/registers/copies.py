@@ -1,4 +1,4 @@
-"""What an attacker holds of a series: copies of public folders, their rows followed from one to the next.
+"""Copies of the public folders of a series, with rows matched from copy to copy, as an attacker can do.
 
 Nothing of the software is used here: files are read as any reader would, and aligned by what they show.
 """
@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-#: Decimal places that published numbers are looked through for; beyond them they count as exact.
+#: Maximum number of decimal places of rounded numbers; numbers with more count as exact.
 PLACES = 6
 
 
 @dataclass(frozen=True)
 class Copy:
-    """One release, as copied from the public area.
+    """One release, copied from the public area.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Copy:
 
     @classmethod
     def of(cls, folder: Path) -> Copy:
-        """Read a public folder."""
+        """Read the release in a public folder."""
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         columns = manifest["columns"]
         parts = sorted((folder / "microdata").glob("*.parquet"))
@@ -64,7 +64,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Followed:
-    """Rows of all copies, each a track through them.
+    """Rows of all copies; the rows of one unit form a track.
 
     Attributes
     ----------
@@ -79,27 +79,27 @@ class Followed:
 
     @property
     def k(self) -> int:
-        """The largest promise."""
+        """Largest k of the copies."""
         return max(copy.k for copy in self.copies)
 
     def among(self, first: int, last: int) -> Followed:
-        """The copies first to last - 1 alone."""
+        """Return the copies first to last - 1."""
         chosen = self.rows[(self.rows["copy"] >= first) & (self.rows["copy"] < last)]
         return Followed(self.copies[first:last], chosen.assign(copy=chosen["copy"] - first))
 
     def classes(self) -> np.ndarray:
-        """Class of each track in each copy, -1 where it is in none, (tracks, copies); tracks renumbered."""
+        """Return the class of each renumbered track in each copy, (tracks, copies), -1 if absent."""
         track, _ = pd.factorize(self.rows["track"], sort=True)
         table = np.full((int(track.max(initial=-1)) + 1, len(self.copies)), -1, np.int64)
         table[track, self.rows["copy"]] = self.rows["class"]
         return table
 
     def regions(self) -> np.ndarray:
-        """Region of each track, (tracks,), in the order of `classes`."""
+        """Return the region of each track, (tracks,), in the order of `classes`."""
         return np.asarray(self.rows.groupby("track", sort=True)["region"].first(), np.int64)
 
     def traces(self) -> pd.DataFrame:
-        """Region and plain columns of each track, as it is met first, in the order of `classes`."""
+        """Return region and unmodified columns of each track's first row, in the order of `classes`."""
         first = self.rows.drop_duplicates("track").sort_values("track")
         names = [*self.copies[0].region, *self.copies[0].plain]
         parts = []
@@ -110,7 +110,7 @@ class Followed:
 
 
 def follow(copies: Sequence[Copy]) -> Followed:
-    """Follow rows by the columns that are published as they are, and by their class.
+    """Match rows by unmodified columns and by their class.
 
     A row whose plain columns no other row of a copy has is followed by them, whatever its class becomes. One
     whose plain columns and class no other has is followed by both. The rest of a class are alike to the
@@ -143,7 +143,7 @@ def follow(copies: Sequence[Copy]) -> Followed:
 
 
 def rounding(copies: Sequence[Copy], name: str) -> float:
-    """Unit that the published means of a variable are multiples of; 0 where they show none."""
+    """Return the rounding unit of the published means of a variable; 0 if there is none."""
     values = np.unique(np.concatenate([copy.frame[name].to_numpy(np.float64) for copy in copies]))
     values = values[np.isfinite(values)]
     for places in range(PLACES + 1):

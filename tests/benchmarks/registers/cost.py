@@ -1,4 +1,4 @@
-"""What a register costs its readers: loss, ghosts, values that are out of date, and nights of waiting."""
+"""Cost of a register for its readers: loss, retained records, stale values, and pending updates of units."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.benchmarks.registers.nights import Watched
 from tests.benchmarks.registers.stream import QUASI_IDENTIFIERS, TRACE
 from tests.benchmarks.table import Table
 
-#: Nights that the table shows; the plot shows all.
+#: Updates in the table; the plot has all of them.
 SHOWN = (1, 5, 10, 15, 20, 25, 30)
 
 
 @dataclass(frozen=True)
 class Waits:
-    """Nights from when units came to when they were first published.
+    """Number of updates between the entrance of units and their first publication.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Waits:
 
 
 def losses(series: Watched) -> list[tuple[float, float]]:
-    """Information lost each night, of the values of that night and of those that were protected.
+    """Information loss of each update, relative to current values and to the protected values.
 
     SSE/SST, the mean over the numeric quasi-identifiers, plus the share of changed nominal values, by units
     of that night that are published. The second leaves out what is lost because a correction waits.
@@ -62,7 +62,7 @@ def losses(series: Watched) -> list[tuple[float, float]]:
 
 
 def released(folder: Path) -> pd.DataFrame:
-    """Published records by what tells each of them apart."""
+    """Return the published records by their identifying column."""
     parts = [pq.read_table(part).to_pandas() for part in sorted((folder / "microdata").glob("*.parquet"))]
     return pd.concat(parts).set_index(TRACE)
 
@@ -80,7 +80,7 @@ def _loss(kind: str, published: pd.DataFrame, truth: pd.DataFrame) -> float:
 
 
 def waits(series: Watched) -> Waits:
-    """How long comers waited."""
+    """Return how long entrants were pending."""
     came: dict[float, int] = {}
     shown: dict[float, int] = {}
     before: Path | None = None
@@ -98,7 +98,7 @@ def waits(series: Watched) -> Waits:
 
 
 def waiting(all_series: Sequence[Watched]) -> Table:
-    """Ghosts, stale values and waiting units after the last night, and how long comers waited."""
+    """Count retained records, stale values and pending units after the last update."""
     rows: list[tuple[object, ...]] = []
     for series in all_series:
         counts, waits_so_far = series.done[-1].counts, waits(series)
@@ -128,7 +128,7 @@ def waiting(all_series: Sequence[Watched]) -> Table:
 
 
 def cost(series: Watched, anew: Watched) -> Table:
-    """Loss each night against solving again, and ghosts and waiting units; a plot beside it."""
+    """Compare the loss of each update with protection anew; write a plot."""
     ours, again = losses(series), losses(anew)
     rows: list[tuple[object, ...]] = []
     for night, (tonight, done) in enumerate(zip(series.nights, series.done, strict=True)):
@@ -150,7 +150,7 @@ def cost(series: Watched, anew: Watched) -> Table:
 
 
 def _plotted(series: Watched, rows: Sequence[tuple[object, ...]]) -> Path:
-    """Loss, ghosts, stale values and waiting units over the nights, as SVG."""
+    """Plot loss, retained records, stale values and pending units over the updates, as SVG."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 3.2), layout="constrained")

@@ -1,4 +1,4 @@
-"""A register over many nights through the real job, what its readers can find out.
+"""Publish many updates of a register with the real job, and attack the releases.
 
 The control is the same register with every night solved anew and accepted: the attack must break it.
 """
@@ -22,17 +22,17 @@ from tests.benchmarks.registers.stream import TRACE, Tonight, register_nights
 from tests.benchmarks.table import Table
 
 SEED = 11
-#: Of both the series and its control.
+#: k of the series and of the control.
 EFFORT = "fast"
-#: Unit of the values in the register: all of them are whole numbers.
+#: Rounding unit of the values in the register, which are integers.
 WHOLE = 1.0
-#: The rounded means of a region of 400 leave a total about 12 to either side.
+#: Error of the total of a region with 400 units that rounded means cause.
 TOTAL_WITHIN = 12.0
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A register over its nights.
+    """The updates of a register.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Watched:
     done: tuple[Done, ...]
 
     def releases(self) -> dict[Path, int]:
-        """Public folders in order, each with its first night, counted from 0."""
+        """Public folders in order, each with the number of its first update, from 0."""
         first_night: dict[Path, int] = {}
         for night, done in enumerate(self.done):
             first_night.setdefault(done.release, night)
@@ -61,7 +61,7 @@ class Watched:
 def watched(
     spark: SparkSession, folder: Path, kind: str, k: int, units: int, nights: int, *, register: bool = True
 ) -> Watched:
-    """Publish every night of a register that `folder` does not hold yet."""
+    """Publish every update of a register that `folder` does not contain yet."""
     agency = Agency(spark, folder, kind, k, register=register, effort=EFFORT)
     stream = tuple(register_nights(kind, units, nights, SEED))
     path, who = folder / "nights.json", f"{kind}, k = {k}, {'rule' if register else 'solved anew'}"
@@ -74,7 +74,7 @@ def watched(
 
 
 def attacked(series: Watched) -> tuple[Disclosures, int, int]:
-    """What the attacker finds, and how many of the claimed values, and of the claimed totals, are right."""
+    """Run the attack, and count correct claims of values and totals."""
     releases = series.releases()
     disclosures = attack([Copy.of(folder) for folder in releases])
     night_of = np.array(list(releases.values()))
@@ -86,7 +86,7 @@ def attacked(series: Watched) -> tuple[Disclosures, int, int]:
 
 
 def _right_values(series: Watched, claims: pd.DataFrame, night_of: np.ndarray) -> int:
-    """Claimed values that are the unit's on the first night of the window that it was there."""
+    """Count claimed values that are equal to the unit's value in its first update of the window."""
     right = 0
     for copy, of_copy in claims.groupby("copy"):
         window = [series.nights[night].frame for night in night_of[int(copy) : int(copy) + WINDOW]]
@@ -98,7 +98,7 @@ def _right_values(series: Watched, claims: pd.DataFrame, night_of: np.ndarray) -
 
 
 def _right_totals(series: Watched, claims: pd.DataFrame, night_of: np.ndarray) -> int:
-    """Claimed totals of those who came or left that are theirs."""
+    """Count claimed totals of entrants or exits that are correct."""
     right = 0
     for claim in claims.to_dict("records"):
         before, after = (series.nights[night_of[int(claim["copy"]) + offset]].frame for offset in (0, 1))
@@ -115,7 +115,7 @@ def _same(claimed: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def disclosures_in(all_series: Sequence[Watched]) -> Table:
-    """What the attack found; it must find nothing under the rule, and must break what was solved anew."""
+    """Return the disclosures: none with the rule of a register, some if updates are protected anew."""
     rows: list[tuple[object, ...]] = []
     for series in all_series:
         disclosures, values, totals = attacked(series)

@@ -1,4 +1,4 @@
-"""Generated hierarchical tables: trees in each dimension, lognormal cells, sensitive ones rather small."""
+"""Generate hierarchical tables with lognormal cells, of which small ones are more often sensitive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from microguard.sdc.cta import CellTable
 from microguard.sdc.cta.table.relations import TOTAL, Dimension, tabulate
 
-#: Children of the nodes of each level of each dimension, and the share of combinations with records.
+#: Numbers of children by level and dimension, and share of combinations with records.
 HIERARCHIES: dict[str, tuple[tuple[tuple[int, ...], ...], float]] = {
     "8.6 x 5.9": (((8, 6), (5, 9)), 0.6),
     "8.10 x 10.10": (((8, 10), (10, 10)), 0.6),
@@ -18,7 +18,7 @@ HIERARCHIES: dict[str, tuple[tuple[tuple[int, ...], ...], float]] = {
     "6.6 x 4.4 x 5.3": (((6, 6), (4, 4), (5, 3)), 0.35),
     "3.3 x 3 x 3.3 x 3": (((3, 3), (3,), (3, 3), (3,)), 0.35),
 }
-#: How far a sensitive cell must move, and any cell may at least, of its value.
+#: Protection of a sensitive cell, and minimum capacity of any cell, as shares of its value.
 _LEVEL, _ROOM = 0.2, 0.3
 
 
