@@ -46,7 +46,7 @@ def show_records(
     show(engine, "of_files", files, inside, f"regexp_extract(filename, '([^/]*)/[^/]*$', 1) AS {FOLDER}")
     engine.execute(
         f"CREATE OR REPLACE VIEW {MICRODATA} AS SELECT {FOLDER}, CAST({value} AS {kind}) AS {keys[place]}, "
-        f"{', '.join(inside)} FROM of_files"
+        f"{', '.join(inside)} FROM record_files"
     )
 
 

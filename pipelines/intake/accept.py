@@ -16,7 +16,7 @@ from microguard.schemas.specification.model import Specification
 QUARANTINE = "quarantine.json"
 
 
-def accept_input(screened: ValidatedInput, specification: Specification, folder: Path) -> Verdicts:
+def accept_input(validated: ValidatedInput, specification: Specification, folder: Path) -> Verdicts:
     """Write the counts of rejected records into the evidence and judge the input by its requirements.
 
     Raises
@@ -26,14 +26,14 @@ def accept_input(screened: ValidatedInput, specification: Specification, folder:
     """
     private_folder(folder)
     report = {
-        "input": screened.records,
-        "rejected": dict(screened.rejected),
-        "suppressed": screened.suppressed,
+        "input": validated.records,
+        "rejected": dict(validated.rejected),
+        "suppressed": validated.suppressed,
     }
     write_atomically(folder / QUARANTINE, json.dumps(report, indent=2, sort_keys=True))
-    verdicts = judge("input", input_requirements(specification), screened.metrics, folder / EXPECTATIONS)
+    verdicts = judge("input", input_requirements(specification), validated.metrics, folder / EXPECTATIONS)
     if not verdicts.passed:
-        reasons = "; ".join(f"{reason}: {count}" for reason, count in screened.rejected.items())
+        reasons = "; ".join(f"{reason}: {count}" for reason, count in validated.rejected.items())
         rejected = f" Records rejected: {reasons}." if reasons else ""
         raise InputRejected(
             f"The input does not meet the specification: {' '.join(verdicts.failures)}{rejected}"

@@ -50,12 +50,12 @@ class Contract:
         return list(self.schema.names)
 
     @property
-    def as_read(self) -> list[str]:
+    def reader_order(self) -> list[str]:
         """Published columns in the order in which readers return them: the partition column last."""
-        return [*self.of_files.names, *([] if self.partition_by is None else [self.partition_by])]
+        return [*self.file_schema.names, *([] if self.partition_by is None else [self.partition_by])]
 
     @property
-    def of_files(self) -> pa.Schema:
+    def file_schema(self) -> pa.Schema:
         """Columns that the record files contain: all but the partition column."""
         return pa.schema([entry for entry in self.schema if entry.name != self.partition_by])
 
@@ -99,8 +99,8 @@ def contract_from_files(
     paths = [Path(path) for path in map(local_path, files) if path is not None]
     if not parquet or len(paths) < len(files):
         return Contract(from_spark)
-    of_files = [file_types(path, [*from_spark.names, *hidden]) for path in paths]
-    types = joint_types(of_files)
+    types_by_file = [file_types(path, [*from_spark.names, *hidden]) for path in paths]
+    types = joint_types(types_by_file)
     untyped = [e.name for e in from_spark if pa.types.is_null(types.get(e.name, e.type))]
     if untyped:
         raise SchemaConflict(
@@ -118,11 +118,11 @@ def contract_from_files(
             "defines. Write these columns with another type."
         )
     ordered = [e.name for e in fields if pa.types.is_dictionary(e.type) and e.type.ordered]
-    kept = pa.schema([entry for entry in fields if entry.name not in retyped])
+    with_own_type = pa.schema([entry for entry in fields if entry.name not in retyped])
     return Contract(
         pa.schema(fields),
         {name: _categories(paths, name) for name in ordered},
-        declared=declared_otherwise(of_files, kept),
+        declared=declared_otherwise(types_by_file, with_own_type),
     )
 
 

@@ -160,7 +160,7 @@ def validate(
     )
 
 
-def require_unchanged(microdata: Microdata, specification: Specification, screened: ValidatedInput) -> None:
+def require_unchanged(microdata: Microdata, specification: Specification, validated: ValidatedInput) -> None:
     """Refuse an input whose records changed after they were validated.
 
     Otherwise the ledger and the source fingerprint would describe other records than the published ones, and
@@ -174,7 +174,7 @@ def require_unchanged(microdata: Microdata, specification: Specification, screen
     with translate_read_errors(specification):
         row = microdata.frame.agg(*_content(microdata)).first()
         assert row is not None
-    if _fingerprint(row, microdata, specification) != screened.fingerprint:
+    if _fingerprint(row, microdata, specification) != validated.fingerprint:
         raise ProtectionFailed(
             "Input: expected the records that were validated, found other records. The input changed during "
             "the run, or returns other records each time it is read. Nothing was published. Start the run "

@@ -199,7 +199,7 @@ class Records:
     def write_annex(self, folder: Path, protected: ProtectedRecords) -> None:
         """The block reports, and a suite for whoever checks the published table."""
         private_folder(folder)
-        write_published_suite(folder / EXPECTATIONS, self.specification, protected.contract.as_read)
+        write_published_suite(folder / EXPECTATIONS, self.specification, protected.contract.reader_order)
         pq.write_table(block_table(protected.comparison.reports), folder / BLOCKS)
 
 

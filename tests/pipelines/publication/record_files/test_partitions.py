@@ -102,7 +102,7 @@ def test_the_type_of_the_region_is_one_that_comes_back():
         contract = Contract(pa.schema([("region", kind), ("x", pa.int64())]), {"region": ["a"]})
         found = laid_out(contract, _publish(partition_by="region"))
         assert found.schema.field("region").type == carried
-        assert (found.names, found.of_files.names) == (["region", "x"], ["x"])
+        assert (found.names, found.file_schema.names) == (["region", "x"], ["x"])
         assert not found.categories
         assert laid_out(contract, _publish()) == contract
     for kind in (pa.float64(), pa.date32(), pa.bool_(), pa.decimal128(5, 0), pa.binary()):
