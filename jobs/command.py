@@ -141,8 +141,7 @@ class _Command:
             cause += f" ({os.strerror(error.errno)})"
         return (
             f"Stopped {where} by an unexpected {cause}. Its text is not shown, because it could contain "
-            "values "
-            "of records. Call this again with --debug to see it."
+            "values of records. Call this again with --debug to see it."
         )
 
 

@@ -224,8 +224,7 @@ def with_some_quasi_identifier(guesses: list[Guess]) -> list[Guess]:
     if not usable:
         raise InputRejected(
             "The file: expected a column that can be a quasi-identifier, found none with values. Check that "
-            "the "
-            "file has the columns to protect."
+            "the file has the columns to protect."
         )
     chosen = min(usable, key=lambda each: each.column.distinct if each.column else 0)
     why = f"no other column qualifies as a quasi-identifier; {chosen.why}"

@@ -202,8 +202,7 @@ def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
     if not header or duplicates or unnamed > 1 or numbers or repeated >= MIN_REPEATED_NAMES:
         raise InputRejected(
             f"The first line of {path.name}: expected a header of distinct column names that are not "
-            "numbers, "
-            "found a line that may be a record. Add a header to the file."
+            "numbers, found a line that may be a record. Add a header to the file."
         )
 
 

@@ -87,8 +87,7 @@ def check_types(frame: DataFrame, specification: Specification) -> None:
     if faults:
         raise InputRejected(
             f"{input_label(specification)} has columns whose types do not fit: {'; '.join(faults)}. Change "
-            "the "
-            "file, or kind and role in the specification."
+            "the file, or kind and role in the specification."
         )
 
 

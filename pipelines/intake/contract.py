@@ -114,8 +114,7 @@ def contract_from_files(
     if foreign:
         raise SchemaConflict(
             f"has columns of extension types of another program: {', '.join(foreign)}, expected types that "
-            "Arrow "
-            "defines. Write these columns with another type."
+            "Arrow defines. Write these columns with another type."
         )
     ordered = [e.name for e in fields if pa.types.is_dictionary(e.type) and e.type.ordered]
     with_own_type = pa.schema([entry for entry in fields if entry.name not in retyped])

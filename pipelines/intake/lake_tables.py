@@ -80,8 +80,7 @@ def _refuse(folders: Iterable[str], contains: _Contains, checked: set[str], name
                 raise InputRejected(
                     f"{named} is {table}, or a part of one ({PurePosixPath(mark).parts[0]} found), expected "
                     "plain files. The files of a table also contain deleted and replaced rows, which would "
-                    "be "
-                    "read as records. Export the current snapshot to a folder of Parquet files with the "
+                    "be read as records. Export the current snapshot to a folder of Parquet files with the "
                     "engine that writes the table, and set input.path to that folder."
                 )
 

@@ -156,8 +156,7 @@ def _levels(path: str, level: int, name: str) -> list[list[str]]:
     if level > width:
         raise SpecificationError(
             f"{key}: expected a file with at least {level} levels, found {width}. Add a column for each "
-            "level, or "
-            "choose a lower level."
+            "level, or choose a lower level."
         )
     ragged = sum(len(row) != width or not all(row) for row in rows)
     if ragged or len(rows) < 2:
@@ -172,8 +171,7 @@ def _levels(path: str, level: int, name: str) -> list[list[str]]:
         if conflicts:
             raise SpecificationError(
                 f"{key}: expected one parent for each code of level {position + 1}, found {conflicts} "
-                "line(s) with "
-                "another parent than an earlier line. Correct these lines."
+                "line(s) with another parent than an earlier line. Correct these lines."
             )
     codes = {row[0] for row in rows[1:]}
     if len(codes) < len(rows) - 1:
@@ -267,8 +265,7 @@ def _limit(name: str, key: str, limit: float, kind: t.DataType) -> Column:
         if limit != int(limit):
             raise InputRejected(
                 f"variables.{name}.{key}: expected a whole number, because the column has whole numbers "
-                "only, "
-                "found a fraction. Set the key to a whole number."
+                "only, found a fraction. Set the key to a whole number."
             )
         return f.lit(int(limit)).cast(kind)
     return f.lit(limit).cast(kind)
