@@ -1,8 +1,8 @@
 """Attacks on a release by an attacker with original records: exact knowledge, homogeneity, uniques, linkage.
 
-`python -m tests.benchmarks.attacks RELEASE_FOLDER ORIGINALS` attacks any release: the published files and
-manifest are read as a reader would, the originals (Parquet) are what the attackers know and what decides
-whether they are right.
+`python -m tests.benchmarks.attacks RELEASE_FOLDER ORIGINALS` attacks any release. The published files and the
+manifest are read as by any reader. The originals (Parquet) are the knowledge of the attackers, and decide
+whether their claims are correct.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Release:
     Attributes
     ----------
     published, original : DataFrame
-        The columns of the release.
+        Records with the columns of the release.
     k : int
     protected, numeric, plain, sensitive : tuple of str
-        Quasi-identifiers, the numeric ones of them, columns published as they are, sensitive ones of them.
+        Quasi-identifiers, numeric quasi-identifiers, unmodified columns, and unmodified sensitive columns.
     region : tuple of str
-        The region, or nothing.
+        Name of the region, or nothing.
     """
 
     published: pd.DataFrame
@@ -91,9 +91,10 @@ class Found:
 def search(release: Release, exact: Sequence[str], seed: int = 1) -> Found:
     """Search originals: among the records equal in `exact`, the nearest in the protected variables.
 
-    Distance is that of standardised numbers, a mismatch of categories counting 1. Where several are as near
-    the attacker picks any of them. The right record is told by `NUMBER`; without it by all columns published
-    as they are, and by chance among records that these do not tell apart: then the share is a lower bound.
+    The distance is that of standardised numbers, and a mismatch of categories counts 1. Among equally near
+    records the attacker picks one at random. A match is correct if `NUMBER` is equal. Without this column all
+    unmodified columns must be equal; if several records have these values, the share of correct matches is a
+    lower bound.
     """
     n = len(release.original)
     known = classes_of(_stacked(release, exact))

@@ -1,9 +1,8 @@
-"""Attack programs on counts with noise by cell keys: they succeed where too much is published, and the gate
-sees it.
+"""Attacks on counts with cell-key noise: they succeed only on tables that the gate refuses to publish.
 
-The attacker knows the method, its parameters, every published number and that true margins add up, never the
-keys. Averaging (Asghar and Kaafar 2020; Rinott, O'Keefe, Shlomo and Skinner 2018): each margin says once
-more what its parts add up to, with noise of its own.
+The attacker knows the method, its parameters, every published number, and that true margins are additive, but
+not the keys. Averaging (Asghar and Kaafar 2020; Rinott, O'Keefe, Shlomo and Skinner 2018) uses that each
+margin is another noisy observation of the sum of its parts.
 """
 
 from __future__ import annotations

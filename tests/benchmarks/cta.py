@@ -1,7 +1,7 @@
 """Controlled tabular adjustment of the tables of Cox 2005, section 3, and of larger tables.
 
-Every answer passes the independent check before it is reported. Times are CPU seconds of one process;
-gap = objective / lower bound - 1; excess = objective / unavoidable part - 1; medians over the seeds.
+Every solution passes the independent check before it is reported. Times are CPU seconds of one process; gap =
+objective / lower bound - 1; excess = objective / unavoidable part - 1. Figures are medians over the seeds.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def methods_side_by_side(shapes: tuple[tuple[int, ...], ...], seeds: tuple[int, 
 def against_plain_program(shape: tuple[int, ...], seeds: tuple[int, ...], limit: float) -> Table:
     """Compare the integer program of the paper, solved without changes, with our search in the same time.
 
-    Both gaps are to our lower bound, which is the better one.
+    Both gaps are relative to our lower bound, which is the tighter one.
     """
     rows: list[tuple[object, ...]] = []
     for seed in seeds:

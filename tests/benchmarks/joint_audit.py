@@ -1,8 +1,8 @@
 """Joint audit of Tarragona: the exposure if every update is protected anew, and the cost of the audit.
 
-The files are those of a reader, the alignment is that of an attacker who knows in which class each record is
-(by the values that he knows of it). Beside it the same nights under the rule of a series: classes born
-whole, unchanged, leaving whole.
+The files are public files. The alignment is that of an attacker who knows the class of each record from known
+values. For comparison, the same updates are published with the rule of a register: a class is published and
+suppressed as a whole, and its members never change.
 """
 
 from __future__ import annotations

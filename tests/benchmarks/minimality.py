@@ -1,10 +1,10 @@
 """The minimality attack (Wong, Fu, Wang and Pei 2007) on clusters that must hold several hidden values.
 
-The attacker knows the clustered variables of everybody, the clusters, the values that each holds and the
-method, but not whose they are. A change of two clusters that would gain was passed over because one of the
-new clusters lacked values, or because of what conceals: a decoy, or the blur. What all changes say together
-of each record is drawn by Gibbs sampling. At effort fast the attacker looks at clusters that were merged of
-two or three: which of them lacked values, every deal of the values and every order of mergers says.
+The attacker knows the clustered variables of all persons, the clusters, the values in each cluster and the
+method, but not the assignment of values to persons. If an improving change of two clusters was not made,
+either a new cluster would have lacked values, or the mitigation (a decoy or the noise) prevented it. Gibbs
+sampling combines the evidence of all changes for each record. At effort fast the attacker examines clusters
+that were merged of two or three, and enumerates the assignments of values and the orders of mergers.
 """
 
 from __future__ import annotations
@@ -60,11 +60,10 @@ class Told:
     loss : float
         100 SSE/SST of the clusters.
     changes : int
-        Changes that gain and were passed over; at effort fast the clusters that were merged of
-        two or three.
+        Number of improving changes that were not made; at effort fast, number of merged clusters.
     right, expected : float
-        Share of the claims that are right, and the mean share of the value claimed in its cluster: how many
-        would be right for who looks at the clusters alone.
+        Share of correct claims, and the mean share of the claimed value in its cluster, which is the expected
+        share of correct claims without the attack.
     """
 
     loss: float

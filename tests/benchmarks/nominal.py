@@ -1,8 +1,7 @@
 """Nominal methods on the scenarios of Cost 2023: partitioning, aggregation, Chi-ex, and a comparison.
 
-Seconds are CPU seconds of one core. Every figure is recomputed by code that shares nothing with the
-methods before it is printed, and what was to be reached is asserted. A call that is killed is gone on with by
-the next one of the same code.
+Times are CPU seconds of one core. Every figure is recomputed by independent code before it is printed, and
+targets are asserted. After a kill, the next call with the same code continues.
 """
 
 from __future__ import annotations

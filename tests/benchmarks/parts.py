@@ -1,6 +1,6 @@
 """Store finished parts of a long benchmark, so that a repeated call with the same code skips them.
 
-A part is a table, an answer with the CPU seconds it took, or a folder of its own.
+A part is a table, a result with its CPU seconds, or a folder.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Parts:
     Parameters
     ----------
     name : str
-        Of the benchmark; other sizes are another one.
+        Name of the benchmark; another size has another name.
     folder : str, optional
-        Of its own code in ``tests/benchmarks``.
+        Folder of its code in ``tests/benchmarks``.
     """
 
     def __init__(self, name: str, folder: str | None = None) -> None:

@@ -1,13 +1,18 @@
 """Run whole jobs with random specifications and random inputs.
 
-Each seed draws a file (constant, huge, heaped, missing, duplicate values; 3 to 1,500 records) and a
-specification (any algorithm, effort, kind, grouping, rule). Either the specification is refused by name, or
-the input or the release is, with a sentence; or it is published, and then the promise is counted again with
-pandas, and shuffled rows in several files give the same records. Anything else is a fault of the software.
+Each seed draws a file (constant, large, heaped, missing or duplicate values; 3 to 1,500 records) and a
+specification (any algorithm, effort, kind, grouping, rule). Three results are permitted:
 
-Finished cells come as files of several kinds, some with a fault that must be refused. Several tables of the
-same records must give a cell one value, and nights of events must publish nobody twice. Verbs follow each
-other at random, some of them killed, and a model says what must stand after each.
+1. The specification is refused by name.
+2. The input or the release is refused with a sentence.
+3. The release is published. Then pandas counts its guarantees, and shuffled rows in several files give the
+same records.
+
+Any other result is a fault of the software.
+
+Finished cells come as files of several formats, some with a fault that must be refused. Several tables of the
+same records must have one value per cell, and updates of an event stream must not publish a unit twice.
+Random verbs, some of them killed, are compared with a model.
 """
 
 from __future__ import annotations
@@ -39,7 +44,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     Raises
     ------
     AssertionError
-        Naming the seed of a job that ended otherwise, or broke its promise.
+        With the seed of a job with another result or a violated guarantee.
     """
     for what, job, seeds in (
         ("records", _of_records, 300),
@@ -129,7 +134,7 @@ def _one_after_another(publish: Callable[[int], str], number: int) -> str:
     Raises
     ------
     AssertionError
-        Where one broke its promise.
+        If a release violates its guarantees.
     MicroguardError
     """
     refused: list[MicroguardError] = []

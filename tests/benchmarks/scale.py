@@ -1,6 +1,6 @@
 """Protect millions of persons: seconds and memory of all processes, compared with a sort of the file.
 
-The persons are those of the demo's town, whose households are spread over regions of uneven size.
+The persons are those of the demo, with households in regions of different size.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Registers: brute-force checks, attacks on releases of the real job, cost for readers, and speed.
 
-Random streams of small registers, every history counted: arrivals, departures, bursts, returns, corrections
-and their taking back, empty nights; up to 30 units each. Then the real job, whose public folders are
-attacked: registers of a few hundred on which all of that happens at once, and large ones, beside the same
-registers solved anew every night, which the attack must break.
+1. Random small registers with up to 30 units, and entrants, exits, bursts, returns, corrections, reverted
+corrections and empty updates. Every history is counted.
+2. Releases of the real job under attack: registers of a few hundred units with all of these events, and large
+registers.
+3. The same large registers with every update protected anew, on which the attack must succeed.
 """
 
 from __future__ import annotations
@@ -44,16 +45,16 @@ class Size:
     Attributes
     ----------
     units : int
-        Of a register over many nights.
+        Number of units of a register with many updates.
     nights, anew : int
-        Of registers under the rule, and solved anew.
+        Number of updates of registers with the rule, and of registers that are protected anew.
     cases : tuple of (kind, k)
     timed : tuple of int
-        Units of the registers whose first night is timed beside a later one.
+        Numbers of units of the registers whose first update is compared with a later one.
     kills : (int, int)
-        How many, and up to which night.
+        Number of kills, and number of the last killed update.
     unruly : int
-        Registers on which everything happens at once.
+        Number of registers with frequent unusual events.
     """
 
     units: int
@@ -80,8 +81,8 @@ QUICK = Size(units=2_000, nights=5, anew=3, cases=(("mixed", 3),), timed=(20_000
 def run(quick: bool = False) -> Iterator[Table]:
     """Return all tables (quick: a tenth of the streams at k = 3, one register with five updates).
 
-    A call that is killed is gone on with by the next one of the same code, night by night; what is finished
-    lies in ``build/benchmarks`` until everything is.
+    After a kill, the next call with the same code continues with the next update. Finished parts are in
+    ``build/benchmarks`` until all parts are finished.
     """
     size, parts = QUICK if quick else WHOLE, Parts("series-quick" if quick else "series", "registers")
     for units in size.timed:  # first: the JVM keeps the options of the session that started it

@@ -1,9 +1,8 @@
 """Kill runs whose areas are object stores: readers see complete releases, and reruns are identical.
 
-A run is forked off this process, so that it begins with everything imported, and killed with its JVM and its
-tasks at a request to the store that is drawn at random, or loses one of its Python workers there. Its lease
-is then taken away, as its minute of silence would. A run that gets through is compared with the undisturbed
-one, and the areas are emptied.
+A run is forked from this process, so that all imports are done. At a random request to the store, it is
+killed with its JVM and tasks, or one of its Python workers is killed. Its lease is then removed, as after a
+minute without renewal. A run that finishes is compared with the undisturbed one, and the areas are emptied.
 """
 
 from __future__ import annotations

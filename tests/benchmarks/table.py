@@ -12,13 +12,13 @@ class Table:
     Attributes
     ----------
     title : str
-        What was measured, on which data.
+        Description of the measurement and the data.
     columns : tuple of str
-        Headings; each names its unit.
+        Headings with units.
     rows : list of tuples
         One row per instance or method, as long as `columns`.
     note : str
-        Machine-independent remarks: where a figure comes from, why one is missing.
+        Machine-independent remarks, for example the source of a figure, or the reason why one is missing.
     """
 
     title: str

@@ -1,8 +1,8 @@
 """Attacks on published tables: each must succeed on the control and fail on the default method.
 
-The control is what tools of the field do: least cost to the nearest allowed count, factors from 1 to 1.5,
-every table solved for itself. The attacker knows method, parameters, every published number and which cells
-are absent, never the key. Each program asserts both ways.
+The control is the usual method of other tools: least cost to the nearest permitted count, factors from 1 to
+1.5, and every table solved separately. The attacker knows method, parameters, all published numbers and which
+cells are absent, but not the key. Each program asserts the result for the control and for the default.
 """
 
 from __future__ import annotations

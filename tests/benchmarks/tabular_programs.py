@@ -1,8 +1,9 @@
 """Compare random tables with an integer program written from the paper, solved with scipy.
 
-Two- and three-dimensional tables, hierarchical and linked ones, counts and magnitudes, values over 1, 6 and
-12 orders of magnitude, tables that keep mean and slope: the objective is the optimum where it is called
-optimal, bounds are valid, lines and levels exact in units, and a table is called infeasible only where it is.
+The tables have two or three dimensions, hierarchies or links, counts or magnitudes, values over 1, 6 and 12
+orders of magnitude, or preserve mean and slope. The checks are: an objective that is called optimal is the
+optimum, bounds are valid, relations and levels hold exactly in units, and only infeasible tables are called
+infeasible.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def against_another_program(count: int, first_seed: int = 0) -> Table:
     Raises
     ------
     AssertionError
-        Where an answer is wrong.
+        If a result is wrong.
     """
     tally = {kind: [0, 0, 0, 0] for kind in KINDS}
     for seed in range(first_seed, first_seed + count):

@@ -1,7 +1,7 @@
 """Measure workers that share only an object store: two compared with one, and one killed in every stage.
 
-The first table compares seconds of the stage that solves. In the second a worker loses all of its processes
-at a random moment of a stage, and the job goes on with the other one.
+The first table compares the seconds of the solving stage. For the second table, all processes of a worker are
+killed at a random time of a stage, and the job continues with the other worker.
 """
 
 from __future__ import annotations

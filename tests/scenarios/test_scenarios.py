@@ -1,6 +1,6 @@
 """Run the scenarios: pairs of CSV files with input and expected output of the method that names their folder.
 
-How to add one stands in `tests/README.md`; it needs no code.
+`tests/README.md` describes how to add one; it needs no code.
 """
 
 from __future__ import annotations

@@ -76,11 +76,11 @@ class Cluster:
     ----------
     root : Path
     address : str
-        Of the master.
+        Address of the master.
     server : str
-        Of the object store.
+        Address of the object store.
     workers : list of Machine
-        Those that were started, in order.
+        Started workers, in order.
     """
 
     root: Path

@@ -1,7 +1,7 @@
 """Compare the search in partitions with one process, for many regions and tables up to dimension 2.
 
-The parts lie in the memory of this process and are searched one after the other: what Spark's tasks answer,
-in the CPU seconds of one core.
+The partitions are in the memory of this process and are searched one after the other. The results are those
+of Spark's tasks, and times are CPU seconds of one core.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Effect of control tables by region: errors of national tables, and of region by one and two variables.
 
-Each file is searched without any table by region, as before these could be asked for, with region by one
-variable, which is the default, and with region by two. Adult has no place of residence: the country of birth
-stands for it, countries of fewer than k persons left out.
+Each file is searched without tables by region, with region by one variable (the default), and with region by
+two. Adult has no place of residence, so the country of birth is the region; countries with fewer than k
+persons are excluded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The regression check of Cost 2023, section 6.2.8: predictions before and after protection.
 
-A multinomial logit predicts one variable of Adult from four others, once fitted to the original and once
-to the protected records; compared are the probabilities both give to the original records.
+A multinomial logit predicts one variable of Adult from four others. It is fitted to the original records and
+to the protected records. The probabilities that both models predict for the original records are compared.
 """
 
 from __future__ import annotations

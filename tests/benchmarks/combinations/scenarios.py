@@ -39,8 +39,8 @@ def instance(scenario: str, number: int, *, records: int = 200, k: int = 3) -> p
 def synthetic(records: int, share: float, k: int, rng: np.random.Generator) -> pd.DataFrame:
     """Synthetic data in which the share of confidentiality problems is prescribed.
 
-    Safe combinations come first, each with k to 0.15 n + 1 records, until floor((1 - p) n) records are
-    there; then distinct combinations of 1 to k - 1 records.
+    Combinations with k to 0.15 n + 1 records are drawn first, until they have floor((1 - p) n) records. Then
+    distinct combinations with 1 to k - 1 records are drawn.
     """
     cells = rng.permutation(int(np.prod(SYNTHETIC_SIZES)))
     counts: list[int] = []

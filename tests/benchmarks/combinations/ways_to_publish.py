@@ -1,8 +1,8 @@
 """Compare methods to publish a nominal file: ours, SAFE, local suppression, generalisation, cell keys.
 
-Adult, eight variables, k = 5. Two thirds of the records are protected; a logistic regression of income,
-trained on what is published, is judged on the original other third by the area under the curve. Cell keys
-publish tables and no records, so there is nothing to train on.
+The file is Adult with eight variables, and k = 5. Two thirds of the records are protected. A logistic
+regression of income is fitted to the published records, and its area under the ROC curve is measured on the
+original other third. Cell keys publish tables without records, so no model can be fitted.
 """
 
 from __future__ import annotations

@@ -15,11 +15,11 @@ class Axis:
     ----------
     name : str
     codes : list of str
-        The finest ones.
+        The finest codes.
     parents : dict of str to str
-        Code -> the code above it; one that is not named is a part of the total.
+        Map from a code to its parent; a code without a parent is a part of the total.
     levels : bool
-        Whether the codes above have a column of their own.
+        Whether parents have a separate column.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """Random jobs on finished cells: all are published, additive, and adjusted by their rules and statuses.
 
-The cells are summed from records that only this module sees: dimensions without and with coarser codes, in
-the same column (`table.parents`, of any depth) or in one of their own; linked tables; values that are signed,
-zero or rounded; as Parquet of several types, CSV, or files of tau-ARGUS. One job in six has a fault that must
-be refused.
+The cells are sums of records that only this module knows. Dimensions may have coarser codes, in the same
+column (`table.parents`, of any depth) or in a separate one. Tables may be linked, and values may be signed,
+zero or rounded. Files are Parquet with several types, CSV, or files of tau-ARGUS. One job in six has a fault
+that must be refused.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class CellsJob:
     Attributes
     ----------
     cells : DataFrame
-        The table as it is, before it was written to a file: codes, `value`, `firms`, `first`, `second`, and
-        `status`; values in units of the last published digit.
+        The true table: codes, `value`, `firms`, `first`, `second`, and `status`; values are in units of the
+        last published digit.
     content : dict
         The parsed specification.
     wrong : str
-        What is wrong with the input; empty where nothing is.
+        Description of the fault of the input; empty if there is none.
     """
 
     def __init__(self, seed: int) -> None:

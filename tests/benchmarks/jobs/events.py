@@ -1,8 +1,8 @@
 """Random jobs on event streams: each update is protected separately, and no unit is published twice.
 
-The records of a `RecordsJob` are cut into nights, some empty or of fewer than k. Later nights hold units of
-earlier ones as well, and columns of other types than before. A column published as it is tells which units
-readers see.
+The records of a `RecordsJob` are distributed over updates, some of which have no records or fewer than k.
+Later updates also contain units of earlier ones, and columns with other types. An unmodified column
+identifies the published units.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class EventsJob:
     Attributes
     ----------
     nights : list of DataFrame
-        The input of each night.
+        Input of each update.
     """
 
     def __init__(self, seed: int) -> None:

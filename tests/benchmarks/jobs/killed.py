@@ -56,7 +56,7 @@ def killed_at(folder: Path, lines: int, steps: int) -> Iterator[_Death]:
     Parameters
     ----------
     lines, steps : int
-        The death comes so many steps after so many lines of a ledger; not at all where there are fewer.
+        The verb is killed `steps` operations after `lines` lines of a ledger; not at all if there are fewer.
 
     Raises
     ------

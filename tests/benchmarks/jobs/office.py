@@ -28,9 +28,10 @@ class Office:
     ----------
     kind : {"single", "register", "append", "table"}
     states : dict of str to str
-        Release -> "stands", "waits", "rejected" or "withdrawn"; in the order in which they came to stand.
+        State of each release in the order of publication: "stands" (current), "waits" (pending), "rejected"
+        or "withdrawn".
     made : dict of str to str
-        What a single release was made of -> its id.
+        Id of a single release by its input and settings.
     """
 
     folder: Path

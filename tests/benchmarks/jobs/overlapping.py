@@ -1,9 +1,9 @@
 """Random jobs on several tables of the same records: a cell has the same value in all tables.
 
-Each table has its own dimensions, rule, method, digits, seed and public area; some have a source or period of
-their own, or records in another order and of other types. They share the evidence area. Whoever has two
-values of one number can average them, so that wherever the same records are counted, or added up, in cells
-with the same codes, the published values must be the same; under other codes, those of a table before.
+Each table has its own dimensions, rule, method, digits, seed and public area. Some have another source or
+period, or records in another order or with other types. All share the evidence area. A reader with two
+published values of one cell could average them. Therefore cells with the same codes and the same records must
+have equal published values, and cells with other codes must have the value of an earlier table.
 """
 
 from __future__ import annotations

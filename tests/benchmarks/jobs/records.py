@@ -27,9 +27,9 @@ class RecordsJob:
     frame : DataFrame
         The input.
     roles, sections : dict
-        Of the specification.
+        Roles of the columns, and sections of the specification.
     extra : dict of str to str
-        Name and content of the files that it names beside the input.
+        Content of further files of the specification, by name.
     """
 
     def __init__(self, seed: int) -> None:

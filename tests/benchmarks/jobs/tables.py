@@ -34,7 +34,7 @@ class TableJob:
     Attributes
     ----------
     records : TableRecords
-        Those behind the table; drawn as well where none are given.
+        Records of the table; drawn if they are not given.
     content : dict
         The parsed specification.
     """

@@ -1,7 +1,7 @@
 """Run random verbs, some of them killed, and compare the areas with a model after each verb.
 
-A seed draws an agency (one or two specifications, the areas and the ledger that they share, a table format)
-and a dozen verbs. After each the public folders alone say what readers see, and the ledgers what was decided.
+A seed draws an agency (one or two specifications, their areas and ledger, a table format) and a dozen verbs.
+After each verb the public folders are compared with what readers may see, and the ledgers with the decisions.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class VerbsJob:
         Raises
         ------
         AssertionError
-            What is not as it must be, after which verbs.
+            With the unexpected state, and the verbs before it.
         """
         told: list[str] = []
         with _warm(spark):
@@ -314,7 +314,7 @@ def random_verbs(seeds: range) -> Table:
     Raises
     ------
     AssertionError
-        Naming the seed whose verbs did otherwise than they must.
+        With the seed of the verbs that had an unexpected result.
     """
     endings: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as folder, warm_session(Path(folder)) as spark:

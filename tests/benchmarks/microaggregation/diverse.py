@@ -1,7 +1,7 @@
 """Cost of l-diversity: clusters merged after the search, and a search among diverse clusters.
 
-Persons of the demo town; clusters must hold two or three diagnoses, or persons of k households. What is
-hidden costs more than what an attacker knows anyway, as the search is concealed.
+The records are demo persons. Clusters must have two or three diagnoses, or persons of k households. Diagnoses
+cost more than households, because the mitigation of the minimality attack applies only to hidden values.
 """
 
 from __future__ import annotations

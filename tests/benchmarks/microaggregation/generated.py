@@ -1,8 +1,8 @@
 """Numeric microaggregation of thirty generated files with different distributions and repetitions.
 
-Heavy tails with and without panels, amounts that are mostly zero, integers of few levels, duplicates, and
-variables of several scales: standard is held against MDAV of the whole file, thorough, and its own time at
-k = 3.
+The files have heavy tails with and without panels, amounts that are mostly zero, integers with few levels,
+duplicates, and variables with several scales. Effort standard is compared with MDAV of the whole file, with
+thorough, and with its own time at k = 3.
 """
 
 from __future__ import annotations

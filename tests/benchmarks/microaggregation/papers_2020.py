@@ -121,7 +121,7 @@ PAPER: dict[str, str] = {
 class Measured:
     """Results of one subset: gaps in percent of the heuristics, the integer master and certified solving.
 
-    `valid`: no clustering is below a bound, and every cluster has k records.
+    `valid` is true if no clustering is below a bound, and every cluster has k records.
     """
 
     gaps: dict[str, float]
@@ -143,10 +143,14 @@ def tables(misses: Misses, quick: bool = False) -> Iterator[Table]:
 def subsets(values: np.ndarray, n: int, criterion: str, count: int) -> Iterator[np.ndarray]:
     """Return the positions of the records of each subset.
 
-    The paper names the criteria only. cons: consecutive records of the file; rand: random ones, a fixed
-    seed each; L2n and L2d: consecutive ones ordered by norm and by distance from the centroid of the
-    file (of the raw values for the norm, of the standardised ones for the distance). The five starts are
-    spread evenly over the file. Every subset is standardised by itself.
+    The paper names only the criteria. We use:
+
+    - cons: consecutive records of the file;
+    - rand: random records with a fixed seed per subset;
+    - L2n and L2d: consecutive records in the order of their norm (raw values), or of their distance from the
+    centroid of the file (standardised values).
+
+    The five starts are spread evenly over the file. Every subset is standardised separately.
     """
     deviations = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
     order = {

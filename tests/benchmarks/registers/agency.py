@@ -35,11 +35,11 @@ class Done:
     Attributes
     ----------
     release : Path
-        Public folder of what is current after it.
+        Public folder of the current release after the update.
     seconds : float
-        Wall time of the run.
+        Wall-clock time of the run.
     stages : dict of str to float
-        Of its stages.
+        Wall-clock time of each stage.
     counts : dict
         `NightCounts` of a register; empty otherwise.
     """
@@ -57,14 +57,15 @@ class Agency:
     ----------
     spark : SparkSession
     folder : Path
-        Holds the input, the public and the evidence area.
+        Folder of the input, the public and the evidence area.
     kind : {"numeric", "nominal", "mixed"}
     k : int
     register : bool
-        Under the rule of a series; else every night is solved anew and a steward accepts it.
+        Whether the rule of a register holds; otherwise every update is protected anew, and a person accepts
+        it.
     effort : {"fast", "standard"}
     method, series : mapping
-        More keys of these sections of the specification.
+        Further keys of these sections of the specification.
     changes : {"keep", "republish"}
     """
 

@@ -1,9 +1,8 @@
 """Attack a series with copies of all its public folders and no other knowledge.
 
 `python -m tests.benchmarks.registers.attack FOLDER FOLDER ...` attacks the releases in these folders, oldest
-first: it aligns their rows, subtracts totals of regions and classes, intersects classes and their sensitive
-values, and solves the linear system of all means from their rounded values. It shares no code with the
-software that it attacks, nor with the software's own audit.
+first. It matches their rows, subtracts totals of regions and classes, intersects classes and their sensitive
+values, and solves the linear system of all rounded means. It shares no code with microguard and its audit.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ class Disclosures:
     smallest : int
         Minimum number of rows with the same history.
     below_k : int
-        Rows that share it with fewer than k, themselves counted.
+        Number of rows whose history fewer than k rows have.
     close_totals : int
-        Pairs of totals of two copies, of a region or a class, that fewer than k rows tell apart.
+        Number of pairs of totals of two copies (regions or classes) whose rows differ by fewer than k.
     one_value : int
-        Rows whose classes show several sensitive values each, and have one in common.
+        Number of rows whose classes have several sensitive values each, but only one in common.
     values : DataFrame
-        Values claimed to be known: plain columns and region of the row, `variable`, `value`, and `copy`, the
-        first of those that it was solved from. Each row and variable once.
+        Claimed values: unmodified columns and region of the row, `variable`, `value`, and `copy`, the first
+        copy of the solved window. Each row and variable occurs once.
     sums : int
-        Sums over 2 to k - 1 rows claimed likewise.
+        Number of claimed sums over 2 to k - 1 rows.
     removed : DataFrame
-        Totals of fewer than k rows that came or left, claimed from totals of regions alone, no row being
-        followed: `copy`, `region`, `rows` (positive where they left), `variable`, `value`.
+        Claimed totals of fewer than k entrants or exits, from totals of regions without matched rows: `copy`,
+        `region`, `rows` (positive for exits), `variable`, `value`.
     """
 
     copies: int
@@ -147,7 +146,8 @@ def one_value(followed: Followed) -> int:
 def removed(followed: Followed) -> pd.DataFrame:
     """Return totals of few entrants or exits of a region that was protected anew, from its exact totals.
 
-    Means keep totals, so the totals of two copies differ by those who came or left, up to rounding.
+    Means preserve totals, so the totals of two copies differ by the total of entrants and exits, except for
+    rounding.
     """
     first, differences = followed.copies[0], []
     for copy in range(len(followed.copies) - 1):

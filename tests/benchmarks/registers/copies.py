@@ -1,6 +1,7 @@
 """Copies of the public folders of a series, with rows matched from copy to copy, as an attacker can do.
 
-Nothing of the software is used here: files are read as any reader would, and aligned by what they show.
+The code uses nothing of microguard. Files are read as any reader would, and rows are matched by published
+values.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ class Copy:
     ----------
     name : str
     k : int
-        What its manifest promises.
+        The k that the manifest guarantees.
     frame : DataFrame
     region, protected, numeric, plain, sensitive : tuple of str
-        Columns; numeric are those of the protected ones that are means, plain all published as they are.
+        Columns: `numeric` are protected columns with means, `plain` are all unmodified columns.
     """
 
     name: str
@@ -70,8 +71,8 @@ class Followed:
     ----------
     copies : tuple of Copy
     rows : DataFrame
-        A row for each row of each copy: `copy`, `region`, `class` (equal values are one class in all copies),
-        `track`, and `place` in the copy's frame.
+        One row for each row of each copy: `copy`, `region`, `class` (equal values are one class in all
+        copies), `track`, and `place` in the frame of the copy.
     """
 
     copies: tuple[Copy, ...]
@@ -112,9 +113,9 @@ class Followed:
 def follow(copies: Sequence[Copy]) -> Followed:
     """Match rows by unmodified columns and by their class.
 
-    A row whose plain columns no other row of a copy has is followed by them, whatever its class becomes. One
-    whose plain columns and class no other has is followed by both. The rest of a class are alike to the
-    reader: the first of them in one copy is the first in the next.
+    A row with unique plain columns in each copy is matched by them, even if its class changes. A row with a
+    unique combination of plain columns and class is matched by both. The other rows of a class cannot be
+    distinguished, so they are matched in order.
     """
     first = copies[0]
     names = [*first.region, *first.protected, *first.plain]

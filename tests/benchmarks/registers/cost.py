@@ -26,11 +26,11 @@ class Waits:
     Attributes
     ----------
     comers : int
-        Units that came after the first night.
+        Number of units that entered after the first update.
     median, most : float
-        Of those who were published: median, and 95 % quantile.
+        Median and 95 % quantile for the published units.
     never : int
-        Comers who left, or the nights ended, before they were published.
+        Number of entrants that left before publication, or were pending at the end.
     """
 
     comers: int
@@ -42,8 +42,8 @@ class Waits:
 def losses(series: Watched) -> list[tuple[float, float]]:
     """Information loss of each update, relative to current values and to the protected values.
 
-    SSE/SST, the mean over the numeric quasi-identifiers, plus the share of changed nominal values, by units
-    of that night that are published. The second leaves out what is lost because a correction waits.
+    The loss is SSE/SST as the mean over the numeric quasi-identifiers, plus the share of changed nominal
+    values, over the published units of the update. The second loss does not include pending corrections.
     """
     rows, seen = [], pd.DataFrame()
     for tonight, done in zip(series.nights, series.done, strict=True):

@@ -1,7 +1,7 @@
 """The linear system of an attacker: every published mean is a sum of original values, except for rounding.
 
-Unknowns are sums over rows that were in the same classes of all copies. Values are taken to stay as they are
-from one copy to the next; where they do not, the system contradicts itself, and nothing is claimed of it.
+The unknowns are sums over rows with the same classes in all copies. Values are assumed to be constant over
+the copies. If they are not, the system is inconsistent, and nothing is claimed.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Claims:
     Attributes
     ----------
     values : DataFrame
-        `track`, `variable`, `value`: of single rows.
+        `track`, `variable` and `value` of single rows.
     sums : int
-        Sums over 2 to k - 1 rows that are known as well.
+        Number of determined sums over 2 to k - 1 rows.
     """
 
     values: pd.DataFrame

@@ -33,7 +33,7 @@ class Series:
     ----------
     folder : Path
     key : Path
-        The agency's key: two series of one key and one input have the same release ids.
+        The agency's key: two series with one key and one input have the same release ids.
     """
 
     folder: Path
@@ -105,7 +105,7 @@ class Series:
 def kills(folder: Path, number: int, nights: int = 10) -> Table:
     """Kill the job `number` times at random times of updates 2 to `nights`, and compare both series.
 
-    Goes on after the nights that `folder` holds already.
+    It continues after the updates that `folder` already contains.
     """
     key = folder / "key"
     if not key.exists():

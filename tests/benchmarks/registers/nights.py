@@ -1,6 +1,6 @@
 """Publish many updates of a register with the real job, and attack the releases.
 
-The control is the same register with every night solved anew and accepted: the attack must break it.
+The control is the same register with every update protected anew and accepted: the attack must succeed on it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Watched:
     kind : str
     k : int
     register : bool
-        Under the rule of a series, or solved anew every night.
+        Whether the rule of a register holds, or every update is protected anew.
     nights : tuple of Tonight
     done : tuple of Done
     """

@@ -1,7 +1,7 @@
 """Generate the updates of a synthetic register with entrants, exits, corrections and unusual events.
 
-Every night 1 % come, 1 % leave and 0.5 % are corrected; between them bursts, mass departures, units that
-return, corrections that are taken back, empty nights, and nights with fewer changes than any k.
+A regular update has 1 % entrants, 1 % exits and 0.5 % corrections. Unusual updates are bursts, mass
+departures, returns, reverted corrections, empty updates, and updates with fewer changes than any k.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class Tonight:
     Attributes
     ----------
     number : int
-        Counted from 1.
+        Number of the update, from 1.
     event : str
-        What happened; empty on a night like others.
+        Name of the event; empty for a regular update.
     frame : DataFrame
-        The register: a row a unit.
+        The register, with one row per unit.
     """
 
     number: int
@@ -87,12 +87,12 @@ def register_nights(
     ----------
     kind : {"numeric", "nominal", "mixed"}
     units : int
-        On the first night.
+        Number of units in the first update.
     number : int
-        Of nights.
+        Number of updates.
     seed : int
     calm : bool
-        Nothing but what happens every night.
+        Whether all updates are regular.
     """
     random = np.random.default_rng(seed)
     everybody = people(kind, units, 2 * units, random)

@@ -1,7 +1,8 @@
 """Publish and attack many small registers with frequent unusual events.
 
-Half a register leaves, returns with other values, is corrected back and forth, on consecutive nights, at few
-values, where classes coincide. Every night must be published or have nothing new, and the attack must fail.
+In consecutive updates, half of a register leaves, returns with other values, and is corrected back and forth.
+The variables have few values, so that classes coincide. Every update must be published or have no changes,
+and the attack must find nothing.
 """
 
 from __future__ import annotations
@@ -92,9 +93,9 @@ def unruly_registers(spark: SparkSession, folder: Path, seeds: range) -> Table:
     Raises
     ------
     AssertionError
-        Where the attack succeeds on any of them.
+        If the attack succeeds on a register.
     MicroguardError
-        Where any of their nights is refused.
+        If an update is refused.
     """
     rows: list[tuple[object, ...]] = []
     for seed in seeds:

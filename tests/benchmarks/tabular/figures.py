@@ -1,9 +1,9 @@
 """Reproduce figures 1 to 4 of Cox 2005: the percent error of its heuristics by size of table.
 
-The figures are printed as curves without numbers; what the text says of them stands beside ours. As there, an
-error is one to the optimum where that is known, otherwise to the best solution known, which is rarely a
-heuristic's here. A heuristic gets `SECONDS` of the clock at most, and a figure begins no further size after
-`FIGURE_SECONDS`, so that the series end on any machine. Every size is named on stderr when it is done.
+The paper prints its figures as curves without numbers, so we compare them with its text. As in the paper, an
+error is relative to the optimum if that is known, and otherwise to the best known solution, which is rarely
+that of a heuristic here. A heuristic has `SECONDS` of wall-clock time, and after `FIGURE_SECONDS` no larger
+size is started, so that the series end on any machine. Every finished size is printed to stderr.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Figure:
     Attributes
     ----------
     title : str
-    shapes : shapes of its tables, the first `quick` of which are enough where it must be quick
+    shapes : shapes of the tables, of which a quick run uses the first `quick`
     series : tuple of names of `HEURISTICS`
     note : str
-        What the paper says of it.
+        Statement of the paper about the figure.
     """
 
     title: str
@@ -124,7 +124,7 @@ def series(figure: Figure, shapes: tuple[tuple[int, ...], ...], seeds: tuple[int
 
     Parameters
     ----------
-    effort : of the search that gives the optimum or the best solution, and the bound
+    effort : effort of the reference search for the optimum or best solution, and for the bound
     """
     rows: list[tuple[object, ...]] = []
     deadline = Deadline.after(FIGURE_SECONDS)

@@ -25,14 +25,15 @@ _LEVEL, _ROOM = 0.2, 0.3
 def hierarchical_table(
     branchings: Iterable[tuple[int, ...]], seed: int, *, occupied: float, sensitive: float = 0.05
 ) -> CellTable:
-    """Lognormal cells in a share of the combinations; sensitive ones, rather the small, must move by 20 %
-    and may by 30.
+    """Draw lognormal cells in a share of the combinations; small cells are more often sensitive.
+
+    A sensitive cell has a protection of 20 % and a capacity of 30 % of its value.
 
     Parameters
     ----------
-    branchings : for each dimension how many children the nodes of each level have
+    branchings : numbers of children of the nodes, by level, for each dimension
     seed : int
-    occupied : share of the combinations that records lie in
+    occupied : share of the combinations that have records
     """
     rng = np.random.default_rng(seed)
     trees = [_tree(f"d{number}.", branching) for number, branching in enumerate(branchings)]

@@ -17,13 +17,14 @@ class Writer:
     Attributes
     ----------
     write : callable
-        Writes a table to a file; with the session of the tests.
+        Writes a table to a file, with the session of the tests.
     lacks : set of str
-        Types of the corpus that it cannot write.
+        Types of the corpus that the program cannot write.
     needs : str
-        Module without which it is absent.
+        Python module that the program needs.
     as_given : bool
-        Whether the file is known by what was given to the writer, as Arrow does not read it back (calendars).
+        Whether the file is compared with the table that was written, because Arrow does not read it
+        identically (calendars).
     """
 
     write: Callable

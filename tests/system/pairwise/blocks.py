@@ -1,8 +1,8 @@
 """Run a job through the real block functions without Spark, with Arrow tables as input and output.
 
-What Spark does around them is done here with pandas: rejecting records, bringing those of a block together,
-carrying protected counts back to records. Plan, points, methods, representatives, weighing and reports are
-the pipeline's own.
+The parts that Spark does in a run are done with pandas: rejecting records, collecting the records of a block,
+and assigning protected counts to records. Plan, points, methods, representatives, weights and reports use the
+code of the pipeline.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compute a pairwise covering array: few rows that contain every pair of values of two factors.
 
-Greedy (Cohen et al. 1997, AETG), with a predicate in place of a list of constraints: a row that the predicate
-refuses is never taken. A pair for which no row is found is returned as refused.
+The algorithm is greedy (AETG; Cohen et al. 1997), with a predicate instead of a list of constraints: rows
+that the predicate refuses are not used. A pair for which no row is found is returned as refused.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ def covering(factors: Factors, accepts: Callable[[Row], bool]) -> tuple[list[Row
     Parameters
     ----------
     factors : mapping of factor to its values
-        The first value of each is the plain one: a pair is tried beside plain values first.
+        The first value of each factor is its plain value; a pair is first tried with plain values of the
+        others.
     accepts : callable
-        Whether a row may stand.
+        Whether a row is accepted.
     """
     rows: list[Row] = []
     refused: list[Pair] = []

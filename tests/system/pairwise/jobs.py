@@ -1,6 +1,6 @@
 """Build the jobs of the pairwise tests: a row of settings becomes a specification and a small file.
 
-Texts of records begin with `CANARY`, so that a message with a value of a record is found.
+Texts of records begin with `CANARY`, so that a message with a value of a record can be detected.
 """
 
 from __future__ import annotations
