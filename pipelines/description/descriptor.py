@@ -107,7 +107,7 @@ def _resource(
         "name": _name(name.removesuffix(".parquet")),
         "path": name,
         "format": "parquet",
-        "mediatype": "application/vnd.apache.parquet",  # no size, because frictionless cannot verify it
+        "mediatype": "application/vnd.apache.parquet",  # no size: frictionless does not count Parquet bytes
         "hash": f"sha256:{checksum}",
         "rows": pq.read_metadata(folder / name).num_rows,
         "schema": {

@@ -97,7 +97,9 @@ def _write(asked: Town, folder: Path) -> None:
     """Write demo persons with regions of different size; a household is in one region."""
     random = np.random.default_rng(7)
     shares = random.dirichlet(np.full(asked.regions, 3.0))
-    region = random.choice(asked.regions, p=shares, size=asked.records)  # of as many households as persons
+    region = random.choice(
+        asked.regions, p=shares, size=asked.records
+    )  # drawn for as many households as persons
     labels = pa.array([f"R{number:04d}" for number in range(asked.regions)])
     names = [*NEVER_PUBLISHED, *PUBLISHED_AS_IT_IS[asked.kind], *QUASI_IDENTIFIERS[asked.kind]]
     for stale in folder.glob("*.parquet"):

@@ -85,7 +85,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     ``build/benchmarks`` until all parts are finished.
     """
     size, parts = QUICK if quick else WHOLE, Parts("series-quick" if quick else "series", "registers")
-    for units in size.timed:  # first: the JVM keeps the options of the session that started it
+    for units in size.timed:  # these are first, because the JVM keeps the options of its first session
         yield parts.table(f"night of {units}", partial(_timed, units))
     yield parts.table("brute force", partial(_brute_force, quick))
     yield parts.table("unruly registers", partial(_unruly, size.unruly))

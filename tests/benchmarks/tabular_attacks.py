@@ -77,7 +77,7 @@ def counts_from_what_is_shown(repetitions: int) -> Table:
             odds = rounding_odds(base)
         said = count_posterior(true, shown, base, odds, least=LEAST).largest
         assert worst < said + 0.06, "the gate must see what the attacker sees"
-        if name != f"rounded to {LEAST}":  # which the gate refuses here
+        if name != f"rounded to {LEAST}":  # the gate refuses this base here
             assert max(worst, said) < MOST_POSTERIOR, "a small count shows"
     columns = ("method", "largest posterior of a count below 3, %", "genuine 3s that move, %")
     note = (

@@ -1,6 +1,6 @@
 """No value of the original records leaks: canary values are searched in all files and outputs of a run.
 
-What is searched is decoded first: Parquet columns, dictionaries and metadata, not only bytes.
+Files are decoded before the search: Parquet columns, dictionaries and metadata.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class OverlappingJob:
         here: dict[tuple[str, bytes], Decimal] = {}
         for (_, value), records in zip(cells, inside, strict=True):
             self._of_records.setdefault(records, set()).add(value)
-            if "value" in table.content["table"]:  # empty combinations keep counts of the same records apart
+            if "value" in table.content["table"]:  # empty combinations distinguish counts of the same records
                 renamed += bool(records[1]) and here.setdefault(records, value) != value
         if differing:
             return fault or f"{differing} cells were published before with other values"

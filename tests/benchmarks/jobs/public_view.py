@@ -112,7 +112,9 @@ def _iceberg(folder: Path) -> Iterator[tuple[str, pa.Table, set[str]]]:
     table = StaticTable.from_metadata(str(folder))
     last = {}
     for snapshot in sorted(table.snapshots(), key=lambda each: each.sequence_number or 0):
-        last[snapshot.summary["release_id"]] = snapshot.snapshot_id  # one release may take two snapshots
+        last[snapshot.summary["release_id"]] = (
+            snapshot.snapshot_id
+        )  # a release may be committed as two snapshots
     for release_id, number in last.items():
         scan = table.scan(snapshot_id=number)
         yield (

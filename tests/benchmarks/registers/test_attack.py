@@ -80,7 +80,7 @@ def test_attack_claims_nothing_of_an_inconsistent_system(tmp_path):
 
 def test_attack_finds_the_single_common_illness_of_classes(tmp_path):
     disclosures = attack(copies(tmp_path, [[[1, 2], [3, 4]], [[1, 4], [3, 2]]]))
-    assert disclosures.one_value == 2  # a and b, a and c: a of the first and third
+    assert disclosures.one_value == 2  # {a, b} and {a, c} have only a in common, in rows 1 and 3
 
 
 def test_attack_finds_an_exit_of_a_class_without_matched_rows(tmp_path):

@@ -121,7 +121,7 @@ def test_descriptor_follows_the_data_package_specification(release):
 
 
 def test_frictionless_validates_every_described_file(release, monkeypatch):
-    monkeypatch.chdir(release)  # it trusts no path beyond
+    monkeypatch.chdir(release)  # frictionless refuses paths outside its folder
     package = frictionless.Package("datapackage.json")
     assert package.validate().flatten(["type", "note"]) == []
     rows = [

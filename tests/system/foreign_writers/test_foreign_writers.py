@@ -101,7 +101,7 @@ def test_files_of_several_programs_are_read_with_one_type_or_refused_by_column(s
     for name in roles.keys() - refused.keys():
         assert values(records, name) == [value for table in found for value in values(table, name)], name
     same = {name for name in given if len({str(value_type(table[name].type)) for table in found}) == 1}
-    zones = {name for name in given if pa.types.is_timestamp(given[name].type)}  # which INT96 does not have
+    zones = {name for name in given if pa.types.is_timestamp(given[name].type)}  # INT96 has no time zone
     assert not {name for name in same - zones if not not_published(given[name].type)} & refused.keys()
     assert not {"a_category", "a_text", "a_large_text"} & refused.keys()
 

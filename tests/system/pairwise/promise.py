@@ -21,9 +21,9 @@ def broken(job: PairwiseJob, release: pd.DataFrame, accepted: pd.DataFrame, key:
     release : DataFrame
         Published records.
     accepted : DataFrame
-        Original records that were neither rejected nor suppressed, with what k counts.
+        Original records that were neither rejected nor suppressed, with the column that k counts.
     key : str or None
-        A column of both, different in every record, that says which record is which.
+        Column of both with a distinct value in every record, which identifies it.
     """
     if {"name", "unit", "household"} & set(release.columns):
         yield "an identifier is published"

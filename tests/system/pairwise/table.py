@@ -1,7 +1,7 @@
 """Read the stored covering array, and compute it again with `python -m tests.system.pairwise.table`.
 
-It takes a minute or two, as tens of thousands of specifications are checked; so it is a file, and a test
-compares the file with the factors.
+The computation checks tens of thousands of specifications and takes two minutes. It is therefore stored, and
+a test compares the file with the factors.
 """
 
 from __future__ import annotations

@@ -89,9 +89,9 @@ class Surroundings:
     Attributes
     ----------
     environment : mapping
-        Variables; None takes one away.
+        Environment variables; None removes a variable.
     shell : str
-        What the shell does before it becomes the command: `umask`, `ulimit`, `cd`.
+        Shell commands before the run: `umask`, `ulimit`, `cd`.
     redirected : str
         Redirections of the standard streams.
     """

@@ -42,7 +42,7 @@ def test_joint_exposure_finds_a_removed_unit_by_subtraction():
     assert exposure.smallest_history == 1
     assert exposure.below_k == 1
     assert (exposure.determined_units, exposure.determined_values) == (1, 1)
-    assert exposure.close_totals == 1  # the same of class, region and file
+    assert exposure.close_totals == 1  # totals of class, region and file are equal and count once
     assert exposure.collisions == (("r0", 1),)
     assert not exposure.safe
 

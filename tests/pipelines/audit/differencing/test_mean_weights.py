@@ -29,7 +29,7 @@ def test_a_weighted_and_an_unweighted_mean_disclose_both_values_of_a_pair():
     classes = [[0, 1], [2, 3, 4]]
     nights = [release("r0", classes, k=2, values=VALUES), weighted("r1", classes)]
     found = joint_exposure(nights)
-    assert (found.determined_units, found.determined_values) == (2, 2)  # and none of the three
+    assert (found.determined_units, found.determined_values) == (2, 2)  # no value of the class of three
     assert not found.safe
 
 
