@@ -225,8 +225,8 @@ def _demo(kind: str) -> Job:
     return Job(kind, (("demo", "--out", ".", *options),))
 
 
-def _protect(night: str) -> tuple[str, ...]:
-    return ("protect", "release.toml", "--set", f"input.path={night}.csv", *_ANSWER)
+def _protect(update: str) -> tuple[str, ...]:
+    return ("protect", "release.toml", "--set", f"input.path={update}.csv", *_ANSWER)
 
 
 JOBS = (

@@ -52,7 +52,7 @@ CLAIMS = 50
 
 
 @dataclass(frozen=True)
-class Told:
+class AttackResult:
     """The result of the attack.
 
     Attributes
@@ -131,7 +131,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     )
 
 
-def attacked(n: int, k: int, least: int, concealed: bool, seed: int) -> Told:
+def attacked(n: int, k: int, least: int, concealed: bool, seed: int) -> AttackResult:
     """Protect demo persons with several diagnoses in each cluster, and attack the result."""
     values, hidden = _persons(n)
     diversity = Diversity.of(hidden[:, np.newaxis], least, known=not concealed)
@@ -141,10 +141,10 @@ def attacked(n: int, k: int, least: int, concealed: bool, seed: int) -> Told:
     changes = _changes(values, found.labels, k, blur)
     posterior, share = _told(changes, found.labels, hidden, least, decoys=concealed)
     right, expected = _boldest(posterior, share, hidden)
-    return Told(100 * found.information_loss, len(changes.overlooked), right, expected)
+    return AttackResult(100 * found.information_loss, len(changes.overlooked), right, expected)
 
 
-def attacked_mergers(n: int, k: int, least: int, concealed: bool, seed: int) -> Told:
+def attacked_mergers(n: int, k: int, least: int, concealed: bool, seed: int) -> AttackResult:
     """Protect demo persons at effort fast, and attack the mergers."""
     values, hidden = _persons(n)
     fast = partial(microaggregate, values, k, standardise=False, effort="fast")
@@ -158,7 +158,7 @@ def attacked_mergers(n: int, k: int, least: int, concealed: bool, seed: int) -> 
             posterior[members] = told
             number += 1
     right, expected = _boldest(posterior, share, hidden)
-    return Told(100 * found.information_loss, number, right, expected)
+    return AttackResult(100 * found.information_loss, number, right, expected)
 
 
 def _persons(n: int) -> tuple[np.ndarray, np.ndarray]:

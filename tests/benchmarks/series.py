@@ -29,9 +29,9 @@ from tests.benchmarks.parts import Parts
 from tests.benchmarks.registers.agency import warm_session, wide_session
 from tests.benchmarks.registers.cost import cost, waiting
 from tests.benchmarks.registers.kills import kills
-from tests.benchmarks.registers.nights import Watched, disclosures_in, watched
 from tests.benchmarks.registers.speed import first_and_later
 from tests.benchmarks.registers.unruly import unruly_registers
+from tests.benchmarks.registers.updates import PublishedRegister, disclosures_in, watched
 from tests.benchmarks.table import Table
 from tests.pipelines.series.register import Register, streams
 
@@ -115,8 +115,8 @@ def _brute_force(quick: bool) -> Table:
 
 def through_the_job(parts: Parts, size: Size) -> Iterator[Table]:
     """Attack every register, and measure its cost for readers."""
-    registers: list[Watched] = []
-    solved_anew: list[Watched] = []
+    registers: list[PublishedRegister] = []
+    solved_anew: list[PublishedRegister] = []
     with tempfile.TemporaryDirectory() as scratch, warm_session(Path(scratch)) as spark:
         for kind, k in size.cases:
             registers.append(_watched(spark, parts, kind, k, size, register=True))
@@ -129,7 +129,9 @@ def through_the_job(parts: Parts, size: Size) -> Iterator[Table]:
         yield cost(series, anew)
 
 
-def _watched(spark: SparkSession, parts: Parts, kind: str, k: int, size: Size, *, register: bool) -> Watched:
+def _watched(
+    spark: SparkSession, parts: Parts, kind: str, k: int, size: Size, *, register: bool
+) -> PublishedRegister:
     folder = parts.folder(f"{kind}-{k}-{'rule' if register else 'anew'}")
     nights = size.nights if register else size.anew
     return watched(spark, folder, kind, k, size.units, nights, register=register)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.benchmarks import parts
-from tests.benchmarks.registers import nights
-from tests.benchmarks.registers.agency import Done
+from tests.benchmarks.registers import updates
+from tests.benchmarks.registers.agency import UpdateResult
 from tests.benchmarks.table import Table
 
 TABLE = Table("Nights", ("night", "loss"), [(1, 0.5), (2, None)], "a note")
@@ -80,13 +80,13 @@ class Dying:
         Dying.runs += 1
         if Dying.runs == 3:
             raise KeyboardInterrupt
-        return Done(Path(f"release{Dying.runs}"), 1.0, {"night": 0.5}, {"units": len(frame)})
+        return UpdateResult(Path(f"release{Dying.runs}"), 1.0, {"night": 0.5}, {"units": len(frame)})
 
 
 def test_a_register_benchmark_continues_after_finished_updates(tmp_path, monkeypatch):
-    monkeypatch.setattr(nights, "Agency", Dying)
+    monkeypatch.setattr(updates, "Agency", Dying)
     with pytest.raises(KeyboardInterrupt):
-        nights.watched(None, tmp_path, "numeric", 3, 400, 4)
-    series = nights.watched(None, tmp_path, "numeric", 3, 400, 4)
+        updates.watched(None, tmp_path, "numeric", 3, 400, 4)
+    series = updates.watched(None, tmp_path, "numeric", 3, 400, 4)
     assert [done.release.name for done in series.done] == ["release1", "release2", "release4", "release5"]
     assert [done.counts["units"] for done in series.done] == [len(each.frame) for each in series.nights]

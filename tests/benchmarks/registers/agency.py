@@ -29,7 +29,7 @@ NO_LIMITS = {"max_waiting": 1.0, "max_ghosts": 1.0, "max_stale": 1.0}
 
 
 @dataclass(frozen=True)
-class Done:
+class UpdateResult:
     """The private data of one update.
 
     Attributes
@@ -94,7 +94,7 @@ class Agency:
         self._spark, self._spec = spark, specification(folder, roles(kind), **given)
         self.areas = Areas.of(folder / "lake", folder / "evidence")
 
-    def publish(self, frame: pd.DataFrame, progress: Progress | None = None) -> Done:
+    def publish(self, frame: pd.DataFrame, progress: Progress | None = None) -> UpdateResult:
         """Run the job on the register of one update."""
         frame.to_parquet(self._spec.folder / "register.parquet", index=False)
         progress, start = progress or Progress(quiet=True), time.perf_counter()
@@ -103,7 +103,7 @@ class Agency:
             answer = run(records_of(self._spec), Job(self._spark, self._spec, self.areas, progress)).content
         seconds = time.perf_counter() - start
         release = Path(self.areas.public.place(answer["release_id"]))
-        return Done(release, seconds, dict(progress.seconds), answer.get("night", {}))
+        return UpdateResult(release, seconds, dict(progress.seconds), answer.get("night", {}))
 
 
 def warm_session(folder: Path) -> AbstractContextManager[SparkSession]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tests.benchmarks.registers.copies import Copy, Followed, follow
+from tests.benchmarks.registers.copies import Copy, MatchedRows, match_rows
 from tests.benchmarks.registers.equations import same_history, solve
 
 #: Copies that follow each other and are solved together: with more of them more values were corrected in
@@ -70,7 +70,7 @@ class Disclosures:
 
 def attack(copies: Sequence[Copy]) -> Disclosures:
     """Attack the copies of all releases, oldest first."""
-    followed = follow(copies)
+    followed = match_rows(copies)
     _, sizes = same_history(followed)
     values, sums = _solved(followed)
     return Disclosures(
@@ -86,7 +86,7 @@ def attack(copies: Sequence[Copy]) -> Disclosures:
     )
 
 
-def _solved(followed: Followed) -> tuple[pd.DataFrame, int]:
+def _solved(followed: MatchedRows) -> tuple[pd.DataFrame, int]:
     """Return the claims of all windows of copies."""
     claimed, sums, number = [], 0, len(followed.copies)
     for first in range(max(1, number - WINDOW + 1)):
@@ -100,7 +100,7 @@ def _solved(followed: Followed) -> tuple[pd.DataFrame, int]:
     return every.drop_duplicates(names, ignore_index=True), sums
 
 
-def close_totals(followed: Followed) -> int:
+def close_totals(followed: MatchedRows) -> int:
     """Return pairs of totals whose rows differ by fewer than k: regions in two copies, and classes."""
     of, sizes = same_history(followed)
     first = np.unique(of, return_index=True)[1]
@@ -125,7 +125,7 @@ def _few(apart: np.ndarray, k: int) -> int:
     return int(((apart > 0) & (apart < k)).sum())
 
 
-def one_value(followed: Followed) -> int:
+def one_value(followed: MatchedRows) -> int:
     """Return rows whose classes have a single sensitive value in common, although each has several."""
     of, sizes = same_history(followed)
     columns = followed.classes()[np.unique(of, return_index=True)[1]]
@@ -143,7 +143,7 @@ def one_value(followed: Followed) -> int:
     return int(sizes[disclosed].sum())
 
 
-def removed(followed: Followed) -> pd.DataFrame:
+def removed(followed: MatchedRows) -> pd.DataFrame:
     """Return totals of few entrants or exits of a region that was protected anew, from its exact totals.
 
     Means preserve totals, so the totals of two copies differ by the total of entrants and exits, except for
@@ -163,7 +163,7 @@ def removed(followed: Followed) -> pd.DataFrame:
     return pd.DataFrame(differences, columns=["copy", "region", "rows", "variable", "value"])
 
 
-def _of_regions(followed: Followed, number: int) -> pd.DataFrame:
+def _of_regions(followed: MatchedRows, number: int) -> pd.DataFrame:
     """Return rows, classes and totals of the regions of one copy, by number of the region."""
     rows = followed.rows[followed.rows["copy"] == number]
     copy = followed.copies[number]

@@ -64,7 +64,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Followed:
+class MatchedRows:
     """Rows of all copies; the rows of one unit form a track.
 
     Attributes
@@ -83,10 +83,10 @@ class Followed:
         """Largest k of the copies."""
         return max(copy.k for copy in self.copies)
 
-    def among(self, first: int, last: int) -> Followed:
+    def among(self, first: int, last: int) -> MatchedRows:
         """Return the copies first to last - 1."""
         chosen = self.rows[(self.rows["copy"] >= first) & (self.rows["copy"] < last)]
-        return Followed(self.copies[first:last], chosen.assign(copy=chosen["copy"] - first))
+        return MatchedRows(self.copies[first:last], chosen.assign(copy=chosen["copy"] - first))
 
     def classes(self) -> np.ndarray:
         """Return the class of each renumbered track in each copy, (tracks, copies), -1 if absent."""
@@ -110,7 +110,7 @@ class Followed:
         return pd.concat(parts).sort_index().reset_index(drop=True)
 
 
-def follow(copies: Sequence[Copy]) -> Followed:
+def match_rows(copies: Sequence[Copy]) -> MatchedRows:
     """Match rows by unmodified columns and by their class.
 
     A row with unique plain columns in each copy is matched by them, even if its class changes. A row with a
@@ -140,7 +140,7 @@ def follow(copies: Sequence[Copy]) -> Followed:
         {"plain": plain, "class": np.where(alone, -1, of_class), "rank": np.where(alone, 0, rank)}
     )
     rows["track"] = key.groupby(list(key.columns), sort=False).ngroup()
-    return Followed(tuple(copies), rows.drop(columns="plain"))
+    return MatchedRows(tuple(copies), rows.drop(columns="plain"))
 
 
 def rounding(copies: Sequence[Copy], name: str) -> float:

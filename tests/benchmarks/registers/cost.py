@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from tests.benchmarks.parts import RESULTS
-from tests.benchmarks.registers.nights import Watched
 from tests.benchmarks.registers.stream import QUASI_IDENTIFIERS, TRACE
+from tests.benchmarks.registers.updates import PublishedRegister
 from tests.benchmarks.table import Table
 
 #: Updates in the table; the plot has all of them.
@@ -20,12 +20,12 @@ SHOWN = (1, 5, 10, 15, 20, 25, 30)
 
 
 @dataclass(frozen=True)
-class Waits:
+class PendingTimes:
     """Number of updates between the entrance of units and their first publication.
 
     Attributes
     ----------
-    comers : int
+    entrants : int
         Number of units that entered after the first update.
     median, most : float
         Median and 95 % quantile for the published units.
@@ -33,13 +33,13 @@ class Waits:
         Number of entrants that left before publication, or were pending at the end.
     """
 
-    comers: int
+    entrants: int
     median: float
     most: float
     never: int
 
 
-def losses(series: Watched) -> list[tuple[float, float]]:
+def losses(series: PublishedRegister) -> list[tuple[float, float]]:
     """Information loss of each update, relative to current values and to the protected values.
 
     The loss is SSE/SST as the mean over the numeric quasi-identifiers, plus the share of changed nominal
@@ -79,7 +79,7 @@ def _loss(kind: str, published: pd.DataFrame, truth: pd.DataFrame) -> float:
     return float(np.mean(numeric) if numeric else 0.0) + float(np.mean(changed) if changed else 0.0)
 
 
-def waits(series: Watched) -> Waits:
+def waits(series: PublishedRegister) -> PendingTimes:
     """Return how long entrants were pending."""
     came: dict[float, int] = {}
     shown: dict[float, int] = {}
@@ -91,13 +91,13 @@ def waits(series: Watched) -> Waits:
             for trace in released(done.release).index:
                 shown.setdefault(trace, night)
         before = done.release
-    comers = [trace for trace, night in came.items() if night]
-    nights = np.array([shown[trace] - came[trace] for trace in comers if trace in shown])
-    never = len(comers) - len(nights)
-    return Waits(len(comers), float(np.median(nights)), float(np.quantile(nights, 0.95)), never)
+    entrants = [trace for trace, night in came.items() if night]
+    nights = np.array([shown[trace] - came[trace] for trace in entrants if trace in shown])
+    never = len(entrants) - len(nights)
+    return PendingTimes(len(entrants), float(np.median(nights)), float(np.quantile(nights, 0.95)), never)
 
 
-def waiting(all_series: Sequence[Watched]) -> Table:
+def waiting(all_series: Sequence[PublishedRegister]) -> Table:
     """Count retained records, stale values and pending units after the last update."""
     rows: list[tuple[object, ...]] = []
     for series in all_series:
@@ -110,7 +110,7 @@ def waiting(all_series: Sequence[Watched]) -> Table:
                 len(series.nights),
                 *shares,
                 most,
-                waits_so_far.comers,
+                waits_so_far.entrants,
                 waits_so_far.median,
                 waits_so_far.most,
                 waits_so_far.never,
@@ -123,11 +123,11 @@ def waiting(all_series: Sequence[Watched]) -> Table:
         "out of date, % of rows",
         "most waiting, % of units",
     )
-    more = ("comers", "nights waited, median", "95 %", "never published")
+    more = ("entrants", "nights waited, median", "95 %", "never published")
     return Table("What a register costs after its last night", (*columns, *more), rows)
 
 
-def cost(series: Watched, anew: Watched) -> Table:
+def cost(series: PublishedRegister, anew: PublishedRegister) -> Table:
     """Compare the loss of each update with protection anew; write a plot."""
     ours, again = losses(series), losses(anew)
     rows: list[tuple[object, ...]] = []
@@ -149,7 +149,7 @@ def cost(series: Watched, anew: Watched) -> Table:
     )
 
 
-def _plotted(series: Watched, rows: Sequence[tuple[object, ...]]) -> Path:
+def _plotted(series: PublishedRegister, rows: Sequence[tuple[object, ...]]) -> Path:
     """Plot loss, retained records, stale values and pending units over the updates, as SVG."""
     from matplotlib.figure import Figure
 

@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from tests.benchmarks.registers.copies import Followed, rounding
+from tests.benchmarks.registers.copies import MatchedRows, rounding
 
 #: Maximum size of a connected component that is solved.
 MOST_UNKNOWNS = 2_000
@@ -41,13 +41,13 @@ class Claims:
     sums: int
 
 
-def same_history(followed: Followed) -> tuple[np.ndarray, np.ndarray]:
+def same_history(followed: MatchedRows) -> tuple[np.ndarray, np.ndarray]:
     """Return the history of each track, and the tracks of each history."""
     _, of, sizes = np.unique(followed.classes(), axis=0, return_inverse=True, return_counts=True)
     return of.reshape(-1), sizes
 
 
-def solve(followed: Followed) -> Claims:
+def solve(followed: MatchedRows) -> Claims:
     """Solve the system for the values that the means of all copies determine."""
     of, sizes = same_history(followed)
     classes = followed.classes()
@@ -84,7 +84,7 @@ def solve(followed: Followed) -> Claims:
     return Claims(pd.concat(claims, ignore_index=True) if claims else pd.DataFrame(columns=columns_of), sums)
 
 
-def _means(followed: Followed) -> pd.DataFrame:
+def _means(followed: MatchedRows) -> pd.DataFrame:
     """Return the published means by class."""
     names = list(followed.copies[0].numeric)
     first = followed.rows.drop_duplicates("class")

@@ -16,7 +16,7 @@ import numpy as np
 
 from tests.benchmarks.parts import read_json, say, write_json
 from tests.benchmarks.registers.agency import NO_LIMITS
-from tests.benchmarks.registers.stream import register_nights, roles
+from tests.benchmarks.registers.stream import register_updates, roles
 from tests.benchmarks.table import Table
 from tests.system.command import ACCEPTED, COMMAND, TIMEOUT
 
@@ -52,7 +52,7 @@ class Series:
             f"{variables}\n{ACCEPTED}\n[series]\n{limits}\n"
             '[publish]\nseries = "register"\npath = "lake"\nevidence = "evidence"\n'
         )
-        for tonight in register_nights(KIND, UNITS, number, SEED):
+        for tonight in register_updates(KIND, UNITS, number, SEED):
             tonight.frame.to_parquet(self.folder / f"night{tonight.number}.parquet", index=False)
 
     def begin(self, night: int) -> subprocess.Popen[bytes]:

@@ -11,7 +11,7 @@ from microguard.pipelines.engine.progress import Progress
 from pyspark.sql import SparkSession
 
 from tests.benchmarks.registers.agency import Agency
-from tests.benchmarks.registers.stream import register_nights
+from tests.benchmarks.registers.stream import register_updates
 from tests.benchmarks.table import Table
 
 #: Number of updates of a small register before the measurement, to warm up the session.
@@ -61,12 +61,12 @@ def first_and_later(
     """Compare the first update with a later one; each has 1 % entrants, 1 % exits and 0.5 % corrections."""
     (folder / "warm").mkdir()
     warm = Agency(spark, folder / "warm", kind, k, effort=effort)
-    for tonight in register_nights(kind, WARM_UNITS, WARM_NIGHTS, 1, calm=True):
+    for tonight in register_updates(kind, WARM_UNITS, WARM_NIGHTS, 1, calm=True):
         warm.publish(tonight.frame)
     (folder / "timed").mkdir()
     agency = Agency(spark, folder / "timed", kind, k, effort=effort)
     measured: list[tuple[float, Meter]] = []
-    for tonight in register_nights(kind, units, nights, 2, calm=True):
+    for tonight in register_updates(kind, units, nights, 2, calm=True):
         meter = Meter()
         done = agency.publish(tonight.frame, meter)
         measured.append((done.seconds, meter))

@@ -60,7 +60,7 @@ def roles(kind: str) -> dict[str, dict[str, str]]:
 
 
 @dataclass(frozen=True)
-class Tonight:
+class Update:
     """One update.
 
     Attributes
@@ -78,9 +78,9 @@ class Tonight:
     frame: pd.DataFrame
 
 
-def register_nights(
+def register_updates(
     kind: str, units: int, number: int, seed: int, *, calm: bool = False
-) -> Iterator[Tonight]:
+) -> Iterator[Update]:
     """Yield the register of each update.
 
     Parameters
@@ -106,13 +106,15 @@ def register_nights(
             count = int(there.sum())
             come, leave, change = _shares(event, count)
             leavers = random.choice(np.flatnonzero(there), leave, replace=False)
-            comers, never = never[:come], never[come:]
+            entrants, never = never[:come], never[come:]
             if event == "return":
                 away = np.setdiff1d(np.flatnonzero(~there), never)
-                away = np.setdiff1d(away, comers)
-                comers = np.concatenate([comers, random.choice(away, int(RETURN * len(away)), replace=False)])
+                away = np.setdiff1d(away, entrants)
+                entrants = np.concatenate(
+                    [entrants, random.choice(away, int(RETURN * len(away)), replace=False)]
+                )
             there[leavers] = False
-            there[comers] = True
+            there[entrants] = True
             if event == "region emptied":
                 emptying = np.flatnonzero(there & (regions == regions[0]))
                 there[random.permutation(emptying)[int(STAYS * len(emptying)) :]] = False
@@ -122,7 +124,7 @@ def register_nights(
                 everybody = original.copy()
             correct(everybody, random.choice(np.flatnonzero(there), change, replace=False), kind, random)
         frame = everybody[there]
-        yield Tonight(night, event, frame.iloc[random.permutation(len(frame))].reset_index(drop=True))
+        yield Update(night, event, frame.iloc[random.permutation(len(frame))].reset_index(drop=True))
 
 
 def _shares(event: str, count: int) -> tuple[int, int, int]:

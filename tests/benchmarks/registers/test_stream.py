@@ -7,12 +7,12 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from tests.benchmarks.registers.stream import TRACE, UNIT, register_nights
+from tests.benchmarks.registers.stream import TRACE, UNIT, register_updates
 
 
 @pytest.fixture(scope="module")
 def nights():
-    return list(register_nights("mixed", 1_200, 12, 1))
+    return list(register_updates("mixed", 1_200, 12, 1))
 
 
 def changes(before, after):
@@ -48,6 +48,6 @@ def test_stream_returns_only_units_of_earlier_updates(nights):
 
 
 def test_stream_depends_only_on_the_seed(nights):
-    again = register_nights("mixed", 1_200, 3, 1)
+    again = register_updates("mixed", 1_200, 3, 1)
     for one, other in zip(nights, again, strict=False):
         pd.testing.assert_frame_equal(one.frame, other.frame)

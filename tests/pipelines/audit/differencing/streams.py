@@ -27,11 +27,11 @@ def release(name, classes, *, k=3, values=None, rounding=0.0, sensitive=None, re
     )
 
 
-def random_releases(random, units, nights, k):
+def random_releases(random, units, number, k):
     """Return releases of random subsets of the units, each partitioned into random classes."""
     releases = []
-    for night in range(nights):
+    for i in range(number):
         present = random.permutation(units)[: random.integers(2 * k, units + 1)]
         cuts = np.arange(k, len(present) - k + 1, k)
-        releases.append((f"r{night}", [part.tolist() for part in np.split(present, cuts)]))
+        releases.append((f"r{i}", [part.tolist() for part in np.split(present, cuts)]))
     return releases

@@ -15,7 +15,7 @@ FIRST = {unit: 1000.0 * unit + 7 for unit in range(9)}
 CLASSES = [[0, 1, 2], [3, 4, 5, 6, 7, 8]]
 
 
-def night(number, values, *, weights=None, known=True):
+def corrected_release(number, values, *, weights=None, known=True):
     """Return a release in which every unit is corrected: it has a new version, and these values."""
     plain = release(f"r{number}", CLASSES, k=3, values=values)
     own = np.ones(9) if weights is None else weights
@@ -31,38 +31,42 @@ def night(number, values, *, weights=None, known=True):
     )
 
 
-def safe(*nights):
-    found = joint_exposure(nights)
-    assert found.below_k == 0
-    assert all_histories_have_k(nights) == (found.close_totals == 0)
-    return found.safe
+def safe(*releases):
+    exposure = joint_exposure(releases)
+    assert exposure.below_k == 0
+    assert all_histories_have_k(releases) == (exposure.close_totals == 0)
+    return exposure.safe
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_corrected_weights_of_unchanged_values_disclose_the_values(known):
     random = np.random.default_rng(1)
-    nights = [night(i, FIRST, weights=random.uniform(1, 1.6, 9), known=known) for i in range(3)]
-    found = joint_exposure(nights)
-    assert found.determined_values == (3 if known else 0)
-    assert found.safe != known
+    releases = [corrected_release(i, FIRST, weights=random.uniform(1, 1.6, 9), known=known) for i in range(3)]
+    exposure = joint_exposure(releases)
+    assert exposure.determined_values == (3 if known else 0)
+    assert exposure.safe != known
 
 
 def test_a_single_corrected_value_of_a_class_is_disclosed_by_subtraction():
-    assert not safe(night(0, FIRST), night(1, FIRST | {2: 9999.0}))
-    assert safe(night(0, FIRST), night(1, FIRST | {unit: 100.0 + unit for unit in (3, 4, 5)}))
+    assert not safe(corrected_release(0, FIRST), corrected_release(1, FIRST | {2: 9999.0}))
+    assert safe(
+        corrected_release(0, FIRST), corrected_release(1, FIRST | {unit: 100.0 + unit for unit in (3, 4, 5)})
+    )
 
 
 def test_corrected_values_of_all_units_are_separate_unknowns():
     random = np.random.default_rng(1)
-    nights = [
-        night(i, {unit: value + 10 * i for unit, value in FIRST.items()}, weights=random.uniform(1, 2, 9))
+    releases = [
+        corrected_release(
+            i, {unit: value + 10 * i for unit, value in FIRST.items()}, weights=random.uniform(1, 2, 9)
+        )
         for i in range(3)
     ]
-    assert safe(*nights)
+    assert safe(*releases)
 
 
 def test_by_value_omits_means_that_were_published_before():
-    first = night(0, FIRST)
-    again = replace(night(1, FIRST, weights=np.linspace(1, 2, 9)), means=first.means)
-    other = replace(night(2, FIRST | {0: 5.0}, weights=np.linspace(2, 1, 9)), means=first.means)
+    first = corrected_release(0, FIRST)
+    again = replace(corrected_release(1, FIRST, weights=np.linspace(1, 2, 9)), means=first.means)
+    other = replace(corrected_release(2, FIRST | {0: 5.0}, weights=np.linspace(2, 1, 9)), means=first.means)
     assert safe(first, again, other)

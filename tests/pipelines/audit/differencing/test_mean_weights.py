@@ -27,10 +27,10 @@ def weighted(name, classes, weights=WEIGHTS, *, k=2, **options):
 
 def test_a_weighted_and_an_unweighted_mean_disclose_both_values_of_a_pair():
     classes = [[0, 1], [2, 3, 4]]
-    nights = [release("r0", classes, k=2, values=VALUES), weighted("r1", classes)]
-    found = joint_exposure(nights)
-    assert (found.determined_units, found.determined_values) == (2, 2)  # no value of the class of three
-    assert not found.safe
+    releases = [release("r0", classes, k=2, values=VALUES), weighted("r1", classes)]
+    exposure = joint_exposure(releases)
+    assert (exposure.determined_units, exposure.determined_values) == (2, 2)  # no value of the class of three
+    assert not exposure.safe
 
 
 def test_a_repeated_class_with_equal_weights_adds_no_exposure():
@@ -42,15 +42,15 @@ def test_a_repeated_class_with_equal_weights_adds_no_exposure():
 
 def test_weights_that_change_between_releases_disclose_values_of_a_class():
     classes, random = [[0, 1, 2], [3, 4, 5, 6]], np.random.default_rng(1)
-    nights = [weighted(f"r{night}", classes, random.uniform(1.0, 1.6, 30), k=3) for night in range(3)]
-    found = joint_exposure(nights)
-    assert found.determined_units == 3
-    assert found.below_k == 0
+    releases = [weighted(f"r{night}", classes, random.uniform(1.0, 1.6, 30), k=3) for night in range(3)]
+    exposure = joint_exposure(releases)
+    assert exposure.determined_units == 3
+    assert exposure.below_k == 0
 
 
 def test_a_removed_unit_is_disclosed_by_subtraction_of_weighted_sums():
-    found = joint_exposure([weighted("r0", [[0, 1, 2, 3]], k=3), weighted("r1", [[0, 1, 2]], k=3)])
-    assert (found.determined_units, found.determined_values) == (1, 1)
+    exposure = joint_exposure([weighted("r0", [[0, 1, 2, 3]], k=3), weighted("r1", [[0, 1, 2]], k=3)])
+    assert (exposure.determined_units, exposure.determined_values) == (1, 1)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

@@ -14,11 +14,11 @@ import pandas as pd
 from pyspark.sql import SparkSession
 
 from tests.benchmarks.parts import read_json, say, write_json
-from tests.benchmarks.registers.agency import Agency, Done
+from tests.benchmarks.registers.agency import Agency, UpdateResult
 from tests.benchmarks.registers.attack import WINDOW, Disclosures, attack
 from tests.benchmarks.registers.copies import Copy
 from tests.benchmarks.registers.equations import KNOWN_WITHIN
-from tests.benchmarks.registers.stream import TRACE, Tonight, register_nights
+from tests.benchmarks.registers.stream import TRACE, Update, register_updates
 from tests.benchmarks.table import Table
 
 SEED = 11
@@ -31,7 +31,7 @@ TOTAL_WITHIN = 12.0
 
 
 @dataclass(frozen=True)
-class Watched:
+class PublishedRegister:
     """The updates of a register.
 
     Attributes
@@ -40,15 +40,15 @@ class Watched:
     k : int
     register : bool
         Whether the rule of a register holds, or every update is protected anew.
-    nights : tuple of Tonight
-    done : tuple of Done
+    nights : tuple of Update
+    done : tuple of UpdateResult
     """
 
     kind: str
     k: int
     register: bool
-    nights: tuple[Tonight, ...]
-    done: tuple[Done, ...]
+    nights: tuple[Update, ...]
+    done: tuple[UpdateResult, ...]
 
     def releases(self) -> dict[Path, int]:
         """Public folders in order, each with the number of its first update, from 0."""
@@ -60,20 +60,20 @@ class Watched:
 
 def watched(
     spark: SparkSession, folder: Path, kind: str, k: int, units: int, nights: int, *, register: bool = True
-) -> Watched:
+) -> PublishedRegister:
     """Publish every update of a register that `folder` does not contain yet."""
     agency = Agency(spark, folder, kind, k, register=register, effort=EFFORT)
-    stream = tuple(register_nights(kind, units, nights, SEED))
+    stream = tuple(register_updates(kind, units, nights, SEED))
     path, who = folder / "nights.json", f"{kind}, k = {k}, {'rule' if register else 'solved anew'}"
-    done = [Done(Path(each.pop("release")), **each) for each in read_json(path, [])]
+    done = [UpdateResult(Path(each.pop("release")), **each) for each in read_json(path, [])]
     for tonight in stream[len(done) :]:
         done.append(agency.publish(tonight.frame))
         write_json(path, [vars(each) for each in done])
         say(f"{who}: night {tonight.number} of {nights} in {done[-1].seconds:.0f} s")
-    return Watched(kind, k, register, stream, tuple(done))
+    return PublishedRegister(kind, k, register, stream, tuple(done))
 
 
-def attacked(series: Watched) -> tuple[Disclosures, int, int]:
+def attacked(series: PublishedRegister) -> tuple[Disclosures, int, int]:
     """Run the attack, and count correct claims of values and totals."""
     releases = series.releases()
     disclosures = attack([Copy.of(folder) for folder in releases])
@@ -85,7 +85,7 @@ def attacked(series: Watched) -> tuple[Disclosures, int, int]:
     )
 
 
-def _right_values(series: Watched, claims: pd.DataFrame, night_of: np.ndarray) -> int:
+def _right_values(series: PublishedRegister, claims: pd.DataFrame, night_of: np.ndarray) -> int:
     """Count claimed values that are equal to the unit's value in its first update of the window."""
     right = 0
     for copy, of_copy in claims.groupby("copy"):
@@ -97,7 +97,7 @@ def _right_values(series: Watched, claims: pd.DataFrame, night_of: np.ndarray) -
     return right
 
 
-def _right_totals(series: Watched, claims: pd.DataFrame, night_of: np.ndarray) -> int:
+def _right_totals(series: PublishedRegister, claims: pd.DataFrame, night_of: np.ndarray) -> int:
     """Count claimed totals of entrants or exits that are correct."""
     right = 0
     for claim in claims.to_dict("records"):
@@ -114,7 +114,7 @@ def _same(claimed: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return np.abs(claimed - truth) <= np.maximum(WHOLE, KNOWN_WITHIN * np.abs(truth))
 
 
-def disclosures_in(all_series: Sequence[Watched]) -> Table:
+def disclosures_in(all_series: Sequence[PublishedRegister]) -> Table:
     """Return the disclosures: none with the rule of a register, some if updates are protected anew."""
     rows: list[tuple[object, ...]] = []
     for series in all_series:
