@@ -35,12 +35,12 @@ def main(extras: list[str]) -> int:
 
 def _uv() -> str | None:
     """Return the path of the machine's uv, or of one that is installed into this environment."""
-    own = Path(sys.executable).with_name("uv")
-    if not own.exists():
-        if found := shutil.which("uv"):
-            return found
+    environment_uv = Path(sys.executable).with_name("uv")
+    if not environment_uv.exists():
+        if machine_uv := shutil.which("uv"):
+            return machine_uv
         _run([*PIP, "install", "--quiet", "--no-compile", "--constraint", str(CONSTRAINTS), "uv"], {})
-    return str(own) if own.exists() else None
+    return str(environment_uv) if environment_uv.exists() else None
 
 
 def pip_settings() -> dict[str, str]:

@@ -137,11 +137,11 @@ def read_project(source: Path) -> dict[str, Any]:
 
 def supported_versions(requires_python: str) -> list[str]:
     """Return the versions of ``>=3.a,<3.b`` in ascending order; an open end is read as the lower one."""
-    found = re.fullmatch(r">=3\.(\d+)(?:,<3\.(\d+))?", requires_python)
-    if found is None:
+    match = re.fullmatch(r">=3\.(\d+)(?:,<3\.(\d+))?", requires_python)
+    if match is None:
         raise ValueError(f"requires-python: expected >=3.A,<3.B, found {requires_python!r}.")
-    first = int(found[1])
-    return [f"3.{minor}" for minor in range(first, int(found[2] or first + 1))]
+    first = int(match[1])
+    return [f"3.{minor}" for minor in range(first, int(match[2] or first + 1))]
 
 
 def lower_bounds(requirements: Sequence[str]) -> str:

@@ -58,10 +58,10 @@ def sdmx_csv(path: Path, flow: str) -> str:
 
 def identifiers(names: Sequence[str]) -> list[str]:
     """Convert names to SDMX identifiers of letters, digits and ``_``; equal results are numbered."""
-    made: list[str] = []
+    result: list[str] = []
     for name in names:
         plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).upper()
         taken = [plain, *(f"{plain}_{number}" for number in range(2, len(names) + 2))]
-        reserved = {DATAFLOW, OBSERVATION, *made}
-        made.append(next(each for each in taken if each not in reserved))
-    return made
+        reserved = {DATAFLOW, OBSERVATION, *result}
+        result.append(next(each for each in taken if each not in reserved))
+    return result

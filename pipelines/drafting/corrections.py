@@ -88,13 +88,13 @@ def _may_repeat(each: Guess, column: Column, profile: Profile) -> bool:
 
 def with_one_key_per_role(guesses: list[Guess]) -> list[Guess]:
     """Keep the first column with the role unit and with the role household; later ones become identifiers."""
-    seen: set[str] = set()
+    seen_roles: set[str] = set()
     result = []
     for each in guesses:
-        if each.role in seen:
+        if each.role in seen_roles:
             each = replace(each, role="identifier", why=f"a second {each.role} by name")
         elif each.role in ("unit", "household"):
-            seen.add(each.role)
+            seen_roles.add(each.role)
         result.append(each)
     return result
 

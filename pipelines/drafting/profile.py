@@ -285,14 +285,14 @@ class Profile:
         texts = [
             f"c{position}" for position in positions if _is_text(self.source.schema.field(position).type)
         ]
-        seen = dict.fromkeys(MISSING_MARKS, 0)
+        occurrences_of_mark = dict.fromkeys(MISSING_MARKS, 0)
         for label in texts:
             counts = ", ".join(f"count(*) FILTER ({label} = '{mark}')" for mark in MISSING_MARKS)
             occurrences = self._engine.execute(f"SELECT {counts} FROM file").fetchone() or ()
             for mark, count in zip(MISSING_MARKS, occurrences, strict=True):
-                seen[mark] += int(count)
-        mark = max(MISSING_MARKS, key=lambda each: seen[each])
-        if not seen[mark]:
+                occurrences_of_mark[mark] += int(count)
+        mark = max(MISSING_MARKS, key=lambda each: occurrences_of_mark[each])
+        if not occurrences_of_mark[mark]:
             return None
         for label in texts:
             self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {label} = '{mark}'")

@@ -32,14 +32,14 @@ def pins(name: str) -> dict[str, str]:
 
 
 def test_containerfile_has_known_instructions_and_existing_files():
-    found = instructions()
-    assert {name for name, _ in found} <= INSTRUCTIONS
-    copied = [words.split()[:-1] for name, words in found if name == "COPY" and "--from" not in words]
+    containerfile = instructions()
+    assert {name for name, _ in containerfile} <= INSTRUCTIONS
+    copied = [words.split()[:-1] for name, words in containerfile if name == "COPY" and "--from" not in words]
     assert copied
     for path in [path for paths in copied for path in paths]:
         assert (ROOT / path).exists(), path
     for name in ("ENTRYPOINT", "CMD"):
-        [words] = [words for each, words in found if each == name]
+        [words] = [words for each, words in containerfile if each == name]
         assert json.loads(words)
 
 

@@ -43,9 +43,9 @@ def test_kubernetes_recipes_exist():
 
 @pytest.mark.parametrize("name", FILES)
 def test_containers_are_unprivileged_and_mount_volumes_of_their_pod(name):
-    found = [pod for document in documents(name) for pod in pods(document)]
-    assert found
-    for pod in found:
+    pod_specifications = [pod for document in documents(name) for pod in pods(document)]
+    assert pod_specifications
+    for pod in pod_specifications:
         assert pod["securityContext"]["runAsNonRoot"] is True
         volumes = {volume["name"] for volume in pod["volumes"]}
         for container in pod["containers"]:

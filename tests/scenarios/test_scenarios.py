@@ -31,39 +31,39 @@ Result = tuple[pd.DataFrame, object]
 
 def _clustered(frame: pd.DataFrame, head: Head, method: str) -> Result:
     numbers = frame.map(_number).to_numpy()
-    found = microaggregate(numbers, int(head["k"]), algorithm=method, standardise=False)
-    return pd.DataFrame({"cluster": found.labels}), found
+    solution = microaggregate(numbers, int(head["k"]), algorithm=method, standardise=False)
+    return pd.DataFrame({"cluster": solution.labels}), solution
 
 
 def _ranked(frame: pd.DataFrame, head: Head, method: str) -> Result:
     numbers = frame.map(_number)
-    found = individual_ranking(numbers, int(head["k"]))
+    solution = individual_ranking(numbers, int(head["k"]))
     means = {
-        name: numbers[name].groupby(found.labels[:, place]).transform("mean")
+        name: numbers[name].groupby(solution.labels[:, place]).transform("mean")
         for place, name in enumerate(numbers)
     }
-    return pd.DataFrame(means), found
+    return pd.DataFrame(means), solution
 
 
 def _partitioned(frame: pd.DataFrame, head: Head, method: str) -> Result:
-    found = partition(frame, int(head["k"]))
-    return pd.DataFrame({"cluster": found.labels}), found
+    solution = partition(frame, int(head["k"]))
+    return pd.DataFrame({"cluster": solution.labels}), solution
 
 
 def _aggregated(frame: pd.DataFrame, head: Head, method: str) -> Result:
     labels = frame.pop("cluster").astype(int).to_numpy()
-    found = aggregate(frame, labels, int(head["control_tables"]), algorithm="exact")
-    return found.protected, found
+    solution = aggregate(frame, labels, int(head["control_tables"]), algorithm="exact")
+    return solution.protected, solution
 
 
 def _exact(frame: pd.DataFrame, head: Head, method: str) -> Result:
-    found = anonymise(frame, int(head["k"]), int(head["control_tables"]), algorithm="chi-exact")
-    return found.protected, found
+    solution = anonymise(frame, int(head["k"]), int(head["control_tables"]), algorithm="chi-exact")
+    return solution.protected, solution
 
 
 def _safe(frame: pd.DataFrame, head: Head, method: str) -> Result:
-    found = safe(frame, int(head["k"]), int(head["control_tables"]), algorithm=head["algorithm"])
-    return found.protected, found
+    solution = safe(frame, int(head["k"]), int(head["control_tables"]), algorithm=head["algorithm"])
+    return solution.protected, solution
 
 
 def _adjusted(frame: pd.DataFrame, head: Head, method: str) -> Result:
@@ -86,8 +86,8 @@ def _adjusted(frame: pd.DataFrame, head: Head, method: str) -> Result:
         upper_capacity=capacity,
         costs=np.ones(len(value)),
     )
-    found = adjust(table)
-    return pd.DataFrame({"value": found.values}), found
+    solution = adjust(table)
+    return pd.DataFrame({"value": solution.values}), solution
 
 
 METHODS: dict[str, Callable[[pd.DataFrame, Head, str], Result]] = {

@@ -18,8 +18,8 @@ from tests.pipelines.microdata import NOMINAL, persons, specification
 def main(url: str, folder: Path) -> None:
     """Check, protect and publish the records, and print the result as one line of JSON."""
     spark = SparkSession.builder.remote(url).getOrCreate()
-    asked = specification(folder, NOMINAL, method={"effort": "fast"})
-    protection, frame = microguard.Protection(asked), spark.createDataFrame(persons())
+    spec = specification(folder, NOMINAL, method={"effort": "fast"})
+    protection, frame = microguard.Protection(spec), spark.createDataFrame(persons())
     checked = protection.check(frame)
     protected = protection.protect(frame)
     answer = {

@@ -55,9 +55,9 @@ def persons() -> pd.DataFrame:
 
 
 def secrets(frame: pd.DataFrame) -> set[str]:
-    found = {"CANARY", *frame["household"].astype(str).head(40)}
-    found |= {str(value) for value in frame["income"].dropna()}
-    return found | {repr(float(value)) for value in frame["wealth"]}
+    canaries = {"CANARY", *frame["household"].astype(str).head(40)}
+    canaries |= {str(value) for value in frame["income"].dropna()}
+    return canaries | {repr(float(value)) for value in frame["wealth"]}
 
 
 def texts(folder: Path):

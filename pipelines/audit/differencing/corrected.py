@@ -38,7 +38,7 @@ def by_value(releases: Sequence[Classes], name: str) -> list[Classes]:
     A class is omitted if the same mean was published before for each of its units, because it adds no
     equation.
     """
-    seen = np.zeros(0, np.uint64)
+    published_means = np.zeros(0, np.uint64)
     view = []
     for release in releases:
         if name not in release.values or name not in release.means:
@@ -48,9 +48,9 @@ def by_value(releases: Sequence[Classes], name: str) -> list[Classes]:
             release.unit.astype(np.uint64) + mix_bits(mean.view(np.uint64), 6)[release.class_of], 6
         )
         new = np.zeros(len(release), bool)
-        np.logical_or.at(new, release.class_of, ~np.isin(numbers, seen))
+        np.logical_or.at(new, release.class_of, ~np.isin(numbers, published_means))
         new &= ~np.isnan(mean)
-        seen = np.union1d(seen, numbers)
+        published_means = np.union1d(published_means, numbers)
         rows = new[release.class_of]
         if rows.any():
             view.append(

@@ -124,9 +124,9 @@ def classes_from_members(maps: Sequence[Members]) -> list[Classes]:
         maps, units, np.split(records, ends), sensitive, values, strict=True
     ):
         for position, variables in enumerate(each.about["groups"]):
-            made, regions = _classes(each, position, tuple(variables), unit, record, sensitive_codes)
-            known = {name: codes for name, codes in value_codes.items() if name in made.means}
-            classes.append((replace(made, values=known), regions))
+            clustering, regions = _classes(each, position, tuple(variables), unit, record, sensitive_codes)
+            known = {name: codes for name, codes in value_codes.items() if name in clustering.means}
+            classes.append((replace(clustering, values=known), regions))
     return _with_regions(classes)
 
 

@@ -137,12 +137,12 @@ def test_frictionless_validates_every_described_file(release, monkeypatch):
 
 def test_column_statistics_cover_all_files(release):
     files = sorted((release / "microdata").glob("*.parquet"))
-    found = column_statistics(files, "income", weight="weight")
+    statistics = column_statistics(files, "income", weight="weight")
     both = pd.concat(PARTS)
-    assert (found.values, found.missing) == (6, 0)
-    assert found.numbers.mean == both["income"].mean()
-    assert math.isclose(found.numbers.deviation, both["income"].std())
-    assert found.numbers.weighted_mean == np.average(both["income"], weights=both["weight"])
+    assert (statistics.values, statistics.missing) == (6, 0)
+    assert statistics.numbers.mean == both["income"].mean()
+    assert math.isclose(statistics.numbers.deviation, both["income"].std())
+    assert statistics.numbers.weighted_mean == np.average(both["income"], weights=both["weight"])
     assert column_statistics(files, "region").frequencies == (("n", 3), ("s<b>", 2))
     assert column_statistics(files, "region", listed=False).frequencies is None
 
@@ -153,15 +153,15 @@ def test_column_statistics_equal_those_of_pandas_for_any_split_into_files(tmp_pa
     for number, part in enumerate(np.array_split(np.arange(len(values)), parts)):
         table = pa.table({"x": pa.array([values[i] for i in part], pa.float64())})
         pq.write_table(table, folder / f"{number}.parquet")
-    found = column_statistics(sorted(folder.glob("*.parquet")), "x")
+    statistics = column_statistics(sorted(folder.glob("*.parquet")), "x")
     there = pd.Series([value for value in values if value is not None], dtype=float)
-    assert found.values == len(there)
-    assert found.missing == len(values) - len(there)
+    assert statistics.values == len(there)
+    assert statistics.missing == len(values) - len(there)
     if len(there):
-        assert (found.numbers.minimum, found.numbers.maximum) == (there.min(), there.max())
-        assert math.isclose(found.numbers.mean, there.mean(), abs_tol=1e-6)
+        assert (statistics.numbers.minimum, statistics.numbers.maximum) == (there.min(), there.max())
+        assert math.isclose(statistics.numbers.mean, there.mean(), abs_tol=1e-6)
         quartiles = np.quantile(there, [0.25, 0.5, 0.75], method="inverted_cdf")
-        assert found.numbers.quartiles == tuple(quartiles)
+        assert statistics.numbers.quartiles == tuple(quartiles)
 
 
 def test_column_statistics_list_no_values_of_a_column_with_many(tmp_path):

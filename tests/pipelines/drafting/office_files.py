@@ -55,12 +55,12 @@ class OfficeFile:
                 )
         return path
 
-    def right(self, found: dict[str, str]) -> list[str]:
+    def right(self, drafted_roles: dict[str, str]) -> list[str]:
         """Return the columns whose drafted role or kind is the true one."""
         return [
             name
             for name, true in self.truth.items()
-            if found.get(name) == true or (true == "key" and found.get(name) in KEYS)
+            if drafted_roles.get(name) == true or (true == "key" and drafted_roles.get(name) in KEYS)
         ]
 
 

@@ -17,20 +17,20 @@ CHOSEN = [0, 1, 4, 6, 9, 10, 12, 15, 17, 18, 20, 22, 24, 25]
 def drafted(file, folder):
     """Return the role of each variable (or the kind of a quasi-identifier that has one) and the draft."""
     content = tomllib.loads(draft(str(file.write(folder))).summary())
-    found = {
+    drafted_roles = {
         name: each["kind"] if each["role"] == "quasi_identifier" else each["role"]
         for name, each in content["variables"].items()
     }
-    return found, content
+    return drafted_roles, content
 
 
 @pytest.mark.parametrize("name", [list(FILES)[number] for number in CHOSEN])
 def test_draft_guesses_nine_of_ten_roles_and_never_protects_keys_as_quasi_identifiers(name, tmp_path):
     file = FILES[name]
-    found, _ = drafted(file, tmp_path)
-    assert found.keys() == file.truth.keys()
-    assert len(file.right(found)) >= 0.9 * len(file.truth)
-    assert all(found[each] in KEYS for each, true in file.truth.items() if true == "key")
+    drafted_roles, _ = drafted(file, tmp_path)
+    assert drafted_roles.keys() == file.truth.keys()
+    assert len(file.right(drafted_roles)) >= 0.9 * len(file.truth)
+    assert all(drafted_roles[each] in KEYS for each, true in file.truth.items() if true == "key")
 
 
 def test_draft_lists_codes_of_missing_values_with_the_reason(tmp_path):
@@ -43,8 +43,8 @@ def test_draft_lists_codes_of_missing_values_with_the_reason(tmp_path):
 
 
 def test_draft_counts_units_of_a_panel(tmp_path):
-    found, content = drafted(FILES["19_panel"], tmp_path)
-    assert found["utility_number"] == "unit"
+    drafted_roles, content = drafted(FILES["19_panel"], tmp_path)
+    assert drafted_roles["utility_number"] == "unit"
     assert content["method"]["unit"] == "unit"
 
 

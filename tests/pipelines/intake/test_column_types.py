@@ -70,8 +70,8 @@ def test_joint_types_refuses_a_column_that_a_file_lacks_by_name(tmp_path):
 def test_file_types_reads_int96_as_microseconds_in_the_time_zone_of_its_writer(zone, tmp_path):
     column = MOMENTS.cast(pa.timestamp("us", zone))
     (path,) = written(tmp_path / "data", column, use_deprecated_int96_timestamps=True)
-    found = file_types(path, ["x"])
-    assert (found.types["x"], found.declared["x"]) == (pa.timestamp("us", zone), "INT96")
+    int96 = file_types(path, ["x"])
+    assert (int96.types["x"], int96.declared["x"]) == (pa.timestamp("us", zone), "INT96")
 
 
 @pytest.mark.spark

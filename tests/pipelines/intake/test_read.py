@@ -62,8 +62,8 @@ def test_read_widens_dictionary_codes_for_the_categories_of_many_files(spark, tm
     for number in range(2):
         notes = pd.Categorical([f"{number}/{i}" for i in range(70)])
         persons().assign(note=notes).to_parquet(tmp_path / "data" / f"{number}.parquet", index=False)
-    found = read(spark, specification(tmp_path)).contract.schema.field("note").type
-    assert found == pa.dictionary(pa.int32(), pa.string())
+    result = read(spark, specification(tmp_path)).contract.schema.field("note").type
+    assert result == pa.dictionary(pa.int32(), pa.string())
 
 
 def test_read_collects_ordered_categories_of_all_files(spark, tmp_path):
@@ -86,8 +86,8 @@ def test_read_keeps_csv_text_and_parses_csv_numbers(spark, tmp_path):
         "gewicht": {"role": "weight"},
     }
     spec = csv_specification(tmp_path, roles, delimiter=";", decimal=",", missing="?", encoding="ISO-8859-1")
-    found = read(spark, spec).frame.select(*roles).toArrow().to_pydict()
-    assert found == {
+    result = read(spark, spec).frame.select(*roles).toArrow().to_pydict()
+    assert result == {
         "código": ["007", None, 'a"b;c'],
         "betrag": [1.5, -2.0, None],
         "anzahl": [3, 4, 5],
@@ -99,8 +99,8 @@ def test_read_accepts_quotes_in_fields(spark, tmp_path):
     notes = ['"a ""b"" c"', 'a 5" pipe', '"x,"",y"', '"x,"""', '""', 'a"', '"a, b"']
     lines = "".join(f"{note},{number}\n" for number, note in enumerate(notes))
     (tmp_path / "data.csv").write_text("note,age\n" + lines)
-    found = read(spark, csv_specification(tmp_path, {name: ROLES[name] for name in ("note", "age")})).frame
-    assert [row["note"] for row in found.orderBy("age").collect()] == [
+    result = read(spark, csv_specification(tmp_path, {name: ROLES[name] for name in ("note", "age")})).frame
+    assert [row["note"] for row in result.orderBy("age").collect()] == [
         'a "b" c', 'a 5" pipe', 'x,",y', 'x,"', None, 'a"', "a, b"
     ]  # fmt: skip
 
@@ -109,8 +109,8 @@ def test_read_accepts_quotes_in_fields(spark, tmp_path):
 def test_read_decodes_a_csv_with_encoding_names_of_java_and_python(encoding, spark, tmp_path):
     (tmp_path / "data.csv").write_bytes("sex,age\nfé,1\nm,2\n".encode(encoding))
     roles = {name: ROLES[name] for name in ("sex", "age")}
-    found = read(spark, csv_specification(tmp_path, roles, encoding=encoding)).frame
-    assert {row["sex"] for row in found.collect()} == {"fé", "m"}
+    result = read(spark, csv_specification(tmp_path, roles, encoding=encoding)).frame
+    assert {row["sex"] for row in result.collect()} == {"fé", "m"}
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "UTF-16LE", "utf-32", "cp037", "ISO-2022-JP"])
@@ -135,8 +135,8 @@ def test_read_finds_a_line_break_after_a_delimiter_that_is_not_ascii(encoding, s
 def test_read_removes_a_byte_order_mark_from_the_first_record_of_a_file_without_header(spark, tmp_path):
     (tmp_path / "data.csv").write_bytes("\ufefff,1\nm,2\nf,3\n".encode())
     roles = {name: ROLES[name] for name in ("sex", "age")}
-    found = read(spark, csv_specification(tmp_path, roles, columns=["sex", "age"])).frame
-    assert sorted(row["sex"] for row in found.collect()) == ["f", "f", "m"]
+    result = read(spark, csv_specification(tmp_path, roles, columns=["sex", "age"])).frame
+    assert sorted(row["sex"] for row in result.collect()) == ["f", "f", "m"]
 
 
 def test_read_refuses_an_unknown_encoding_as_a_specification_error(spark, tmp_path):
@@ -156,8 +156,8 @@ def test_read_does_not_use_the_cache_of_a_csv_that_was_replaced(spark, tmp_path)
     spec = csv_specification(tmp_path, {name: ROLES[name] for name in ("sex", "age")})
     for ages in ([1, 2], [3, 4, 5]):
         (tmp_path / "data.csv").write_text("sex,age\n" + "".join(f"f,{age}\n" for age in ages))
-        found = read(spark, spec).frame
-        assert sorted(row["age"] for row in found.collect()) == ages
+        result = read(spark, spec).frame
+        assert sorted(row["age"] for row in result.collect()) == ages
 
 
 def test_validate_fingerprints_records_independently_of_order_and_files(spark, tmp_path):

@@ -99,8 +99,8 @@ def test_read_refuses_a_fractional_top_code_for_a_column_of_integers(spark, tmp_
 def test_validate_rejects_and_counts_invalid_utf_8(spark, tmp_path):
     answers = pa.array([b"1", b"\xff\xfe", b"2", b"1", b"1", b"1"], pa.binary()).view(pa.string())
     spec = written(tmp_path, RECORDS | {"answer": answers})
-    found = validate(read(spark, spec), spec).rejected
-    assert found["text not in the declared encoding"] == 1
+    result = validate(read(spark, spec), spec).rejected
+    assert result["text not in the declared encoding"] == 1
 
 
 @pytest.mark.spark
@@ -160,7 +160,7 @@ def test_read_replaces_negative_zeros_that_rounding_produced(spark, tmp_path):
         "size": {"role": "quasi_identifier", "kind": "numeric"},
     }
     frame.assign(size=1).astype({"region": np.float32}).to_parquet(tmp_path / "data", index=False)
-    found = read(spark, specification(tmp_path, roles)).frame.select("profit", "region").toArrow()
-    assert found["profit"].to_pylist() == [0.0, 0.0, 7.0, -2.0]
-    assert not np.signbit(found["profit"].to_numpy()[:2]).any()
-    assert not np.signbit(found["region"].to_numpy()).any()
+    result = read(spark, specification(tmp_path, roles)).frame.select("profit", "region").toArrow()
+    assert result["profit"].to_pylist() == [0.0, 0.0, 7.0, -2.0]
+    assert not np.signbit(result["profit"].to_numpy()[:2]).any()
+    assert not np.signbit(result["region"].to_numpy()).any()

@@ -69,8 +69,8 @@ def test_read_parses_csv_files_of_other_programs_value_by_value(name, spark, tmp
     else:
         (tmp_path / "data.csv").write_bytes(content)
     spec = specification(tmp_path, ROLES, input={"path": "data.csv", "format": "csv", **keys})
-    found = read(spark, spec).frame.select(*ROLES).toArrow().to_pydict()
-    assert found == ROWS
+    result = read(spark, spec).frame.select(*ROLES).toArrow().to_pydict()
+    assert result == ROWS
 
 
 #: Names of encodings of Python and IANA, with the name in Java.

@@ -56,17 +56,17 @@ def wait_for(stage: str, status: str, lines: list[str], run, evidence: Path) -> 
 
 def alive(session: int) -> list[str]:
     """Return the command lines of the processes of a session."""
-    found = []
+    command_lines = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (
                 os.getsid(int(process.name)) == session
                 and "Z" not in (process / "stat").read_text().split()[2]
             ):
-                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:100])
+                command_lines.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:100])
         except OSError:
             continue
-    return found
+    return command_lines
 
 
 def interrupted(folder: Path, stage: str, status: str, number: signal.Signals) -> None:

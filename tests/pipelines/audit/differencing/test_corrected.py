@@ -18,13 +18,15 @@ CLASSES = [[0, 1, 2], [3, 4, 5, 6, 7, 8]]
 def corrected_release(number, values, *, weights=None, known=True):
     """Return a release in which every unit is corrected: it has a new version, and these values."""
     plain = release(f"r{number}", CLASSES, k=3, values=values)
-    own = np.ones(9) if weights is None else weights
+    record_weights = np.ones(9) if weights is None else weights
     of_unit = np.array([values[unit] for unit in plain.unit])
-    means = np.bincount(plain.class_of, own * of_unit) / np.bincount(plain.class_of, own)
+    means = np.bincount(plain.class_of, record_weights * of_unit) / np.bincount(
+        plain.class_of, record_weights
+    )
     codes = (100_000 * plain.unit + of_unit).astype(np.int64)
     return replace(
         plain,
-        weight=own,
+        weight=record_weights,
         means={"x": means},
         record=plain.unit + 100 * number,
         values={"x": codes} if known else {},

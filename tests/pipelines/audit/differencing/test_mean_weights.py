@@ -19,10 +19,10 @@ WEIGHTS = np.linspace(1.0, 1.6, 30)
 def weighted(name, classes, weights=WEIGHTS, *, k=2, **options):
     """Return a release whose means are weighted."""
     plain = release(name, classes, k=k, values=VALUES, **options)
-    own = weights[plain.unit]
+    record_weights = weights[plain.unit]
     values = np.array([VALUES[unit] for unit in plain.unit])
-    means = np.bincount(plain.class_of, own * values) / np.bincount(plain.class_of, own)
-    return replace(plain, weight=own, means={"x": means})
+    means = np.bincount(plain.class_of, record_weights * values) / np.bincount(plain.class_of, record_weights)
+    return replace(plain, weight=record_weights, means={"x": means})
 
 
 def test_a_weighted_and_an_unweighted_mean_disclose_both_values_of_a_pair():
