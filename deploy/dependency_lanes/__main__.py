@@ -53,7 +53,7 @@ def default_lanes(source: Path) -> list[str]:
 def run_lanes(
     lanes: list[Lane], jobs: list[Job], source: Path, folder: Path
 ) -> dict[str, dict[str, JobResult]]:
-    """Install the wheel in each lane and run the jobs; no failure stops what comes after it."""
+    """Install the wheel in each lane and run the jobs; a failure does not stop later lanes and jobs."""
     wheel: Path | None = None
     results: dict[str, dict[str, JobResult]] = {}
     for lane in lanes:

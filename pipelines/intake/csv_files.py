@@ -113,7 +113,7 @@ def _delimiter_bytes(spark: SparkSession, specification: Specification, charset:
 
 
 def _refuse_open_fields(spark: SparkSession, specification: Specification, delimiter: bytes) -> None:
-    """Refuse fields with line breaks: the text after the break could be read as a record of its own.
+    """Refuse fields with line breaks: the text after the break could be read as a separate record.
 
     Lines are compared as bytes, one ISO-8859-1 character for each, because they are not decoded yet.
     """

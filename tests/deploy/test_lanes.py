@@ -215,7 +215,7 @@ def test_independent_count_refuses_rounded_counts_that_are_no_multiples_or_do_no
 
 
 def test_the_wheel_has_every_folder_of_data_files(monkeypatch):
-    pytest.importorskip("setuptools", reason="comes with Python's environments up to 3.11 only")
+    pytest.importorskip("setuptools", reason="virtual environments contain setuptools only up to Python 3.11")
     build_backend = importlib.import_module("deploy.build_backend")
     monkeypatch.chdir(DEPLOY.parent)
     monkeypatch.setattr(build_backend, "_setup", lambda **attributes: attributes)

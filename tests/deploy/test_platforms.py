@@ -34,7 +34,9 @@ def test_emr_step_is_valid_for_botocore_and_calls_the_command():
 
 
 def test_databricks_bundle_is_valid_and_runs_our_script():
-    jobs = pytest.importorskip("databricks.bundles.jobs", reason="an environment of its own; tried by hand")
+    jobs = pytest.importorskip(
+        "databricks.bundles.jobs", reason="needs a separate environment; tested manually"
+    )
     bundle = yaml.safe_load((DEPLOY / "databricks" / "databricks.yml").read_text())
     job = jobs.Job.from_dict(bundle["resources"]["jobs"]["persons"])
     assert job.as_dict() == bundle["resources"]["jobs"]["persons"]

@@ -76,7 +76,7 @@ def test_scheduler_examples_import_only_their_scheduler_and_nightly(name):
 
 def test_airflow_loads_the_dag(monkeypatch, tmp_path):
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
-    pytest.importorskip("airflow.sdk", reason="an environment of its own; tried by hand")
+    pytest.importorskip("airflow.sdk", reason="needs a separate environment; tested manually")
     from airflow_dag import microguard_persons
 
     dag = microguard_persons()
@@ -86,7 +86,7 @@ def test_airflow_loads_the_dag(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("code", "attempts"), [(0, 1), (4, 1), (1, 4)])
 def test_dagster_tries_again_what_was_not_refused(monkeypatch, tmp_path, code, attempts):
-    dagster = pytest.importorskip("dagster", reason="an environment of its own; tried by hand")
+    dagster = pytest.importorskip("dagster", reason="needs a separate environment; tested manually")
     import dagster_assets
     import nightly
 

@@ -45,7 +45,7 @@ def persons(seed: int = 5, number: int = 900) -> pd.DataFrame:
 def two_workers(tmp_path_factory):
     """Start a master and two machines with one core each."""
     if not machines_can_be_told_apart():
-        pytest.skip("machines cannot be told apart here: unshare --mount is not allowed")
+        pytest.skip("machines cannot be separated: unshare --mount is not permitted")
     with cluster(tmp_path_factory.mktemp("cluster")) as made:
         made.add()
         made.add()

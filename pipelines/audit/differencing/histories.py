@@ -55,21 +55,21 @@ def histories(releases: Sequence[Classes], members: int, *, by_record: bool = Fa
     by_record : bool
         Distinguish the versions of a corrected unit, whose values differ.
     """
-    marks = np.zeros((2, members), np.uint64)
+    hashes = np.zeros((2, members), np.uint64)
     k = np.zeros(members, np.int64)
     for position, release in enumerate(releases):
         member, class_of = _pairs(release.record if by_record else release.unit, release.class_of)
         identity = class_of.astype(np.uint64) + (np.uint64(position + 1) << np.uint64(40))
         for row in range(2):
-            np.add.at(marks[row], member, mix_bits(identity, row))
+            np.add.at(hashes[row], member, mix_bits(identity, row))
         k[member] = np.maximum(k[member], release.k)
     present = np.flatnonzero(k)
-    order = present[np.argsort(marks[0, present])]
-    fresh = _fresh(marks[0, order])
-    apart = _fresh(marks[1, order])
+    order = present[np.argsort(hashes[0, present])]
+    fresh = _fresh(hashes[0, order])
+    apart = _fresh(hashes[1, order])
     if (apart & ~fresh).any():  # two sets have the same first hash: once in a hundred million sources
-        order = present[np.lexsort((marks[1, present], marks[0, present]))]
-        fresh = _fresh(marks[0, order]) | _fresh(marks[1, order])
+        order = present[np.lexsort((hashes[1, present], hashes[0, present]))]
+        fresh = _fresh(hashes[0, order]) | _fresh(hashes[1, order])
     of = np.full(members, -1, np.int64)
     of[order] = np.cumsum(fresh) - 1
     first = order[fresh]

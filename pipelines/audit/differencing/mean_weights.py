@@ -16,18 +16,18 @@ SHARE_OF_K, LARGEST_SHARE = 2.0, 2.0 / 3.0
 DIGITS = 9
 
 
-def capped_weights(weights: np.ndarray, of: np.ndarray, k: int) -> np.ndarray:
-    """Return the weights (n,) of records in classes `of` (n,), capped at the largest permitted share.
+def capped_weights(weights: np.ndarray, class_of: np.ndarray, k: int) -> np.ndarray:
+    """Return the weights (n,) of records in classes `class_of` (n,), capped at the largest permitted share.
 
     The cap of a class is the largest weight whose share of the sum of capped weights is permitted. It is
     found by bisection.
     """
     most, cut = min(LARGEST_SHARE, SHARE_OF_K / k), weights.astype(np.float64)
-    heaviest = np.zeros(int(of.max(initial=-1)) + 1)
-    np.maximum.at(heaviest, of, cut)
-    heavy = heaviest > most * np.bincount(of, cut, len(heaviest))
-    rows = np.flatnonzero(heavy[of])
-    mine, weight = (np.cumsum(heavy) - 1)[of[rows]], cut[rows]
+    heaviest = np.zeros(int(class_of.max(initial=-1)) + 1)
+    np.maximum.at(heaviest, class_of, cut)
+    heavy = heaviest > most * np.bincount(class_of, cut, len(heaviest))
+    rows = np.flatnonzero(heavy[class_of])
+    mine, weight = (np.cumsum(heavy) - 1)[class_of[rows]], cut[rows]
     low, high = np.zeros(np.count_nonzero(heavy)), heaviest[heavy]
     least = high.copy()
     np.minimum.at(least, mine, weight)

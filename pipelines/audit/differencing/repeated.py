@@ -28,8 +28,8 @@ class SeenClasses:
     """Hashes of the classes of all releases that were read so far."""
 
     def __init__(self) -> None:
-        self._marks = np.zeros((2, 0), np.uint64)
-        self._places = pd.Index(self._marks[0])
+        self._hashes = np.zeros((2, 0), np.uint64)
+        self._places = pd.Index(self._hashes[0])
         #: Whether any class was repeated.
         self.any = False
 
@@ -37,34 +37,34 @@ class SeenClasses:
         """Return the map without repeated classes; a map of several groups is returned unchanged."""
         if len(members.about["groups"]) > 1:
             return members
-        of, alike = members.labels(0)
-        marks = _marks(members, of, alike)
-        place = self._places.get_indexer(marks[0])
-        before = (place >= 0) & (np.append(self._marks[1], np.uint64(0))[place] == marks[1])
+        class_of, alike = members.labels(0)
+        hashes = _hashes(members, class_of, alike)
+        place = self._places.get_indexer(hashes[0])
+        before = (place >= 0) & (np.append(self._hashes[1], np.uint64(0))[place] == hashes[1])
         self.any |= bool(before.any())
-        self._marks = np.concatenate([self._marks, marks[:, ~before]], axis=1)
-        self._places = pd.Index(self._marks[0])
-        records, rows = ~before[of], ~before[alike]
+        self._hashes = np.concatenate([self._hashes, hashes[:, ~before]], axis=1)
+        self._places = pd.Index(self._hashes[0])
+        records, rows = ~before[class_of], ~before[alike]
         units = members.units[records].reset_index(drop=True)
         table = members.classes[0].filter(pa.array(rows))
         return replace(members, unit=members.unit[records], units=units, classes=(table,))
 
 
-def _marks(members: Members, of: np.ndarray, alike: np.ndarray) -> np.ndarray:
+def _hashes(members: Members, class_of: np.ndarray, alike: np.ndarray) -> np.ndarray:
     """Return two hashes of each class, (2, c): sums over its members and rows, independent of their order."""
     about = {name: value for name, value in members.about.items() if name != "release_id"}
     kind = pd.util.hash_array(np.array([json.dumps(about, sort_keys=True)], dtype=object))[0]
     columns = [members.units[name] for name in sorted(members.units.columns) if name != "class0"]
     table = members.classes[0].select(sorted(set(members.classes[0].column_names) - {"__class"}))
     shown = pd.util.hash_pandas_object(table.to_pandas(strings_to_categorical=True), index=False).to_numpy()
-    marks = np.zeros((2, int(alike.max(initial=-1)) + 1), np.uint64)
+    hashes = np.zeros((2, int(alike.max(initial=-1)) + 1), np.uint64)
     for row, salt in enumerate(_SALTS):
         known = mix_bits(members.unit ^ kind, salt)
         for column in columns:
             known = mix_bits(known + _bits(column), salt)
-        np.add.at(marks[row], of, known)
-        np.add.at(marks[row], alike, mix_bits(shown, salt))
-    return marks
+        np.add.at(hashes[row], class_of, known)
+        np.add.at(hashes[row], alike, mix_bits(shown, salt))
+    return hashes
 
 
 def _bits(column: pd.Series) -> np.ndarray:

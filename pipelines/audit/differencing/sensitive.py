@@ -25,17 +25,17 @@ def single_common_value(releases: Sequence[Classes], units: Histories, name: str
     for history, _ in members:
         classes += np.bincount(history, minlength=len(units))
     several = classes > 1
-    mark = np.zeros(len(units), np.uint64)
+    digest = np.zeros(len(units), np.uint64)
     sets = []  # hash of the set of values of each class
     for release, (of, value), (history, class_of) in zip(releases, cells, members, strict=True):
         shown = np.zeros(len(release), np.uint64)
         np.add.at(shown, of, mix_bits(value, 3))
         sets.append(shown)
         several[history[np.bincount(of, minlength=len(release))[class_of] < 2]] = False
-        mark[history] = shown[class_of]
+        digest[history] = shown[class_of]
     alike = np.ones(len(units), bool)
     for shown, (history, class_of) in zip(sets, members, strict=True):
-        alike[history[shown[class_of] != mark[history]]] = False
+        alike[history[shown[class_of] != digest[history]]] = False
     looked_at = several & ~alike  # classes with equal sets have all of their several values in common
     return looked_at & (_in_common(releases, cells, members, looked_at, codes) == 1)
 

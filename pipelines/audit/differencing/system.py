@@ -115,15 +115,15 @@ def equations(
     several releases are one equation.
     """
     rows, columns, entries, means = [], [], [], []
-    marks: list[np.ndarray] = []
+    hashes: list[np.ndarray] = []
     count = 0
     for release in releases:
         history = records.history_of[release.record]
         mass = np.bincount(release.class_of, release.weight, len(release))
         share = np.rint(release.weight / mass[release.class_of] * SHARE_UNITS).astype(np.uint64)
-        mark = np.zeros(len(release), np.uint64)
-        np.add.at(mark, release.class_of, mix_bits(mix_bits(release.record, 2) + share, 2))
-        marks.append(mark)
+        digest = np.zeros(len(release), np.uint64)
+        np.add.at(digest, release.class_of, mix_bits(mix_bits(release.record, 2) + share, 2))
+        hashes.append(digest)
         _, first = np.unique(history, return_index=True)  # all records of a history are in the same class
         rows.append(release.class_of[first] + count)
         columns.append(history[first])
@@ -136,7 +136,7 @@ def equations(
     matrix = sparse.csr_matrix(
         (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape
     )
-    _, distinct = np.unique(np.concatenate(marks), return_index=True)
+    _, distinct = np.unique(np.concatenate(hashes), return_index=True)
     stacked = np.concatenate(means)
     distinct = np.sort(distinct[~np.isnan(stacked[distinct]).any(axis=1)])
     return matrix[distinct], stacked[distinct]

@@ -35,12 +35,12 @@ def close_totals(releases: Sequence[Classes], records: Histories) -> int:
     if weights.min(initial=most) >= most:
         return 0  # totals differ by whole histories, which have at least k records
     labels = [_labels(release, records) for release in releases]
-    marks = mix_bits(np.arange(len(records)), 7)
+    hashes = mix_bits(np.arange(len(records)), 7)
     pairs = set[tuple[int, int]]()
     for i, j in combinations(range(len(releases)), 2):
         k = max(releases[i].k, releases[j].k)
         for left, right in _LEVELS:
-            pairs |= _close(labels[i][left], labels[j][right], weights, marks, k)
+            pairs |= _close(labels[i][left], labels[j][right], weights, hashes, k)
     return len(pairs)
 
 
@@ -54,11 +54,11 @@ def _labels(release: Classes, records: Histories) -> dict[str, np.ndarray]:
 
 
 def _close(
-    left: np.ndarray, right: np.ndarray, weights: np.ndarray, marks: np.ndarray, k: int
+    left: np.ndarray, right: np.ndarray, weights: np.ndarray, hashes: np.ndarray, k: int
 ) -> set[tuple[int, int]]:
     """Return pairs of totals with common records whose symmetric difference has 1 to k - 1 records.
 
-    A total is identified by the sum of the hashes `marks` (h,) of its histories.
+    A total is identified by the sum of `hashes` (h,) over its histories.
     """
     common_records = (left >= 0) & (right >= 0)
     if not common_records.any():
@@ -69,13 +69,13 @@ def _close(
     common = np.bincount(place, weights[common_records])
     apart = size[0][pair // width] + size[1][pair % width] - 2 * common
     close = pair[(apart > 0.5) & (apart < k - 0.5)]
-    of_left, of_right = (_marks(each, marks) for each in (left, right))
+    of_left, of_right = (_hashes(each, hashes) for each in (left, right))
     ends = zip(of_left[close // width].tolist(), of_right[close % width].tolist(), strict=True)
     return {(min(pair), max(pair)) for pair in ends}
 
 
-def _marks(label: np.ndarray, marks: np.ndarray) -> np.ndarray:
+def _hashes(label: np.ndarray, hashes: np.ndarray) -> np.ndarray:
     """Return the sum of the hashes of the histories of each total."""
     sums = np.zeros(int(label.max(initial=-1)) + 1, np.uint64)
-    np.add.at(sums, label[label >= 0], marks[label >= 0])
+    np.add.at(sums, label[label >= 0], hashes[label >= 0])
     return sums
