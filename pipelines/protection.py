@@ -15,7 +15,7 @@ from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.engine.session import our_sql_settings
 from microguard.pipelines.evidence.evidence import Evidence
 from microguard.pipelines.gate.gate import Verdicts
-from microguard.pipelines.intake.read import of_frame
+from microguard.pipelines.intake.read import microdata_from_frame
 from microguard.pipelines.job import Job
 from microguard.pipelines.publication.areas import areas_of
 from microguard.pipelines.rebuild_report import at_work
@@ -86,7 +86,7 @@ class Protection:
         InputRejected
         """
         with self._job(_session_of(frame)) as job:
-            return risk_of(job, of_frame(frame, self.specification))
+            return risk_of(job, microdata_from_frame(frame, self.specification))
 
     def protect(self, frame: DataFrame) -> ProtectedFrame:
         """Protect, stage, read back and judge; nothing is published, and nothing refused yet.
@@ -99,7 +99,7 @@ class Protection:
         """
         with self._job(_session_of(frame)) as job:
             product = Records(self.specification)
-            release = verified_release(product, job, of_frame(frame, self.specification))
+            release = verified_release(product, job, microdata_from_frame(frame, self.specification))
             if isinstance(release, CommandResult):
                 raise GateRefused(f"{release.text.splitlines()[0]} Nothing was done anew.")
             names = [column(name) for name in release.protected.contract.names]

@@ -26,7 +26,7 @@ from microguard.pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judg
 from microguard.pipelines.guarantees.registry import promised, require_stated
 from microguard.pipelines.intake.accept import accept_by_suite, accept_input
 from microguard.pipelines.intake.read import Microdata, read
-from microguard.pipelines.intake.validate import ValidatedInput, require_unchanged, screen
+from microguard.pipelines.intake.validate import ValidatedInput, require_unchanged, validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import compute_all
 from microguard.pipelines.product import NothingNew, P, Product, W
@@ -101,7 +101,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
     areas, specification, progress = job.areas, job.specification, job.progress
     with progress.stage("screen"):
         product.accept(microdata)
-        screened = screen(microdata, product.reader, product.rejects(job))
+        screened = validate(microdata, product.reader, product.rejects(job))
     follows = product.follows(job)
     with_defaults = product.with_data_defaults(screened)
     made_from = {**identity(screened, with_defaults, product.content), **follows}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
-from microguard.pipelines.intake.category_normalisation import with_category
+from microguard.pipelines.intake.category_normalisation import with_category_code
 from microguard.pipelines.measures.by_class import CLASS, by_class, class_hash
 from microguard.schemas.specification.model import Specification
 from microguard.sdc.risk.individual import class_risk
@@ -151,7 +151,7 @@ def classes_of(
         f.xxhash64(*content_of([*names, *each])).alias(f"further{i}") for i, each in enumerate(further)
     ]
     for i, name in enumerate(sensitive):
-        frame = with_category(frame, name, f"__value{i}")
+        frame = with_category_code(frame, name, f"__value{i}")
         frame = _with_share(frame, f"__value{i}", f"__share{i}", records)
         columns += [f.coalesce(f.col(f"__value{i}"), f.lit(MISSING)).alias(f"value{i}")]
         columns += [f.col(f"__share{i}").alias(f"share{i}")]

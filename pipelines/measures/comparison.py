@@ -8,7 +8,7 @@ from functools import cached_property
 
 import pyarrow as pa
 from microguard.pipelines.intake.fixed_point import Scale
-from microguard.pipelines.intake.numeric_parsing import magnitudes
+from microguard.pipelines.intake.numeric_parsing import numeric_columns
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.measures.block_reports import BlockReports
 from microguard.pipelines.measures.classes import Classes, classes_of
@@ -85,7 +85,7 @@ class Comparison:
             self.records,
             further=joins(specification),
             sensitive=specification.sensitive,
-            numbers=magnitudes(self.protected, specification.sensitive, specification),
+            numbers=numeric_columns(self.protected, specification.sensitive, specification),
         )
 
     @cached_property

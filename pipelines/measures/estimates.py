@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.intake.totals import total_sums, totals_of
+from microguard.pipelines.intake.totals import total_sums, totals_from_sums
 from microguard.pipelines.intake.validate import REGION
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
@@ -109,7 +109,7 @@ def _totals(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
     names, weights = specification.numeric, specification.weights
     regions = [] if specification.region is None else [column(specification.region).alias(REGION)]
     parts = comparison.protected.groupBy(*regions).agg(*total_sums(names, weights)).toArrow()
-    after = totals_of(parts, REGION, names, weights)
+    after = totals_from_sums(parts, REGION, names, weights)
     # in a register units of a region may all wait, or be published where they were before
     either = before.index.union(after.index)
     return before.reindex(either), after.reindex(either)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from microguard.pipelines.guarantees.guarantee import Guarantee
 from microguard.pipelines.guarantees.record_files import RecordFiles
 from microguard.pipelines.intake.contract import Contract
-from microguard.pipelines.intake.recode import recodes_of
+from microguard.pipelines.intake.recode import list_recodes
 from microguard.pipelines.publication.read_back import Written
 from microguard.pipelines.publication.record_files.csv_file import CSV, READING
 from microguard.pipelines.publication.stage import Staged, table_files
@@ -76,7 +76,7 @@ def manifest(
             "min_diversity": specification.method.min_diversity,
             "weighted_by": specification.weight_of_means,
         },
-        "recodes": recodes_of(specification),
+        "recodes": list_recodes(specification),
         "records": written.records,
         "columns": [_column(entry, specification, staged.contract) for entry in staged.contract.schema],
         "tables": [

@@ -73,7 +73,7 @@ def verify_written(
     files = StagedRecords(frame, frame.columns, others, private=units)
     counts = tuple(guarantee.count(files) for guarantee in guarantees)
     written, written_others = files.contents()
-    declared = [(entry.name, entry.type) for entry in staged.contract.of_files]
+    declared = [(entry.name, entry.type) for entry in staged.contract.file_schema]
     as_staged = written == staged.content and _csv_holds(staged)
     if original is None:
         others_as_read = as_staged

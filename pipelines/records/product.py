@@ -19,10 +19,10 @@ from microguard.pipelines.gate.gate import EXPECTATIONS
 from microguard.pipelines.gate.published_suite import write_published_suite
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.intake.fixed_point import Scale
-from microguard.pipelines.intake.numeric_parsing import magnitudes
+from microguard.pipelines.intake.numeric_parsing import numeric_columns
 from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.unit_key import UNIT
-from microguard.pipelines.intake.validate import Rejects, ValidatedInput, pattern_of, strata_of
+from microguard.pipelines.intake.validate import Rejects, ValidatedInput, merge_strata, pattern_mask
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports, block_table, collected
 from microguard.pipelines.measures.classes import close
@@ -123,8 +123,8 @@ class Records:
             if on_combinations(group, specification):
                 frame, reports[group.name] = protect_by_frequency(job, frame, group, release_id)
             else:
-                pattern = pattern_of(group, specification)
-                strata = strata_of(screened.strata, pattern)
+                pattern = pattern_mask(group, specification)
+                strata = merge_strata(screened.strata, pattern)
                 made = protect_by_microaggregation(
                     job, frame, strata, pattern, group, factors, screened, release_id
                 )
@@ -199,7 +199,7 @@ class Records:
     def write_annex(self, folder: Path, protected: ProtectedRecords) -> None:
         """The block reports, and a suite for whoever checks the published table."""
         private_folder(folder)
-        write_published_suite(folder / EXPECTATIONS, self.specification, protected.contract.as_read)
+        write_published_suite(folder / EXPECTATIONS, self.specification, protected.contract.reader_order)
         pq.write_table(block_table(protected.comparison.reports), folder / BLOCKS)
 
 
@@ -265,7 +265,7 @@ def _apart(frame: DataFrame, specification: Specification) -> Mapping[str, float
     """How far apart sensitive numbers may be to count as one value, where different ones are asked for."""
     if specification.method.min_diversity == 1:
         return {}
-    numbers = magnitudes(frame, specification.sensitive, specification)
+    numbers = numeric_columns(frame, specification.sensitive, specification)
     typed = {name for name, kind in frame.dtypes if kind != "string"}
     return close(frame, {name: number for name, number in numbers.items() if name in typed})
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
-from microguard.pipelines.intake.fixed_point import Scale, scales
+from microguard.pipelines.intake.fixed_point import Scale, compute_scales
 from microguard.pipelines.records.coordinates import numbers
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
@@ -81,7 +81,7 @@ class SamplingWeights:
         if name is None:
             counted, k = specification.counted, specification.release.k
             return None if counted is None else cls(None, 1.0, {}, k, counted)
-        mean = scales(frame, (name,), magnitude)[name].mean
+        mean = compute_scales(frame, (name,), magnitude)[name].mean
         numeric = [each for each in group.variables if each in specification.numeric]
         steps = _steps(frame, numeric, specification, factors, records)
         return cls(name, mean, steps, specification.release.k, specification.counted)

@@ -8,17 +8,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from microguard.pipelines.audit.differencing.cells import PublishedTable, is_table, read_table, seen_through
+from microguard.pipelines.audit.differencing.cells import (
+    PublishedTable,
+    count_disclosed_cells,
+    is_table,
+    read_table,
+)
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.exposure import JointExposure, joint_exposure
-from microguard.pipelines.audit.differencing.members import Members, classes_of
+from microguard.pipelines.audit.differencing.members import Members, classes_from_members
 from microguard.pipelines.audit.differencing.published import (
     PublishedRecords,
     is_records,
     read_microdata,
     read_records,
 )
-from microguard.pipelines.audit.differencing.repeated import Repeated, every_one_has_k
+from microguard.pipelines.audit.differencing.repeated import SeenClasses, all_histories_have_k
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.files import damaged, read_json
 from microguard.pipelines.publication.area_identity import known_area
@@ -128,16 +133,18 @@ def joint_exposure_of(
         Compare every map with its files, also those that were compared before and have not changed since,
         and audit all classes of all of them.
     """
-    seen = _seen(areas, entries, staged, anew, None if anew else Repeated())
+    seen = _seen(areas, entries, staged, anew, None if anew else SeenClasses())
     classes = seen.classes()
-    if seen.repeated is not None and seen.repeated.any and not every_one_has_k(classes):
+    if seen.repeated is not None and seen.repeated.any and not all_histories_have_k(classes):
         seen = _seen(areas, entries, staged, anew, None)
         classes = seen.classes()
-    return joint_exposure(classes, cells=seen_through(seen.tables, seen.records), not_compared=seen.lost)
+    return joint_exposure(
+        classes, cells=count_disclosed_cells(seen.tables, seen.records), not_compared=seen.lost
+    )
 
 
 def _seen(
-    areas: Areas, entries: Sequence[Entry], staged: Staged | None, anew: bool, repeated: Repeated | None
+    areas: Areas, entries: Sequence[Entry], staged: Staged | None, anew: bool, repeated: SeenClasses | None
 ) -> _Seen:
     with_tables = any(entry.identity.get("content") == "table" for entry in entries)
     seen = _Seen(areas, anew, with_tables, repeated)
@@ -168,7 +175,7 @@ class _Seen:
     areas: Areas
     anew: bool
     with_tables: bool
-    repeated: Repeated | None
+    repeated: SeenClasses | None
     maps: list[Members] = field(default_factory=list)
     tables: list[PublishedTable] = field(default_factory=list)
     records: list[PublishedRecords] = field(default_factory=list)
@@ -176,7 +183,7 @@ class _Seen:
 
     def classes(self) -> list[Classes]:
         """Classes of all maps."""
-        return classes_of(self.maps) if self.maps else []
+        return classes_from_members(self.maps) if self.maps else []
 
     def add(self, entry: Entry) -> None:
         """A release that was published; nothing but its map is left of one that was withdrawn."""

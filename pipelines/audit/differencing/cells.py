@@ -1,8 +1,9 @@
-"""Cells of protected tables whose original value published records, or another table, give away.
+"""Count cells of protected tables whose original value follows from records or from another table.
 
-Means keep totals, so records published as means give every region's total of every numeric variable. A cell
-of a protected table that is such a total and differs from it was moved, and the records undo the move. Two
-tables that give one cell two values were moved twice, and their mean is closer to the truth than either.
+Class means preserve totals, so records published as means disclose each region's total of every numeric
+variable. If a cell of a protected table is such a total and has another value, the records disclose its
+adjustment. If two tables have different values for one cell, their mean is closer to the original value than
+either of them.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ _VALUE = "__value"
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """The cells of a protected table, one row a cell.
+    """The cells of a protected table, one row per cell.
 
     Attributes
     ----------
     release_id : str
     value : str
-        The variable whose totals the cells are.
+        Variable whose totals are the values of the cells.
     cells : pandas.DataFrame
-        Codes as text, a column a level (the total's code where a table lacks it), and the value.
+        One text column of codes per level, and the value. A level that a table lacks has the code of a total.
     total : str
         Code of a total.
     """
@@ -43,7 +44,7 @@ class PublishedTable:
 
 
 def is_table(folder: Path) -> bool:
-    """Whether a release folder holds a protected table."""
+    """Return whether a release folder contains a protected table."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     return manifest.get("content") == "table"
 
@@ -59,8 +60,8 @@ def read_table(folder: Path) -> PublishedTable:
     return PublishedTable(manifest["release_id"], value, cells.drop_duplicates(levels), total)
 
 
-def seen_through(tables: Sequence[PublishedTable], records: Sequence[PublishedRecords]) -> int:
-    """Cells given away by the records, or by another table of the same variable."""
+def count_disclosed_cells(tables: Sequence[PublishedTable], records: Sequence[PublishedRecords]) -> int:
+    """Count the cells that records or another table of the same variable disclose."""
     exposed_cells = sum(len(_undone(table, release)) for table in tables for release in records)
     for position, table in enumerate(tables):
         exposed_cells += sum(_moved_twice(table, other) for other in tables[position + 1 :])
@@ -74,7 +75,7 @@ def _cells(folder: Path, table: Mapping[str, Any], value: str) -> pd.DataFrame:
 
 
 def _undone(table: PublishedTable, release: PublishedRecords) -> np.ndarray:
-    """Cells that are the total of a region (or the file) and differ from the records' sum."""
+    """Return the cells that are a total of a region (or the file) and differ from the sum of the records."""
     if table.value not in release.means:
         return np.zeros(0, np.int64)
     cells, total = table.cells, table.total
@@ -93,7 +94,7 @@ def _undone(table: PublishedTable, release: PublishedRecords) -> np.ndarray:
 
 
 def _moved_twice(table: PublishedTable, other: PublishedTable) -> int:
-    """Cells that two tables of one variable give two values."""
+    """Count the cells that have different values in two tables of one variable."""
     if table.value != other.value:
         return 0
     levels = sorted({name for each in (table, other) for name in each.cells.columns} - {_VALUE})
@@ -103,6 +104,6 @@ def _moved_twice(table: PublishedTable, other: PublishedTable) -> int:
 
 
 def _over(table: PublishedTable, levels: Sequence[str]) -> pd.DataFrame:
-    """The cells over all levels, under the code "" for a total of any table."""
+    """Return the cells with columns for all levels, and with the code "" for totals."""
     frame = table.cells.reindex(columns=[*levels, _VALUE])
     return frame.assign(**{name: frame[name].fillna("").replace(table.total, "") for name in levels})

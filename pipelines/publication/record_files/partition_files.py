@@ -79,7 +79,7 @@ def _encode(
     for table in _runs(batches, (region, _FILE)):
         path = f"{partition_folder(region, table[region][0].as_py())}/{part_file(table[_FILE][0].as_py())}"
         said = json.dumps([len(table), summed(table[HASH].to_numpy())])
-        yield path, iter([(encoded(table, contract.of_files, contract.categories), said)])
+        yield path, iter([(encoded(table, contract.file_schema, contract.categories), said)])
 
 
 def _runs(batches: Iterable[pa.RecordBatch], keys: tuple[str, ...]) -> Iterator[pa.Table]:

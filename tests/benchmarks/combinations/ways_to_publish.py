@@ -1,8 +1,8 @@
-"""Ways to publish the same nominal file: ours, SAFE, local suppression, generalisation, cell keys.
+"""Compare methods to publish a nominal file: ours, SAFE, local suppression, generalisation, cell keys.
 
-Adult, eight variables, k = 5. Two thirds of the records are protected; a logistic regression of income,
-trained on what is published, is judged on the original other third by the area under the curve. Cell keys
-publish tables and no records, so there is nothing to train on.
+The file is Adult with eight variables, and k = 5. Two thirds of the records are protected. A logistic
+regression of income is fitted to the published records, and its area under the ROC curve is measured on the
+original other third. Cell keys publish tables without records, so no model can be fitted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.reference import ADULT, reference_file
 
 K = 5
 DIMENSION = 3
-#: What local suppression leaves in place of a value.
+#: Value that replaces a locally suppressed value.
 SUPPRESSED = "suppressed"
 #: Weight of the ridge of the regression.
 RIDGE = 1.0
@@ -47,12 +47,12 @@ class _Published:
 
 
 def tables(quick: bool = False) -> dict[str, Callable[[], Table]]:
-    """One table."""
+    """Return one table."""
     return {"ways to publish": partial(table, quick)}
 
 
 def table(quick: bool = False) -> Table:
-    """One row a method; quick: 3,000 records and fast effort."""
+    """Return one row per method; quick: 3,000 records and effort fast."""
     everything = pd.read_csv(reference_file("adult.csv"), na_values="?", skipinitialspace=True).dropna()
     everything = everything.sample(frac=1, random_state=2026).reset_index(drop=True)
     everything = everything.iloc[:3_000] if quick else everything
@@ -105,14 +105,14 @@ def suppressed(frame: pd.DataFrame, k: int = K) -> pd.DataFrame:
         sizes = protected.groupby(list(frame.columns), dropna=False)[name].transform("size")
         protected.loc[sizes < k, name] = SUPPRESSED
     left = protected.groupby(list(frame.columns))[widest_first[0]].transform("size") < k
-    if left.any():  # fewer than k suppressed wholly: others join them
+    if left.any():  # fewer than k records are fully suppressed, so others are suppressed, too
         donors = protected.index[~left][: k - int(left.sum())]
         protected.loc[donors, :] = SUPPRESSED
     return protected
 
 
 def generalised(frame: pd.DataFrame, k: int = K) -> pd.DataFrame:
-    """Mondrian (LeFevre et al. 2006): halve by the widest variable; a leaf publishes its modes."""
+    """Protect by Mondrian (LeFevre et al. 2006): bisect by the widest variable, publish modes of leaves."""
     codes = np.column_stack([pd.factorize(frame[name], sort=True)[0] for name in frame])
     labels = np.zeros(len(codes), np.int64)
     leaves, pending = 0, [np.arange(len(codes))]
@@ -128,7 +128,7 @@ def generalised(frame: pd.DataFrame, k: int = K) -> pd.DataFrame:
 
 
 def _halves(codes: np.ndarray, k: int) -> np.ndarray | None:
-    """Which records go to the lower half, by the variable of most values that can be cut."""
+    """Return which records are in the lower half, by the variable with most values that can be cut."""
     values = [len(np.unique(column)) for column in codes.T]
     for j in np.argsort(-np.array(values), kind="stable"):
         if values[j] > 1:
@@ -178,7 +178,7 @@ def _row(
 
 
 def _predicted(fitted: pd.DataFrame, rich: np.ndarray, rest: pd.DataFrame) -> np.ndarray:
-    """Scores of the rest by a logistic regression with a ridge; values unknown to it count nothing."""
+    """Score the other records by a ridge logistic regression; unknown values have no effect."""
     design = sparse.csr_matrix(pd.get_dummies(fitted).astype(float).to_numpy())
     columns = pd.get_dummies(fitted).columns
     judged = pd.get_dummies(rest).reindex(columns=columns, fill_value=False).astype(float).to_numpy()
@@ -194,7 +194,7 @@ def _predicted(fitted: pd.DataFrame, rich: np.ndarray, rest: pd.DataFrame) -> np
 
 
 def _area(scores: np.ndarray, rich: np.ndarray) -> float:
-    """Area under the curve: the share of pairs in the right order."""
+    """Return the area under the ROC curve: the share of correctly ordered pairs."""
     ranks = rankdata(scores)[rich].sum()
     ones, zeros = int(rich.sum()), int((~rich).sum())
     return float((ranks - ones * (ones + 1) / 2) / (ones * zeros))

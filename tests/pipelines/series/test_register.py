@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from microguard.pipelines.approval import approve
-from microguard.pipelines.audit.differencing.alignment import aligned
+from microguard.pipelines.audit.differencing.alignment import align_releases
 from microguard.pipelines.audit.differencing.exposure import joint_exposure
 from microguard.pipelines.audit.differencing.published import read_records
 from microguard.pipelines.engine.progress import Progress
@@ -201,7 +201,7 @@ def test_what_stands_is_published_again_bit_for_bit(series):
 
 
 def test_a_reader_of_all_releases_who_can_follow_every_row_finds_nothing(series):
-    exposure = joint_exposure(aligned([read_records(folder) for folder in series.folders()]))
+    exposure = joint_exposure(align_releases([read_records(folder) for folder in series.folders()]))
     assert exposure.units == 132
     assert exposure.safe, exposure.faults()
 
@@ -273,7 +273,7 @@ def test_a_map_whose_units_were_exchanged_is_not_believed(series):
 def test_the_same_reader_finds_the_removed_where_every_night_is_solved_anew(tmp_path):
     everybody = population()
     folders = [solved_anew(tmp_path, name, everybody.iloc[first:]) for first, name in enumerate(("1", "2"))]
-    found = joint_exposure(aligned([read_records(folder) for folder in folders]))
+    found = joint_exposure(align_releases([read_records(folder) for folder in folders]))
     assert found.below_k > 0
     assert found.determined_values > 0
 

@@ -102,7 +102,7 @@ def test_partition_by_refuses_a_region_of_another_type():
         contract = Contract(pa.schema([("region", kind), ("x", pa.int64())]), {"region": ["a"]})
         found = laid_out(contract, _publish(partition_by="region"))
         assert found.schema.field("region").type == carried
-        assert (found.names, found.of_files.names) == (["region", "x"], ["x"])
+        assert (found.names, found.file_schema.names) == (["region", "x"], ["x"])
         assert not found.categories
         assert laid_out(contract, _publish()) == contract
     for kind in (pa.float64(), pa.date32(), pa.bool_(), pa.decimal128(5, 0), pa.binary()):

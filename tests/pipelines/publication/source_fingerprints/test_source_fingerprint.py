@@ -16,7 +16,7 @@ from microguard.pipelines.publication.source_fingerprints.source_fingerprint imp
     share_units,
     subsets_of,
 )
-from microguard.pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import generate_persons
 
 from tests.pipelines.publication.source_fingerprints.fingerprints import KEY, fingerprint_of
 
@@ -94,7 +94,7 @@ def numbered(seed):
 
 
 def towns(seed):
-    table = next(iter(town(150 + 25 * seed, seed))).to_pandas()
+    table = next(iter(generate_persons(150 + 25 * seed, seed))).to_pandas()
     chosen = ["region", "sex", "age", "education", "occupation", "income", "hours", "diagnosis", "weight"]
     return table[[name for name in chosen if name in table]]
 

@@ -1,6 +1,6 @@
-"""A register over many nights through the real job, what its readers can find out.
+"""Publish many updates of a register with the real job, and attack the releases.
 
-The control is the same register with every night solved anew and accepted: the attack must break it.
+The control is the same register with every update protected anew and accepted: the attack must succeed on it.
 """
 
 from __future__ import annotations
@@ -14,44 +14,44 @@ import pandas as pd
 from pyspark.sql import SparkSession
 
 from tests.benchmarks.parts import read_json, say, write_json
-from tests.benchmarks.registers.agency import Agency, Done
+from tests.benchmarks.registers.agency import Agency, UpdateResult
 from tests.benchmarks.registers.attack import WINDOW, Disclosures, attack
 from tests.benchmarks.registers.copies import Copy
 from tests.benchmarks.registers.equations import KNOWN_WITHIN
-from tests.benchmarks.registers.stream import TRACE, Tonight, register_nights
+from tests.benchmarks.registers.stream import TRACE, Update, register_updates
 from tests.benchmarks.table import Table
 
 SEED = 11
-#: Of both the series and its control.
+#: k of the series and of the control.
 EFFORT = "fast"
-#: Unit of the values in the register: all of them are whole numbers.
+#: Rounding unit of the values in the register, which are integers.
 WHOLE = 1.0
-#: The rounded means of a region of 400 leave a total about 12 to either side.
+#: Error of the total of a region with 400 units that rounded means cause.
 TOTAL_WITHIN = 12.0
 
 
 @dataclass(frozen=True)
-class Watched:
-    """A register over its nights.
+class PublishedRegister:
+    """The updates of a register.
 
     Attributes
     ----------
     kind : str
     k : int
     register : bool
-        Under the rule of a series, or solved anew every night.
-    nights : tuple of Tonight
-    done : tuple of Done
+        Whether the rule of a register holds, or every update is protected anew.
+    nights : tuple of Update
+    done : tuple of UpdateResult
     """
 
     kind: str
     k: int
     register: bool
-    nights: tuple[Tonight, ...]
-    done: tuple[Done, ...]
+    nights: tuple[Update, ...]
+    done: tuple[UpdateResult, ...]
 
     def releases(self) -> dict[Path, int]:
-        """Public folders in order, each with its first night, counted from 0."""
+        """Public folders in order, each with the number of its first update, from 0."""
         first_night: dict[Path, int] = {}
         for night, done in enumerate(self.done):
             first_night.setdefault(done.release, night)
@@ -60,21 +60,21 @@ class Watched:
 
 def watched(
     spark: SparkSession, folder: Path, kind: str, k: int, units: int, nights: int, *, register: bool = True
-) -> Watched:
-    """Publish every night of a register that `folder` does not hold yet."""
+) -> PublishedRegister:
+    """Publish every update of a register that `folder` does not contain yet."""
     agency = Agency(spark, folder, kind, k, register=register, effort=EFFORT)
-    stream = tuple(register_nights(kind, units, nights, SEED))
+    stream = tuple(register_updates(kind, units, nights, SEED))
     path, who = folder / "nights.json", f"{kind}, k = {k}, {'rule' if register else 'solved anew'}"
-    done = [Done(Path(each.pop("release")), **each) for each in read_json(path, [])]
+    done = [UpdateResult(Path(each.pop("release")), **each) for each in read_json(path, [])]
     for tonight in stream[len(done) :]:
         done.append(agency.publish(tonight.frame))
         write_json(path, [vars(each) for each in done])
         say(f"{who}: night {tonight.number} of {nights} in {done[-1].seconds:.0f} s")
-    return Watched(kind, k, register, stream, tuple(done))
+    return PublishedRegister(kind, k, register, stream, tuple(done))
 
 
-def attacked(series: Watched) -> tuple[Disclosures, int, int]:
-    """What the attacker finds, and how many of the claimed values, and of the claimed totals, are right."""
+def attacked(series: PublishedRegister) -> tuple[Disclosures, int, int]:
+    """Run the attack, and count correct claims of values and totals."""
     releases = series.releases()
     disclosures = attack([Copy.of(folder) for folder in releases])
     night_of = np.array(list(releases.values()))
@@ -85,8 +85,8 @@ def attacked(series: Watched) -> tuple[Disclosures, int, int]:
     )
 
 
-def _right_values(series: Watched, claims: pd.DataFrame, night_of: np.ndarray) -> int:
-    """Claimed values that are the unit's on the first night of the window that it was there."""
+def _right_values(series: PublishedRegister, claims: pd.DataFrame, night_of: np.ndarray) -> int:
+    """Count claimed values that are equal to the unit's value in its first update of the window."""
     right = 0
     for copy, of_copy in claims.groupby("copy"):
         window = [series.nights[night].frame for night in night_of[int(copy) : int(copy) + WINDOW]]
@@ -97,8 +97,8 @@ def _right_values(series: Watched, claims: pd.DataFrame, night_of: np.ndarray) -
     return right
 
 
-def _right_totals(series: Watched, claims: pd.DataFrame, night_of: np.ndarray) -> int:
-    """Claimed totals of those who came or left that are theirs."""
+def _right_totals(series: PublishedRegister, claims: pd.DataFrame, night_of: np.ndarray) -> int:
+    """Count claimed totals of entrants or exits that are correct."""
     right = 0
     for claim in claims.to_dict("records"):
         before, after = (series.nights[night_of[int(claim["copy"]) + offset]].frame for offset in (0, 1))
@@ -114,8 +114,8 @@ def _same(claimed: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return np.abs(claimed - truth) <= np.maximum(WHOLE, KNOWN_WITHIN * np.abs(truth))
 
 
-def disclosures_in(all_series: Sequence[Watched]) -> Table:
-    """What the attack found; it must find nothing under the rule, and must break what was solved anew."""
+def disclosures_in(all_series: Sequence[PublishedRegister]) -> Table:
+    """Return the disclosures: none with the rule of a register, some if updates are protected anew."""
     rows: list[tuple[object, ...]] = []
     for series in all_series:
         disclosures, values, totals = attacked(series)

@@ -1,4 +1,4 @@
-"""How numbers are written in the text of a CSV: decimal mark, and marks between thousands."""
+"""Detect the number format of a CSV: its decimal mark and its thousands separator."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from microguard.pipelines.engine.sql_text import quoted_text
 
 MATCHING = 0.95
-"""Share of a column's values that read as numbers where it is one; the rest are marks of missing values."""
+"""Minimum share of numbers in a numeric column; the other values are missing marks."""
 BLANKS = " \u00a0\u202f"
-"""What stands between thousands where a blank does: plain, unbroken and narrow."""
+"""Blanks that separate thousands: space, no-break space and narrow no-break space."""
 
 _END = r"\s*$"
 _BEGIN = r"^\s*[+-]?"
 
 
 @dataclass(frozen=True)
-class Numerals:
-    """A way to write numbers.
+class NumberFormat:
+    """A number format.
 
     Attributes
     ----------
     decimal : str
-        "." or ",".
+        Decimal mark: "." or ",".
     thousands : str or None
-        Mark between groups of three digits: ".", ",", " " (any blank) or "'".
+        Thousands separator: ".", ",", " " (any blank) or "'".
     """
 
     decimal: str = "."
@@ -41,23 +41,26 @@ class Numerals:
 
     @property
     def whole(self) -> str:
-        """Regular expression of a whole number, also one written with a decimal 0 ("2.0")."""
+        """Regular expression of a whole number, also if it is written with decimal zeros ("2.0")."""
         return f"{_BEGIN}([0-9]{{1,18}}([{self.decimal}]0*)?{self._or_grouped('{1,5}', '0')}){_END}"
 
     @property
-    def marked(self) -> str:
-        """Regular expression of a number that has a mark of thousands."""
+    def with_separator(self) -> str:
+        """Regular expression of a number with a thousands separator."""
         return f"{_BEGIN}({self._grouped('+')}){_END}"
 
     @property
-    def telling(self) -> str:
-        """Of a number that no writing with three decimals has: short and bare, two marks, or both marks."""
+    def unambiguous(self) -> str:
+        """Regular expression of a number whose separator cannot be a decimal mark with three decimals.
+
+        Such a number has at most three digits, two separators, or a separator and a decimal mark.
+        """
         part = f"[{self.decimal}][0-9]*"
         once = f"[0-9]{{1,3}}({self._mark}[0-9]{{3}})+{part}"
         return f"{_BEGIN}([0-9]{{1,3}}({part})?|{self._grouped('{2,}')}|{once}){_END}"
 
     def plain(self, text: str) -> str:
-        """SQL of the same number as a cast reads it."""
+        """Return SQL that converts the text to the format that CAST accepts."""
         if self.thousands is not None:
             text = f"regexp_replace({text}, {quoted_text(self._mark)}, '', 'g')"
         return f"replace(trim({text}), '{self.decimal}', '.')"
@@ -73,39 +76,41 @@ class Numerals:
         return "" if self.thousands is None else f"|{self._grouped(groups, decimals)}"
 
 
-STYLES = tuple(  # of those under which as many columns are numbers, the first one that is believed
-    Numerals(decimal, thousands)
+#: Formats in order of preference, if they fit equally many columns.
+FORMATS = tuple(
+    NumberFormat(decimal, thousands)
     for thousands in (",", ".", " ", "'", None)
     for decimal in (".", ",")
     if decimal != thousands
 )
 
 
-def numerals_of(columns: Iterable[Sequence[str]]) -> Numerals:
-    """The writing under which most columns are numbers.
+def detect_number_format(columns: Iterable[Sequence[str]]) -> NumberFormat:
+    """Return the format under which most columns are numbers.
 
-    Marks between thousands are believed where a column has them in a way that decimals do not have: with
-    shorter numbers that lack them ("950" beside "1,234"), twice in a number, or beside a decimal mark.
+    A format with a thousands separator is accepted only if a column excludes that the separator is a decimal
+    mark: it has shorter numbers without one ("950" and "1,234"), two separators in a number, or a separator
+    and a decimal mark.
 
     Parameters
     ----------
     columns : iterable of sequences of str
-        Distinct values of each column of text.
+        Distinct values of each text column.
     """
-    numeric = dict.fromkeys(STYLES, 0)
-    believed = {style for style in STYLES if style.thousands is None}
+    numeric = dict.fromkeys(FORMATS, 0)
+    accepted = {style for style in FORMATS if style.thousands is None}
     for values in columns:
         if not any(re.search("[0-9][^0-9]", value) for value in values):
-            continue  # as much a number under every writing: it decides nothing
-        for style in STYLES:
+            continue  # the values are numbers under every format, or under none
+        for style in FORMATS:
             if _matching(style.number, values) >= MATCHING * len(values):
                 numeric[style] += 1
-                certain = style in believed or (
-                    _matching(style.marked, values) and _matching(style.telling, values)
+                certain = style in accepted or (
+                    _matching(style.with_separator, values) and _matching(style.unambiguous, values)
                 )
                 if certain:
-                    believed.add(style)
-    return max((style for style in STYLES if style in believed), key=lambda style: numeric[style])
+                    accepted.add(style)
+    return max((style for style in FORMATS if style in accepted), key=lambda style: numeric[style])
 
 
 def _matching(pattern: str, values: Sequence[str]) -> int:

@@ -1,6 +1,6 @@
-"""Where the answer of a command goes: standard output, standard error, a JSON line, the file of --outcome.
+"""Write the result of a command to standard output, standard error, a JSON line and the file of --outcome.
 
-An output that fails (closed, full, of another encoding) never changes how the run ended.
+An output that fails (closed, full, or with another encoding) never changes the exit code.
 """
 
 from __future__ import annotations
@@ -31,41 +31,42 @@ STATUS = {
     5: "protection failed",
 }
 INTERRUPTED = 130
-"""128 + SIGINT, as shells have it."""
-WIDEST = 100
-"""Characters of a line of a paragraph: more is hard to read."""
+"""Exit code after a signal: 128 + SIGINT, as in shells."""
+MAX_LINE_WIDTH = 100
+"""Maximum number of characters in a line of a paragraph, for readability."""
 
 
-class Answer:
-    """The outputs that a command line asks for, however faulty it is otherwise.
+class CommandOutput:
+    """The outputs that a command line selects; they work even if the command line is faulty.
 
-    Standard output is what it is when this is made: `alone` keeps it for the answer.
+    The result is written to the stream that is standard output when this object is created.
 
     Parameters
     ----------
     arguments : sequence of str
         The command line, not yet parsed.
     verb : str or None
-        Its verb, where it names one.
+        Verb in the command line, if there is one.
     """
 
     def __init__(self, arguments: Sequence[str], verb: str | None) -> None:
         self._verb = verb
         self._json = "--json" in arguments
         self._events = any(word == "--log" or word.startswith("--log=") for word in arguments)
-        file = _value_of("--outcome", arguments)
+        file = _option_value("--outcome", arguments)
         self._file = None if file is None else expanded(file)
         self._output = sys.stdout
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
 
-    def check(self) -> None:
-        """Refuse a file of --outcome that could not be written, before anything is done.
+    def check_outcome_file(self) -> None:
+        """Refuse a file of --outcome that cannot be written, before the command does anything.
 
         Raises
         ------
         SpecificationError
+            If the path is a folder, or its folder is not writable.
         """
         if self._file is None:
             return
@@ -73,94 +74,102 @@ class Answer:
         if Path(self._file).is_dir() or not os.access(folder, os.W_OK):
             self._file = None
             raise SpecificationError(
-                "--outcome: found a path that cannot be written, allowed: a file in a folder that exists."
+                "--outcome: found a path that cannot be written, expected a file in an existing, writable "
+                "folder. Create the folder, or choose another path."
             )
 
     @contextmanager
-    def alone(self, debug: bool) -> Iterator[None]:
-        """Keep what libraries print, a banner or a warning, out of standard output.
+    def reserve_standard_output(self, debug: bool) -> Iterator[None]:
+        """Redirect text that libraries print, such as banners and warnings, away from standard output.
 
-        It goes to standard error with --debug, else nowhere, as nobody knows whether it holds a value; so do
-        exceptions of threads and finalizers, and logs.
+        With --debug it is written to standard error. Otherwise it is discarded, because it could contain a
+        value of a record. Exceptions of threads and finalizers and log messages are treated alike.
         """
         if debug:
             with redirect_stdout(sys.stderr):
                 yield
             return
         hooks = sys.excepthook, sys.unraisablehook, threading.excepthook, logging.root.manager.disable
-        sys.excepthook = sys.unraisablehook = threading.excepthook = _silent
+        sys.excepthook = sys.unraisablehook = threading.excepthook = _ignore
         logging.disable(logging.CRITICAL)
         try:
-            with warnings.catch_warnings(), open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+            with (
+                warnings.catch_warnings(),
+                open(os.devnull, "w") as null_device,
+                redirect_stdout(null_device),
+            ):
                 warnings.simplefilter("ignore")
                 yield
         finally:
             sys.excepthook, sys.unraisablehook, threading.excepthook, level = hooks
             logging.disable(level)
 
-    def summary(self, text: str) -> None:
-        """What a person called for."""
-        with _unbroken(self._output):
+    def print_summary(self, text: str) -> None:
+        """Print the summary for a person to standard output."""
+        with _ignore_stream_errors(self._output):
             print(text, file=self._output, flush=True)
 
-    def reason(self, text: str) -> None:
-        """Why the run ended, in one paragraph on standard error; with `--log json` it is an event."""
+    def print_reason(self, text: str) -> None:
+        """Print the reason for a failure: one paragraph on standard error, or an event with `--log json`."""
         if self._events:
             from microguard.pipelines.engine.events import emit
 
             emit(event="reason", verb=self._verb, reason=one_line(text))
             return
-        with _unbroken(sys.stderr):
-            say(_paragraph(text))
+        with _ignore_stream_errors(sys.stderr):
+            print_error_line(_paragraph(text))
 
-    def content(self, exit_code: int, content: dict[str, Any]) -> None:
-        """The object of --json and --outcome."""
+    def write_result(self, exit_code: int, content: dict[str, Any]) -> None:
+        """Write the JSON object of --json and --outcome."""
         status = STATUS.get(exit_code, "interrupted")
         whole = {"verb": self._verb, "exit_code": exit_code, "status": status} | content
         if self._json:
-            with _unbroken(self._output):
+            with _ignore_stream_errors(self._output):
                 utf8 = (self._output.encoding or "").lower().replace("-", "") == "utf8"
-                line = json.dumps(whole, ensure_ascii=not utf8, default=_plain)
+                line = json.dumps(whole, ensure_ascii=not utf8, default=_json_value)
                 print(line, file=self._output, flush=True)
         if self._file is not None:
             try:
-                _replace(Path(self._file), json.dumps(whole, default=_plain) + "\n")
+                _write_atomically(Path(self._file), json.dumps(whole, default=_json_value) + "\n")
             except OSError as error:
                 cause = os.strerror(error.errno) if error.errno else type(error).__name__
-                self.reason(f"The file of --outcome could not be written: {cause}.")
+                self.print_reason(
+                    f"--outcome: the file could not be written ({cause}). The exit code is that of the "
+                    "command."
+                )
 
 
-def _silent(*_: object) -> None:
-    """Say nothing."""
+def _ignore(*_: object) -> None:
+    """Do nothing; used as an exception hook."""
 
 
 def submitted() -> bool:
-    """Whether spark-submit started this process; it merges our two outputs into one."""
+    """Return whether spark-submit started this process; it merges standard output and standard error."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def say(text: str) -> None:
-    """A line on standard error, through the JVM where that is the only way there."""
+def print_error_line(text: str) -> None:
+    """Print a line on standard error; below spark-submit only the JVM can write there."""
     if submitted():
-        from microguard.pipelines.engine.spark_submit import say as say_through_jvm
+        from microguard.pipelines.engine.spark_submit import say
 
-        say_through_jvm(text)
+        say(text)
     else:
         print(text, file=sys.stderr, flush=True)
 
 
 def one_line(text: str) -> str:
-    """Without line breaks, and without characters that a terminal would obey."""
+    """Remove line breaks and terminal control characters from a text."""
     return legible(" ".join(text.split()))
 
 
 def _paragraph(text: str) -> str:
-    """One paragraph, wrapped between words only, so that names stay whole."""
-    width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
+    """Format a text as one paragraph, wrapped only between words so that names are not split."""
+    width = min(shutil.get_terminal_size((MAX_LINE_WIDTH, 24)).columns, MAX_LINE_WIDTH)
     return textwrap.fill(one_line(text), width, break_long_words=False, break_on_hyphens=False)
 
 
-def _value_of(option: str, arguments: Sequence[str]) -> str | None:
+def _option_value(option: str, arguments: Sequence[str]) -> str | None:
     value = None
     for position, word in enumerate(arguments):
         if word == option:
@@ -170,13 +179,13 @@ def _value_of(option: str, arguments: Sequence[str]) -> str | None:
     return value or None
 
 
-def _plain(value: Any) -> Any:
-    """Numbers of numpy as numbers of JSON; of anything else its type."""
+def _json_value(value: Any) -> Any:
+    """Convert a NumPy scalar to a Python number, and any other value to the name of its type."""
     return value.item() if hasattr(value, "item") else type(value).__name__
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a file so that whoever looks sees all of it or none."""
+def _write_atomically(path: Path, text: str) -> None:
+    """Write a file atomically: a reader sees the whole new content or the previous file."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         fresh.write_text(text, encoding="utf-8")
@@ -188,8 +197,8 @@ def _replace(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _unbroken(stream: TextIO) -> Iterator[None]:
-    """Whatever happens to the stream, the run goes on; what is left in its buffer goes nowhere."""
+def _ignore_stream_errors(stream: TextIO) -> Iterator[None]:
+    """Ignore errors of a stream and discard its buffer, so that the exit code does not change."""
     try:
         yield
     except (OSError, ValueError):

@@ -1,17 +1,17 @@
-"""One k of one choice, on a sample: what it costs and what it leaves open, as a line of a table."""
+"""Represent and format the information loss and disclosure risk of one variant, measured on a sample."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-AS_IT_IS = "as specified"
-"""The choice of the specification itself."""
+AS_SPECIFIED = "as specified"
+"""Label of the variant that changes nothing in the specification."""
 
 
 @dataclass(frozen=True)
-class Compared:
-    """Shares of the sample, None where one does not apply.
+class ComparisonRow:
+    """Information loss and risk of one k and variant, as shares of the sample; None if one does not apply.
 
     Attributes
     ----------
@@ -19,17 +19,17 @@ class Compared:
     information_loss : float or None
         SSE/SST over the numeric quasi-identifiers.
     categories_changed : float or None
-        Values of the nominal ones that are others now.
+        Share of the values of nominal quasi-identifiers that protection changes.
     chi2_per_cell : float or None
-        Over the control tables.
+        Mean chi-square over the cells of the control tables.
     unique_jointly : float or None
-        Records unique on the quasi-identifiers and all columns published as they are.
+        Share of records that are unique on the quasi-identifiers and all unmodified columns.
     homogeneous : float or None
-        Records in classes with one value of a sensitive variable, of the variable with most of them.
+        Share of records in classes with one value of a sensitive variable: the maximum over these variables.
     choice : str
-        What is chosen otherwise than in the specification; empty where nothing is.
+        Overridden keys of the specification; empty if there are none.
     broken : tuple of str or None
-        Limits that do not hold, those that are accepted by name among them.
+        Limits that are exceeded, including limits that the specification accepts by name.
     """
 
     k: int
@@ -42,13 +42,13 @@ class Compared:
     broken: tuple[str, ...] | None = None
 
 
-def compared_table(rows: Sequence[Compared]) -> list[str]:
-    """Lines of a table, one for each choice and k below its head; what applies to none is left out."""
+def format_comparison(rows: Sequence[ComparisonRow]) -> list[str]:
+    """Format the rows as lines of a table with a header, without columns that apply to no row."""
     choices = len({row.choice for row in rows}) > 1
     columns = [
         [name, *values]
         for name, values in (
-            ("choice", [row.choice or AS_IT_IS if choices else "-" for row in rows]),
+            ("choice", [row.choice or AS_SPECIFIED if choices else "-" for row in rows]),
             ("k", [str(row.k) for row in rows]),
             ("information loss", [percent(row.information_loss) for row in rows]),
             ("categories changed", [percent(row.categories_changed) for row in rows]),
@@ -71,7 +71,7 @@ def _listed(broken: tuple[str, ...] | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share in percent, to three digits."""
+    """Format a share in percent with three significant digits."""
     return "-" if value is None else f"{100 * value:.3g} %"
 
 
