@@ -16,6 +16,8 @@ from microguard.pipelines.intake.totals import total_sums, totals_of
 from microguard.pipelines.intake.validate import REGION
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
+from microguard.sdc.clusters.granularity import SHARE
+from microguard.sdc.clusters.representatives import MEANS
 from microguard.sdc.utility.estimates import estimates, relative_changes
 from pyspark.sql import types as t
 
@@ -25,8 +27,6 @@ EXACT = 1e-9
 LARGEST_CHANGE = 1e6
 #: Significant digits kept of such sums.
 DIGITS = 10
-#: Representatives that keep totals.
-MEANS = ("auto", "mean", "mode")
 #: Decimals of a shift in standard deviations: finer, it and the release would say what value a record had.
 SHIFT_DECIMALS = 2
 
@@ -93,14 +93,13 @@ class EstimatesOfVariable:
         return {**first, **self.further}
 
 
-def _step(comparison: Comparison, clustering: str, name: str) -> float:
-    """What the published values are rounded to: by their type, or coarser where means are weighted."""
+def _step(comparison: Comparison, name: str) -> float:
+    """Return the largest step that means are rounded to: of their type, or of the variable's spread."""
     kind = comparison.protected.schema[name].dataType
     unit = 1.0 if isinstance(kind, t.IntegralType) else 0.0
     if isinstance(kind, t.DecimalType):
         unit = 10.0**-kind.scale
-    reports = comparison.reports[clustering].blocks
-    return max([unit, *(float(report.get("steps", {}).get(name, 0.0)) for report in reports)])
+    return max(unit, SHARE * comparison.scales[name].deviation)
 
 
 def _totals(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -190,7 +189,7 @@ class EstimatesMeasure(Measure[Comparison, dict[str, EstimatesOfVariable]]):
             group = next(each for each in specification.clusterings if name in each.variables)
             heeded = specification.weighted_by(group)
             means = specification.method.representative in MEANS and specification.way(group) == "clusters"
-            step = _step(comparison, group.name, name) if means else None
+            step = _step(comparison, name) if means else None
             plain, by_weight = (_shifts(comparison, name, weighted) for weighted in (False, True))
             weighted = {}
             for j, weight in enumerate(weights):

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+from microguard.sdc.clusters.granularity import Steps
 
 #: Sums of differences below this stay exact in 64 bits.
 _ROOM = 2**62
@@ -55,18 +56,41 @@ class ExactValues:
             return np.array(sorted(range(len(labels)), key=lambda i: (labels[i], self.values[i], i)))
         return np.lexsort((self.values, labels))
 
-    def rounded(self, step: Fraction) -> ExactValues:
-        """Floats at the nearest multiples of `step`, whole numbers at those of its multiple of their unit."""
+    def moved(self, by: np.ndarray) -> ExactValues:
+        """Add a float to each value, rounded to the unit of whole numbers."""
         if self.values.dtype.kind == "f":
-            with np.errstate(over="ignore"):
-                near = np.rint(self.values / float(step)) * step.numerator / step.denominator
-            return ExactValues(np.where(np.isfinite(near), near, self.values))
-        whole = max(1, int(step))
-        if whole == 1:
-            return self
-        quotient, rest = self.values // whole, self.values % whole
-        up = (2 * rest > whole) | ((2 * rest == whole) & (quotient % 2 == 1))
-        return ExactValues((quotient + up) * whole)
+            return ExactValues(self.values + by)
+        whole = np.array([round(each) for each in by.tolist()], dtype=self.values.dtype)
+        return ExactValues(self.values + whole)
+
+    def rounded(self, steps: Steps, kind: pa.DataType) -> ExactValues:
+        """Round each value to a multiple of its step, half to even, within the range of a type.
+
+        Parameters
+        ----------
+        steps : Steps
+            One a value, in the column's numbers. Of whole numbers, steps below their unit leave them as they
+            are.
+        kind : DataType
+            Of the column.
+        """
+        digits, exponents = steps.digits, steps.exponents
+        if self.values.dtype.kind == "f":
+            up, down = 10.0 ** np.maximum(exponents, 0), 10.0 ** np.maximum(-exponents, 0)
+            step = np.maximum(digits, 1) * up
+            with np.errstate(over="ignore", invalid="ignore"):
+                near = np.rint(self.values * down / step) * step / down
+            return ExactValues(np.where((digits > 0) & np.isfinite(near), near, self.values))
+        whole = [
+            max(1, int(digit * Fraction(10) ** int(exponent) * units_of(kind)))
+            for digit, exponent in zip(digits.tolist(), exponents.tolist(), strict=True)
+        ]
+        size = np.array(whole, dtype=self.values.dtype)
+        quotient, rest = self.values // size, self.values % size
+        up = (2 * rest > size) | ((2 * rest == size) & (quotient % 2 == 1))
+        lowest, highest = _multiples_within(self.values.dtype, kind, whole)
+        near = np.clip((quotient + up) * size, lowest, highest)
+        return ExactValues(np.where(size > 1, near, self.values))
 
     def means(self, labels: np.ndarray, weights: np.ndarray) -> ExactValues:
         """Mean of each cluster 0 to m - 1, whole multiples rounded half to even.
@@ -120,9 +144,23 @@ class ExactValues:
         return ExactValues(means if self.values.dtype == object else means.astype(np.int64))
 
 
-def units_of(kind: pa.DataType) -> Fraction:
+def units_of(kind: pa.DataType) -> int:
     """How many units of `ExactValues` make up 1 of a column of this type."""
-    return Fraction(10) ** kind.scale if pa.types.is_decimal(kind) else Fraction(1)
+    return int(10**kind.scale) if pa.types.is_decimal(kind) else 1
+
+
+def _multiples_within(dtype: np.dtype, kind: pa.DataType, steps: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Least and largest multiple of each step that a type holds, in its units."""
+    if pa.types.is_decimal(kind):
+        least, most = 1 - 10**kind.precision, 10**kind.precision - 1
+    elif pa.types.is_unsigned_integer(kind):
+        least, most = 0, 2**kind.bit_width - 1
+    else:
+        least, most = -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
+    if dtype.kind != "O":  # which holds 64 bits
+        least, most = max(least, -(2**63)), min(most, 2**63 - 1)
+    lowest = [-(-least // step) * step for step in steps]
+    return np.array(lowest, dtype=dtype), np.array([most // step * step for step in steps], dtype=dtype)
 
 
 def _rounded_quotient(anchor: np.ndarray, totals: np.ndarray, masses: np.ndarray) -> np.ndarray:

@@ -1,24 +1,25 @@
 """Representatives: the values published for a cluster, exact in the column's own type.
 
 Numeric variables get the mean or the median of their cluster, rounded half to even to the column's own
-scale (integers and decimals in integer arithmetic, whatever their size; floats as they are); nominal
-ones the mode (ordinal ones the lower median, those with a tree or prices the category nearest to the
-others), snapped to a combination that occurs in the cluster; or all of them the cluster's medoid, a record
-that exists. Records come in an order decided by their content, as ties go to the first.
+scale (integers and decimals in integer arithmetic, whatever their size). Where means are protected
+(`published_means`) they are rounded to a coarser step. Nominal variables get the mode (ordinal ones the lower
+median, those with a tree or prices the category nearest to the others), snapped to a combination that occurs
+in the cluster. Or all of them get the cluster's medoid, a record that exists. Records come in an order that
+their content decides, as ties go to the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 from microguard.sdc.clusters.codes import category_codes
 from microguard.sdc.clusters.cost_matrix import CostMatrix, Prices
-from microguard.sdc.clusters.exact_values import ExactValues, units_of
+from microguard.sdc.clusters.exact_values import ExactValues
 from microguard.sdc.clusters.hierarchical import Tree, level_codes
 from microguard.sdc.clusters.ordinal import Ranks, ranks_of
+from microguard.sdc.clusters.published_means import MeanProtection
 from microguard.sdc.errors import (
     InvalidParameter,
     NotFinite,
@@ -29,6 +30,8 @@ from microguard.sdc.errors import (
 
 #: What `represent` can be asked for.
 REPRESENTATIVES = ("auto", "mean", "median", "mode", "medoid")
+#: Those by which numeric variables get means.
+MEANS = ("auto", "mean", "mode")
 
 
 def represent(
@@ -43,7 +46,7 @@ def represent(
     costs: Mapping[str, CostMatrix] | None = None,
     points: np.ndarray | None = None,
     record_weights: np.ndarray | None = None,
-    steps: Mapping[str, Fraction] | None = None,
+    protection: MeanProtection | None = None,
 ) -> pa.Table:
     """Replace the named columns of each record by the representatives of its cluster.
 
@@ -71,8 +74,8 @@ def represent(
     record_weights : (n,) array, optional
         Weights of the records in means, medians, votes and distances; not negative. In a cluster whose
         weights are all zero every record counts alike.
-    steps : mapping of name to Fraction, optional
-        Steps that the means of numeric columns are rounded to, half to even, coarser than their type's.
+    protection : MeanProtection, optional
+        How the means of numeric columns are rounded and moved; by default they have all their digits.
 
     Returns
     -------
@@ -104,7 +107,7 @@ def represent(
         if representative == "median":
             values = medians(table[name], clusters, weights, name)
         else:
-            values = means(table[name], clusters, weights, name, (steps or {}).get(name))
+            values = means(table[name], clusters, weights, name, protection)
         table = _with(table, name, values)
     if nominal:
         codes = np.column_stack([category_codes(table[name]) for name in nominal])
@@ -123,16 +126,14 @@ def means(
     labels: np.ndarray,
     weights: np.ndarray,
     name: str = "",
-    step: Fraction | None = None,
+    protection: MeanProtection | None = None,
 ) -> pa.Array:
-    """Mean of each record's cluster (0 to m - 1), in the column's type; NULL where all are missing.
-
-    Rounded to multiples of `step`, where there is one, as far as they are multiples of the type's unit.
-    """
+    """Mean of each record's cluster (0 to m - 1), in the column's type; NULL where all are missing."""
 
     def mean(values: ExactValues) -> ExactValues:
-        found = values.means(labels, weights)
-        return found if step is None else found.rounded(step * units_of(column.type))
+        if protection is None:
+            return values.means(labels, weights)
+        return protection.published(values, labels, weights, name, column.type)
 
     return _of_numbers(column, name, mean, labels)
 

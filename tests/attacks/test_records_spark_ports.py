@@ -88,7 +88,7 @@ def _listening(pid: int) -> set[str]:
     lines = [
         line.split()
         for name in ("tcp", "tcp6")
-        for line in Path(f"/proc/{pid}/net/{name}").open().readlines()[1:]
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
     ]
     return {line[1].split(":")[0] for line in lines if line[3] == "0A" and line[9] in sockets}
 
