@@ -1,8 +1,8 @@
 """Attack on magnitudes in microdata by a contributor: the second largest of a class looks for the largest.
 
-The attacker knows the own value, which class it is in, how many records that has, their published weights and
-the published mean, and subtracts. The informed attacker also knows that means are moved, by one to three times
-10 % of the largest value, and guesses the direction.
+The attacker knows the own value and class, how many records that has, their published weights and
+the published mean, and subtracts. The informed attacker also knows that means are moved, by one to three
+times 10 % of the largest value, and guesses the direction.
 """
 
 from __future__ import annotations
