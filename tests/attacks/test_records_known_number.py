@@ -1,4 +1,4 @@
-"""Whoever knows one sensitive number reads no other sensitive value: the gate refuses, or the number is in bands."""
+"""Whoever knows one sensitive number reads no other value: the gate refuses it, or lets bands pass."""
 
 from __future__ import annotations
 
