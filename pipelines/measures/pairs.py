@@ -1,8 +1,8 @@
-"""The same records before and after: what an aggregation of either file alone cannot say.
+"""Sample records with their values before and after protection.
 
-Records have no key on the way. Those that a hash of their contents draws carry their original values beside
-them, in a column that protection does not look at and that is never staged; about `SAMPLED` are drawn, the
-same ones whatever their order.
+Records have no key while they are protected. A hash of their contents samples about `SAMPLED` of them, the
+same ones in any order. These hold their original values in a further column, which protection does not read
+and which is never staged.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: The original quasi-identifiers of a drawn record; NULL of any other.
+#: Column with the original quasi-identifiers of a sampled record; NULL for any other.
 ORIGINAL = "__original"
-#: Records drawn: shares are known to about one percent.
+#: Size of the sample: shares are known to about one percent.
 SAMPLED = 2_000
 _PLACES = 1 << 30
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Drawn records, (n,) each, in an order of their contents.
+    """Sampled records, (n,) each, ordered by their contents.
 
     Attributes
     ----------
