@@ -1,4 +1,4 @@
-"""What a statistician computes from the release: totals, means and quantiles, weighted or not, by region.
+"""Compare totals, means and quantiles before and after protection, weighted and unweighted, by region.
 
 Totals and means are of the whole file, in one aggregation; quantiles are of the drawn records. What stays
 exact is found here by computing it, and not claimed.
@@ -23,11 +23,11 @@ from pyspark.sql import types as t
 
 #: Relative change of a total up to which it counts as exact: sums are added in an order that Spark decides.
 EXACT = 1e-9
-#: Relative change that stands for any larger one, and for that of a total of nothing.
+#: Largest relative change that is reported; also that of a total of 0.
 LARGEST_CHANGE = 1e6
-#: Significant digits kept of such sums.
+#: Significant digits of sums.
 DIGITS = 10
-#: Decimals of a shift in standard deviations: finer, it and the release would say what value a record had.
+#: Decimals of a shift in standard deviations: more would give the value of a record.
 SHIFT_DECIMALS = 2
 
 
@@ -88,7 +88,7 @@ class EstimatesOfVariable:
 
     @property
     def by_weight(self) -> dict[str, Estimated]:
-        """By every weight, the one that counts first."""
+        """Return the estimates by weight, those of the weight of the method first."""
         first = {} if self.weighted is None else {self.weight or "weight": self.weighted}
         return {**first, **self.further}
 
@@ -103,7 +103,7 @@ def _step(comparison: Comparison, name: str) -> float:
 
 
 def _totals(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Those before and after, with all regions of either in order; NaN where a file has no record."""
+    """Return the totals before and after, by all regions of both files; NaN where one has no record."""
     specification, before = comparison.specification, comparison.screened.totals
     names, weights = specification.numeric, specification.weights
     regions = [] if specification.region is None else [column(specification.region).alias(REGION)]
@@ -122,7 +122,7 @@ def _estimated(
     shifts: tuple[float, ...],
     step: float | None,
 ) -> Estimated:
-    """Of the variable at a place; `prefix` names its weight among the columns of the totals."""
+    """Return the estimates of the variable at a place; `prefix` names its weight in the totals."""
     counts, totals = (
         [np.nan_to_num(each[f"{prefix}{what}{place}"].to_numpy(np.float64)) for each in (before, after)]
         for what in "ns"
@@ -150,12 +150,12 @@ def _estimated(
 
 
 def _rounded(value: float) -> float:
-    """Without the digits that depend on the order of summation."""
+    """Round away the digits that depend on the order of summation."""
     return float(f"{value:.{DIGITS}g}")
 
 
 def _shifts(comparison: Comparison, name: str, weighted: bool) -> tuple[float, ...]:
-    """Of the drawn records, by the weight that counts where `weighted`."""
+    """Return the quantile shifts of the sample, by the weight of the method if `weighted`."""
     pairs, deviation = comparison.pairs, comparison.scales[name].divisor
     if pairs is None or (weighted and pairs.weights is None):
         return ()
@@ -172,7 +172,7 @@ def _shifts(comparison: Comparison, name: str, weighted: bool) -> tuple[float, .
 
 
 class EstimatesMeasure(Measure[Comparison, dict[str, EstimatesOfVariable]]):
-    """Totals, means and quantiles from the release, weighted or not, by region."""
+    """Compare totals, means and quantiles before and after protection."""
 
     name = "estimates"
     section = dict[str, EstimatesOfVariable]

@@ -77,7 +77,7 @@ def drawn_of(frame: DataFrame, specification: Specification, records: int) -> Da
 
 
 def _drawn(frame: DataFrame, specification: Specification, records: int) -> Column:
-    """Whether a record is drawn."""
+    """Return whether a record is in the sample."""
     published = [name for name in frame.columns if name in specification.published]
     place = f.pmod(f.xxhash64(f.lit("pairs"), *content_of(published)), f.lit(_PLACES))
     return place < math.ceil(_PLACES * min(1.0, SAMPLED / max(records, 1)))
@@ -89,7 +89,7 @@ def drawn_order(frame: DataFrame) -> list[Column]:
 
 
 def pairs_of(protected: DataFrame, specification: Specification, records: int) -> Pairs | None:
-    """The drawn records, gathered; None where none were drawn, or what was drawn does not travel along."""
+    """Collect the sampled records; None if there are none, or if the frame has no column `ORIGINAL`."""
     if ORIGINAL not in protected.columns:
         return None
     names = specification.quasi_identifiers
@@ -130,7 +130,7 @@ def _columns(columns: list[np.ndarray], rows: int, kind: type) -> np.ndarray:
 
 
 def _coded(before: pd.Series, after: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Codes in the order of the values, those that are missing last, and the value of each code."""
+    """Return codes in the order of the values, missing ones last, and the value of each code."""
     codes, values = pd.factorize(pd.concat([before, after]), sort=True)
     absent = len(values)
     codes = np.where(codes < 0, absent, codes).astype(np.int64)

@@ -30,7 +30,7 @@ GROUPED = f"protect the groups of variables as one, or {REMEDY}"
 
 @dataclass(frozen=True)
 class Uniques:
-    """Records unique on the protected variables and one column, by column, and all columns together.
+    """Records unique on the protected variables joined with one column, by column, and with all columns.
 
     `by_sensitive`: the same by each sensitive variable, where there are several; `numbers`: those of them
     that hold numbers, which the limit holds for.
@@ -44,7 +44,7 @@ class Uniques:
 
 
 class UniquesMeasure(Measure[Comparison, Uniques]):
-    """Records that are unique once columns published as they are join the protected variables."""
+    """Count records that are unique on the protected variables joined with published columns."""
 
     name = "uniques_published"
     section = Uniques

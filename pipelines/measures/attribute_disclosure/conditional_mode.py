@@ -2,9 +2,9 @@
 
 A column that determines nearly all records counts as one that determines all: one miscoded record in a
 million hides nothing of the others. So does one that determines half of the file: a code that one record in
-ten lacks gives the section of the others. The region is exempt: no class crosses it, so what is equal within a
-region is published in any case. Two columns may determine together what neither does alone: the years of birth
-and of the survey give the age.
+ten lacks gives the section of the others. The region is exempt: no class crosses it, so what is equal within
+it is published in any case. Two columns may determine what neither does alone: the years of birth and
+of the survey give the age.
 """
 
 from __future__ import annotations
