@@ -60,8 +60,9 @@ class ExactValues:
         """Add a float to each value, rounded to the unit of whole numbers."""
         if self.values.dtype.kind == "f":
             return ExactValues(self.values + by)
-        whole = np.array([round(each) for each in by.tolist()], dtype=self.values.dtype)
-        return ExactValues(self.values + whole)
+        if self.values.dtype.kind == "O":
+            return ExactValues(self.values + np.array([round(each) for each in by.tolist()], dtype=object))
+        return ExactValues(self.values + np.rint(by).astype(np.int64))
 
     def rounded(self, steps: Steps, kind: pa.DataType) -> ExactValues:
         """Round each value to a multiple of its step, half to even, within the range of a type.
@@ -81,15 +82,11 @@ class ExactValues:
             with np.errstate(over="ignore", invalid="ignore"):
                 near = np.rint(self.values * down / step) * step / down
             return ExactValues(np.where((digits > 0) & np.isfinite(near), near, self.values))
-        whole = [
-            max(1, int(digit * Fraction(10) ** int(exponent) * units_of(kind)))
-            for digit, exponent in zip(digits.tolist(), exponents.tolist(), strict=True)
-        ]
-        size = np.array(whole, dtype=self.values.dtype)
+        size = _whole_steps(steps, kind).astype(self.values.dtype)
         quotient, rest = self.values // size, self.values % size
         up = (2 * rest > size) | ((2 * rest == size) & (quotient % 2 == 1))
-        lowest, highest = _multiples_within(self.values.dtype, kind, whole)
-        near = np.clip((quotient + up) * size, lowest, highest)
+        least, most = _range_of(kind, self.values.dtype)
+        near = np.clip((quotient + up) * size, least + -least % size, most // size * size)
         return ExactValues(np.where(size > 1, near, self.values))
 
     def means(self, labels: np.ndarray, weights: np.ndarray) -> ExactValues:
@@ -149,18 +146,23 @@ def units_of(kind: pa.DataType) -> int:
     return int(10**kind.scale) if pa.types.is_decimal(kind) else 1
 
 
-def _multiples_within(dtype: np.dtype, kind: pa.DataType, steps: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Least and largest multiple of each step that a type holds, in its units."""
+def _whole_steps(steps: Steps, kind: pa.DataType) -> np.ndarray:
+    """Return steps in units of a column of whole multiples, (m,) integers of at least 1."""
+    exponents = steps.exponents + (kind.scale if pa.types.is_decimal(kind) else 0)
+    large = int(exponents.max(initial=0)) > 17  # 5 * 10**18 fits into 64 bits
+    powers = np.array([10], dtype=object if large else np.int64) ** np.maximum(exponents, 0)
+    return np.where((exponents < 0) | (steps.digits == 0), 1, steps.digits * powers)
+
+
+def _range_of(kind: pa.DataType, dtype: np.dtype) -> tuple[int, int]:
+    """Return the least and largest number of units of a type, within 64 bits unless values are objects."""
     if pa.types.is_decimal(kind):
         least, most = 1 - 10**kind.precision, 10**kind.precision - 1
     elif pa.types.is_unsigned_integer(kind):
         least, most = 0, 2**kind.bit_width - 1
     else:
         least, most = -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
-    if dtype.kind != "O":  # which holds 64 bits
-        least, most = max(least, -(2**63)), min(most, 2**63 - 1)
-    lowest = [-(-least // step) * step for step in steps]
-    return np.array(lowest, dtype=dtype), np.array([most // step * step for step in steps], dtype=dtype)
+    return (least, most) if dtype.kind == "O" else (max(least, 1 - 2**63), min(most, 2**63 - 1))
 
 
 def _rounded_quotient(anchor: np.ndarray, totals: np.ndarray, masses: np.ndarray) -> np.ndarray:

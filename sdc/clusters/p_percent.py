@@ -77,29 +77,43 @@ def contributions(
     owners : (n,) int array, optional
         Whose values are one contribution; by default every record's is its own.
     """
-    owner = np.arange(len(labels)) if owners is None else owners
-    cells, cell = np.unique(np.column_stack([labels, owner]), axis=0, return_inverse=True)
-    signed = np.bincount(cell.ravel(), weights * values)
-    order = np.lexsort((-np.abs(signed), cells[:, 0]))
-    signed, cluster = signed[order], cells[order, 0]
+    contribution, cluster = weights * values, labels
+    if owners is not None:
+        cells, cell = np.unique(np.column_stack([labels, owners]), axis=0, return_inverse=True)
+        contribution, cluster = np.bincount(cell.ravel(), contribution), cells[:, 0]
     contributors = np.bincount(cluster)
-    rank = np.arange(len(cluster)) - np.repeat(np.cumsum(contributors) - contributors, contributors)
+    sizes = np.abs(contribution)
+    largest = _largest(sizes, cluster, len(contributors))
+    others = np.ones(len(sizes), dtype=np.bool_)
+    others[largest] = False
+    following = _largest(np.where(others, sizes, -1.0), cluster, len(contributors))
+    several = contributors > 1
+    others[following[several]] = False
 
-    def total(numbers: np.ndarray, of: np.ndarray) -> np.ndarray:
-        return np.bincount(cluster[of], numbers[of], len(contributors))
+    def total(numbers: np.ndarray) -> np.ndarray:
+        return np.bincount(cluster[others], numbers[others], len(contributors))
 
-    sign = np.where(signed[rank == 0] < 0.0, -1.0, 1.0)
-    sizes, others = np.abs(signed), rank > 1
+    sign = np.where(contribution[largest] < 0.0, -1.0, 1.0)
     return Contributions(
-        first=sizes[rank == 0],
-        rest=total(sizes, others),
-        second=sign * total(signed, rank == 1),
-        remainder=sign * total(signed, others),
+        first=sizes[largest],
+        rest=total(sizes),
+        second=np.where(several, sign * contribution[following], 0.0),
+        remainder=sign * total(contribution),
         sign=sign,
         mass=np.bincount(labels, weights),
         contributors=contributors,
         alike=_alike(values, labels, len(contributors)),
     )
+
+
+def _largest(sizes: np.ndarray, cluster: np.ndarray, clusters: int) -> np.ndarray:
+    """Return the position of the first largest size of each cluster, (m,)."""
+    most = np.full(clusters, -np.inf)
+    np.maximum.at(most, cluster, sizes)
+    found = np.flatnonzero(sizes == most[cluster])[::-1]
+    first = np.empty(clusters, dtype=np.int64)
+    first[cluster[found]] = found
+    return first
 
 
 def _alike(values: np.ndarray, labels: np.ndarray, clusters: int) -> np.ndarray:
