@@ -12,7 +12,7 @@ from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.failures import without_values_of_records
 from microguard.pipelines.engine.progress import Progress
-from microguard.pipelines.engine.session import our_sql_settings
+from microguard.pipelines.engine.session import our_sql_settings, warn_without_authentication
 from microguard.pipelines.evidence.evidence import Evidence
 from microguard.pipelines.gate.gate import Verdicts
 from microguard.pipelines.intake.read import microdata_from_frame
@@ -51,8 +51,8 @@ class ProtectedFrame:
 class Protection:
     """A release specification, and what can be done by it with the frames of a session.
 
-    The session is that of the frame; it is never stopped and gets its own settings back. Nothing is written
-    outside the two areas of the specification.
+    The session is that of the frame; it is never stopped and gets its own settings back. A warning says if
+    it runs without `spark.authenticate`. Nothing is written outside the two areas of the specification.
 
     Parameters
     ----------
@@ -131,6 +131,7 @@ class Protection:
     @contextmanager
     def _job(self, spark: SparkSession) -> Iterator[Job]:
         areas = areas_of(self.specification)
+        warn_without_authentication(spark)
         with at_work(areas), our_sql_settings(spark), without_values_of_records():
             yield Job(spark, self.specification, areas, Progress(quiet=not self._progress))
 

@@ -66,8 +66,17 @@ def damaged(what: str, remedy: str) -> FileDamaged:
 
 
 def private_folder(path: Path) -> Path:
-    """Create a folder that only its owner may enter; a folder that exists keeps its mode."""
-    path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    """Create a folder that only its owner may enter; one that exists already keeps the mode it has.
+
+    Missing parents are private as well where they lie in a private folder; others are left to the umask, as
+    public folders may come to lie in them.
+    """
+    missing = [each for each in path.parents if not each.exists()]
+    above = next((each for each in path.parents if each.exists()), path)
+    private = not above.stat().st_mode & 0o077
+    for each in reversed(missing):
+        each.mkdir(mode=PRIVATE if private else 0o777, exist_ok=True)
+    path.mkdir(mode=PRIVATE, exist_ok=True)
     return path
 
 

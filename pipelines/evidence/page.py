@@ -38,6 +38,7 @@ _COUNTED_BY = {
     "min_entropy_diversity": "homogeneity",
     "max_t": "homogeneity",
     "max_below_k_in_population": "k_map",
+    "max_of_one_value": "dominance",
     "dominance": "dominance",
 }
 

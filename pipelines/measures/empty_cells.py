@@ -1,4 +1,4 @@
-"""Cells of the control tables that are empty now, by original size, and what small counts became."""
+"""Count control table cells that protection empties, by original size, and changes of small counts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Vanished:
 
 
 class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
-    """Cells that are empty after protection, of tables of the whole file or of its regions."""
+    """Count cells that protection empties, in tables of the whole file or of its regions."""
 
     section = dict[str, Vanished]
 

@@ -225,7 +225,7 @@ def protect_by_microaggregation(
     specification, records = job.specification, int(pc.sum(strata["records"]).as_py() or 0)
     with job.progress.stage("block"):
         chosen = plan(frame, strata, group, specification, factors, screened.domains)
-        weighing = SamplingWeights.of(frame, group, specification, factors, screened.magnitude, records)
+        weighing = SamplingWeights.of(frame, group, specification, screened.magnitude)
     place = job.areas.staging_area(release_id, "resume")
     finished_blocks, target = f"blocks-{group.name}", f"protected-{group.name}"
     # the counts of the rule are in the reports, the columns in the files, and neither is in the id
@@ -237,8 +237,8 @@ def protect_by_microaggregation(
     apart = _apart(frame, specification)
     while True:
         resume = place, finished_blocks
-        seed = secret_seed(screened, specification)
-        task = _clustering_task(chosen, group, specification, seed, resume, jointly, apart, weighing)
+        secret = secret_seed(screened, specification)
+        task = _clustering_task(chosen, group, specification, secret, resume, jointly, apart, weighing)
         in_blocks = blocked(frame, chosen, _content(frame, specification), pattern, specification)
         schema = protected_schema(in_blocks.schema, task)
         if checkpoint is None:
@@ -271,15 +271,12 @@ def _apart(frame: DataFrame, specification: Specification) -> Mapping[str, float
 
 
 def secret_seed(screened: ValidatedInput, specification: Specification) -> int:
-    """The seed; where sensitive values are concealed from who knows the method, one that nobody can guess.
+    """Return a seed that nobody can guess: of draws that conceal values from whoever knows the method.
 
-    It follows from the content of the whole input: whoever would try them all must know the sensitive values
-    that they are after.
+    It follows from the content of the whole input: whoever would try them all must know the values that they
+    are after.
     """
-    seed = specification.release.seed
-    if specification.method.min_diversity == 1:
-        return seed
-    drawn = hashlib.blake2b(f"{seed}/{screened.fingerprint}".encode(), digest_size=8)
+    drawn = hashlib.blake2b(f"{specification.release.seed}/{screened.fingerprint}".encode(), digest_size=8)
     return int.from_bytes(drawn.digest(), "big")
 
 
@@ -303,15 +300,17 @@ def _clustering_task(
     chosen: Plan,
     group: Group,
     specification: Specification,
-    seed: int,
+    secret: int,
     resume: tuple[StagingArea, str],
     jointly: bool,
     close: Mapping[str, float],
     weighing: SamplingWeights | None,
 ) -> BlockConfig:
+    diverse = specification.method.min_diversity > 1  # sensitive values decide about clusters
     return BlockConfig(
+        secret=secret,
         k=specification.release.k,
-        seed=seed,
+        seed=secret if diverse else specification.release.seed,
         effort=specification.method.effort,
         algorithm=specification.method.algorithm,
         parameters=cluster_parameters(specification.method),

@@ -40,6 +40,21 @@ def dominated(values: np.ndarray, labels: np.ndarray, n: int, k: float) -> int:
     return int(np.count_nonzero(largest * 100.0 > k * totals))
 
 
+def of_one_value(values: np.ndarray, labels: np.ndarray) -> int:
+    """Return the number of records in clusters whose values are all the same.
+
+    Parameters
+    ----------
+    values : (n,) array
+    labels : (n,) int array
+        Cluster of each record, 0 to m - 1.
+    """
+    least, most = np.full(int(labels.max()) + 1, np.inf), np.full(int(labels.max()) + 1, -np.inf)
+    np.minimum.at(least, labels, values)
+    np.maximum.at(most, labels, values)
+    return int(np.count_nonzero((least == most)[labels]))
+
+
 @kernel
 def _largest(sizes, labels, clusters, n):
     """Return the n largest sizes of each cluster, (clusters, n), descending; 0 if it has fewer records."""

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+from microguard.sdc.clusters.granularity import Steps
 
 #: Sums of differences below this stay exact in 64 bits.
 _ROOM = 2**62
@@ -56,21 +57,38 @@ class ExactValues:
             return np.array(sorted(range(len(labels)), key=lambda i: (labels[i], self.values[i], i)))
         return np.lexsort((self.values, labels))
 
-    def rounded(self, step: Fraction) -> ExactValues:
-        """Round to the nearest multiples of `step`, half to even.
-
-        Floats are rounded to `step`, integers to the integer part of `step`, at least 1.
-        """
+    def moved(self, by: np.ndarray) -> ExactValues:
+        """Add a float to each value, rounded to the unit of whole numbers."""
         if self.values.dtype.kind == "f":
-            with np.errstate(over="ignore"):
-                near = np.rint(self.values / float(step)) * step.numerator / step.denominator
-            return ExactValues(np.where(np.isfinite(near), near, self.values))
-        whole = max(1, int(step))
-        if whole == 1:
-            return self
-        quotient, rest = self.values // whole, self.values % whole
-        up = (2 * rest > whole) | ((2 * rest == whole) & (quotient % 2 == 1))
-        return ExactValues((quotient + up) * whole)
+            return ExactValues(self.values + by)
+        if self.values.dtype.kind == "O":
+            return ExactValues(self.values + np.array([round(each) for each in by.tolist()], dtype=object))
+        return ExactValues(self.values + np.rint(by).astype(np.int64))
+
+    def rounded(self, steps: Steps, kind: pa.DataType) -> ExactValues:
+        """Round each value to a multiple of its step, half to even, within the range of a type.
+
+        Parameters
+        ----------
+        steps : Steps
+            One a value, in the column's numbers. Of whole numbers, steps below their unit leave them as they
+            are.
+        kind : DataType
+            Of the column.
+        """
+        digits, exponents = steps.digits, steps.exponents
+        if self.values.dtype.kind == "f":
+            up, down = 10.0 ** np.maximum(exponents, 0), 10.0 ** np.maximum(-exponents, 0)
+            step = np.maximum(digits, 1) * up
+            with np.errstate(over="ignore", invalid="ignore"):
+                near = np.rint(self.values * down / step) * step / down
+            return ExactValues(np.where((digits > 0) & np.isfinite(near), near, self.values))
+        size = _whole_steps(steps, kind).astype(self.values.dtype)
+        quotient, rest = self.values // size, self.values % size
+        up = (2 * rest > size) | ((2 * rest == size) & (quotient % 2 == 1))
+        least, most = _range_of(kind, self.values.dtype)
+        near = np.clip((quotient + up) * size, least + -least % size, most // size * size)
+        return ExactValues(np.where(size > 1, near, self.values))
 
     def means(self, labels: np.ndarray, weights: np.ndarray) -> ExactValues:
         """Return the weighted mean of each cluster 0 to m - 1; integers are rounded half to even.
@@ -124,9 +142,28 @@ class ExactValues:
         return ExactValues(means if self.values.dtype == object else means.astype(np.int64))
 
 
-def units_of(kind: pa.DataType) -> Fraction:
-    """Return the number of units of `ExactValues` in the value 1 of a column of this type."""
-    return Fraction(10) ** kind.scale if pa.types.is_decimal(kind) else Fraction(1)
+def units_of(kind: pa.DataType) -> int:
+    """How many units of `ExactValues` make up 1 of a column of this type."""
+    return int(10**kind.scale) if pa.types.is_decimal(kind) else 1
+
+
+def _whole_steps(steps: Steps, kind: pa.DataType) -> np.ndarray:
+    """Return steps in units of a column of whole multiples, (m,) integers of at least 1."""
+    exponents = steps.exponents + (kind.scale if pa.types.is_decimal(kind) else 0)
+    large = int(exponents.max(initial=0)) > 17  # 5 * 10**18 fits into 64 bits
+    powers = np.array([10], dtype=object if large else np.int64) ** np.maximum(exponents, 0)
+    return np.where((exponents < 0) | (steps.digits == 0), 1, steps.digits * powers)
+
+
+def _range_of(kind: pa.DataType, dtype: np.dtype) -> tuple[int, int]:
+    """Return the least and largest number of units of a type, within 64 bits unless values are objects."""
+    if pa.types.is_decimal(kind):
+        least, most = 1 - 10**kind.precision, 10**kind.precision - 1
+    elif pa.types.is_unsigned_integer(kind):
+        least, most = 0, 2**kind.bit_width - 1
+    else:
+        least, most = -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
+    return (least, most) if dtype.kind == "O" else (max(least, 1 - 2**63), min(most, 2**63 - 1))
 
 
 def _rounded_quotient(anchor: np.ndarray, totals: np.ndarray, masses: np.ndarray) -> np.ndarray:

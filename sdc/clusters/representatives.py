@@ -1,7 +1,7 @@
 """Representatives: the values published for all records of a cluster, in the column's own type.
 
 - Numeric variables get the mean or the median. Integers and decimals are computed exactly and rounded half to
-  even to the column's scale; floats are not rounded.
+  even to the column's scale. With a `protection`, means are rounded to a coarser step (`published_means`).
 - Nominal variables get the mode, ordinal ones the lower median. Variables with a tree or a cost matrix get
   the category with the least sum of distances. The result is always a combination that occurs in the cluster.
 - With "medoid", all variables get the values of one record, the one nearest to the cluster's mean.
@@ -13,15 +13,15 @@ input order.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 from microguard.sdc.clusters.codes import category_codes
 from microguard.sdc.clusters.cost_matrix import CostMatrix, MismatchCosts
-from microguard.sdc.clusters.exact_values import ExactValues, units_of
+from microguard.sdc.clusters.exact_values import ExactValues
 from microguard.sdc.clusters.hierarchical import Tree, level_codes
 from microguard.sdc.clusters.ordinal import Ranks, ranks_of
+from microguard.sdc.clusters.published_means import MeanProtection
 from microguard.sdc.errors import (
     InvalidParameter,
     NotFinite,
@@ -32,6 +32,8 @@ from microguard.sdc.errors import (
 
 #: Valid values of the argument `representative` of `represent`.
 REPRESENTATIVES = ("auto", "mean", "median", "mode", "medoid")
+#: Those by which numeric variables get means.
+MEANS = ("auto", "mean", "mode")
 
 
 def represent(
@@ -46,7 +48,7 @@ def represent(
     costs: Mapping[str, CostMatrix] | None = None,
     points: np.ndarray | None = None,
     record_weights: np.ndarray | None = None,
-    steps: Mapping[str, Fraction] | None = None,
+    protection: MeanProtection | None = None,
 ) -> pa.Table:
     """Replace the named columns of each record by the representatives of its cluster.
 
@@ -75,8 +77,8 @@ def represent(
     record_weights : (n,) array, optional
         Nonnegative weights of the records in means, medians, modes and distances. If all weights of a cluster
         are zero, its records have equal weights.
-    steps : mapping of name to Fraction, optional
-        Steps to which the means of numeric columns are rounded, half to even, if coarser than their type's.
+    protection : MeanProtection, optional
+        How the means of numeric columns are rounded and moved; by default they have all their digits.
 
     Returns
     -------
@@ -110,7 +112,7 @@ def represent(
         if representative == "median":
             values = medians(table[name], clusters, weights, name)
         else:
-            values = means(table[name], clusters, weights, name, (steps or {}).get(name))
+            values = means(table[name], clusters, weights, name, protection)
         table = _with(table, name, values)
     if nominal:
         codes = np.column_stack([category_codes(table[name]) for name in nominal])
@@ -129,16 +131,14 @@ def means(
     labels: np.ndarray,
     weights: np.ndarray,
     name: str = "",
-    step: Fraction | None = None,
+    protection: MeanProtection | None = None,
 ) -> pa.Array:
-    """Return the mean of each record's cluster (0 to m - 1) in the column's type; NULL if all are missing.
-
-    With a `step`, means are rounded to its multiples, or to the unit of the type if that is coarser.
-    """
+    """Return the mean of each record's cluster (0 to m - 1) in the column's type; NULL if all are missing."""
 
     def mean(values: ExactValues) -> ExactValues:
-        found = values.means(labels, weights)
-        return found if step is None else found.rounded(step * units_of(column.type))
+        if protection is None:
+            return values.means(labels, weights)
+        return protection.published(values, labels, weights, name, column.type)
 
     return _of_numbers(column, name, mean, labels)
 

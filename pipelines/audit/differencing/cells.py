@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-from microguard.pipelines.audit.differencing.published import PublishedRecords
+from microguard.pipelines.audit.differencing.published import GRID_TOLERANCE, PLACES, PublishedRecords
 
 _VALUE = "__value"
+#: Means are rounded to no more than this share of the deviation of the file and of the values of their class.
+STEP = 1.0 / 20.0
 
 
 @dataclass(frozen=True)
@@ -84,13 +86,31 @@ def _undone(table: PublishedTable, release: PublishedRecords) -> np.ndarray:
     others = (cells[[name for name in levels if name not in by]] == total).all(axis=1)
     values = release.records[table.value].to_numpy(np.float64, na_value=np.nan)
     keys = release.records[by[0]].astype(str) if by else pd.Series([total] * len(values))
-    sums = pd.DataFrame({"key": keys.to_numpy(), "sum": values, "n": 1}).groupby("key").sum()
+    slack = rounding_of_means(values, release.rounding[table.value])
+    sums = pd.DataFrame({"key": keys.to_numpy(), "sum": values, "slack": slack}).groupby("key").sum()
     sums.loc[total] = sums.sum()
     totals = cells[others]
     names = totals[by[0]] if by else pd.Series(total, totals.index)
     matched = sums.reindex(names)
-    slack = matched["n"].to_numpy() * release.rounding[table.value] / 2
-    return np.flatnonzero(np.abs(matched["sum"].to_numpy() - totals[_VALUE].to_numpy()) > slack + 1e-9)
+    off = np.abs(matched["sum"].to_numpy() - totals[_VALUE].to_numpy())
+    return np.flatnonzero(off > matched["slack"].to_numpy() + 1e-9)
+
+
+def rounding_of_means(values: np.ndarray, unit: float) -> np.ndarray:
+    """Return how far each published mean may be from the mean itself, (n,).
+
+    The step of a mean is the largest 1, 2 or 5 times a power of ten that divides it, at most `STEP` of its
+    size and of the standard deviation, and at least the unit of the column.
+    """
+    most = STEP * np.minimum(np.abs(values), np.nanstd(values) if len(values) else 0.0)
+    steps = np.full(len(values), unit)
+    for exponent in range(-PLACES, 16):
+        for digit in (1, 2, 5):
+            step = digit * 10.0**exponent
+            scaled = values / step
+            divides = np.abs(scaled - np.rint(scaled)) <= GRID_TOLERANCE * np.maximum(np.abs(scaled), 1.0)
+            steps = np.where(divides & (step <= most) & (step > steps), step, steps)
+    return np.nan_to_num(steps) / 2
 
 
 def _moved_twice(table: PublishedTable, other: PublishedTable) -> int:

@@ -1,6 +1,5 @@
 """Weight shares: clusters dominated by one record are merged, or their weights are trimmed."""
 
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -8,7 +7,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from microguard.sdc.clusters.granularity import step_of
 from microguard.sdc.clusters.representatives import represent
 from microguard.sdc.clusters.weight_shares import largest_share, spread, trimmed
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
@@ -83,44 +81,6 @@ def test_spread_refuses_invalid_weights_and_shares():
         trimmed(np.ones(3), np.zeros(2, int), 0.5)
 
 
-@pytest.mark.parametrize(
-    ("values", "step"),
-    [
-        ([6000.0, 12500.0, 0.0, 7500.0], 500),
-        ([1.0, 2.0, 3.0], 1),
-        ([0.25, 1.5, np.nan], 0.05),
-        ([1000.0] * 19 + [1234.0], 1000),
-        ([0.0], 1),
-        (np.array([6000.1, 7.3], np.float32), 0.1),
-    ],
-)
-def test_step_of_is_the_step_of_most_values(values, step):
-    assert float(step_of(np.array(values, np.float64), 1.0)) == step
-
-
-def test_step_of_a_variable_without_a_step_is_a_thousandth_of_its_deviation():
-    values = np.random.default_rng(0).normal(0.0, 50.0, 500)
-    assert float(step_of(values, 50.0)) == 0.01
-
-
-def test_rounded_weighted_means_do_not_identify_the_values_of_records():
-    """An unrounded mean of whole numbers would identify the record of each value by its fraction."""
-    values, weights = np.array([31207.0, 31311.0, 31298.0]), np.array([112.37, 98.11, 140.93])
-    table, labels = pa.table({"income": values}), np.zeros(3, int)
-    near = np.arange(31190.0, 31320.0)
-    steps = {"income": step_of(values, float(values.std()))}
-    consistent = {}
-    for name, given_steps in (("plain", None), ("rounded", steps)):
-        shown = represent(table, labels, numeric=["income"], record_weights=weights, steps=given_steps)
-        mean = shown["income"][0].as_py()
-        unit = 1e-6 if given_steps is None else 0.5
-        first, second, third = (near * w for w in weights)
-        sums = (first[:, None, None] + second[:, None] + third) / weights.sum()
-        consistent[name] = int((np.abs(sums - mean) <= unit).sum())
-    assert consistent["plain"] == 1  # the three incomes, and who has which
-    assert consistent["rounded"] > 130**2 / 4  # as many as the sum of three leaves
-
-
 def test_represent_weights_records_equally_in_a_cluster_of_zero_weight():
     table = pa.table({"x": [1.0, 2.0, 9.0], "sex": ["f", "m", "m"]})
     for weights, mean in ((np.zeros(3), 4.0), (np.array([0.0, 0.0, 2.0]), 9.0)):
@@ -129,14 +89,6 @@ def test_represent_weights_records_equally_in_a_cluster_of_zero_weight():
         assert shown["sex"].to_pylist() == ["m"] * 3
     with pytest.raises(InvalidParameter):
         represent(table, np.zeros(3, int), numeric=["x"], record_weights=np.array([-1.0, 1.0, 1.0]))
-
-
-@pytest.mark.parametrize(("kind", "shown"), [(pa.int64(), 1000), (pa.float64(), 1000.0)])
-def test_represent_rounds_means_to_the_step_half_to_even(kind, shown):
-    table = pa.table({"x": pa.array([500, 1000, 1200, 500], kind)})
-    labels = np.array([0, 0, 1, 1])
-    found = represent(table, labels, numeric=["x"], steps={"x": Fraction(500)})["x"].to_pylist()
-    assert found == [shown, shown, shown, shown]  # 750 lies between 500 and 1000; 850 is nearer to 1000
 
 
 def test_weighted_modes_and_means_agree_with_repeated_records():

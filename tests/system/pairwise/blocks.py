@@ -37,7 +37,6 @@ from microguard.pipelines.records.reassignment import write_moves
 from microguard.pipelines.records.sampling_weights import SamplingWeights
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
-from microguard.sdc.clusters.granularity import step_of
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tests.system.pairwise.jobs import PairwiseJob
@@ -110,7 +109,7 @@ def _by_cluster(
         for name in specification.sensitive
         if specification.method.min_diversity > 1 and frame[name].dtype.kind == "f"
     }
-    weighing = _weighing(table, group, specification, scales)
+    weighing = _weighing(table, group, specification)
     jointly = joint_representatives.chosen_together(group, specification, len(table))
     while True:
         task = product._clustering_task(plan, group, specification, 7, None, jointly, close, weighing)
@@ -152,15 +151,11 @@ def _scale(values: pa.ChunkedArray) -> Scale:
     return Scale(float(known.mean()), float(known.std(ddof=1)), len(known))
 
 
-def _weighing(
-    table: pa.Table, group: Group, specification: Specification, scales: dict[str, Scale]
-) -> SamplingWeights | None:
+def _weighing(table: pa.Table, group: Group, specification: Specification) -> SamplingWeights | None:
     name, counted, k = specification.weighted_by(group), specification.counted, specification.release.k
     if name is None:
-        return None if counted is None else SamplingWeights(None, 1.0, {}, k, counted)
-    numeric = [each for each in group.variables if each in specification.numeric]
-    steps = {each: step_of(numbers(table[each]), scales[each].deviation) for each in numeric}
-    return SamplingWeights(name, float(numbers(table[name]).mean()), steps, k, counted)
+        return None if counted is None else SamplingWeights(None, 1.0, k, counted)
+    return SamplingWeights(name, float(numbers(table[name]).mean()), k, counted)
 
 
 def _blocked(table: pa.Table, of_stratum: np.ndarray, plan: blocks.Plan) -> pa.Table:
