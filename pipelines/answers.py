@@ -43,7 +43,7 @@ def pending_answer(areas: Areas, release_id: str, text: str) -> CommandResult:
     report = f"{record}/{PAGE}"
     decide = f"microguard approve {record} --by NAME, or microguard reject"
     content = {"release_id": release_id, "release": release, "waiting": record, "report": report}
-    answer = CommandResult(f"{text}; nothing is public.\nReport: {report}\nDecide: {decide}", content)
+    answer = CommandResult(f"{text}; the release is not public.\nReport: {report}\nDecide: {decide}", content)
     return with_counts(answer, joint_of(areas, release_id).get("night", {}))
 
 

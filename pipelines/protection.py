@@ -12,10 +12,10 @@ from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.failures import without_values_of_records
 from microguard.pipelines.engine.progress import Progress
-from microguard.pipelines.engine.session import our_sql_settings
+from microguard.pipelines.engine.session import our_sql_settings, warn_without_authentication
 from microguard.pipelines.evidence.evidence import Evidence
 from microguard.pipelines.gate.gate import Verdicts
-from microguard.pipelines.intake.read import of_frame
+from microguard.pipelines.intake.read import microdata_from_frame
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.predecessor import Predecessor
@@ -54,8 +54,8 @@ class ProtectedFrame:
 class Protection:
     """Check, protect and publish DataFrames by a release specification.
 
-    The session is that of the DataFrame; it is not stopped, and its settings are restored. Nothing is written
-    outside the two areas of the specification.
+    The session is that of the DataFrame; it is not stopped, and its settings are restored. A warning says if
+    it runs without `spark.authenticate`. Nothing is written outside the two areas of the specification.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Protection:
         InputRejected
         """
         with self._job(_session_of(frame)) as job:
-            return risk_of(job, of_frame(frame, self.specification))
+            return risk_of(job, microdata_from_frame(frame, self.specification))
 
     def protect(self, frame: DataFrame) -> ProtectedFrame:
         """Protect, stage, count and judge; nothing is published, and the gate does not refuse yet.
@@ -102,7 +102,8 @@ class Protection:
         """
         with self._job(_session_of(frame)) as job:
             product = Records(self.specification)
-            release = verified_release(product, job, of_frame(frame, self.specification), Predecessor())
+            microdata = microdata_from_frame(frame, self.specification)
+            release = verified_release(product, job, microdata, Predecessor())
             if isinstance(release, CommandResult):
                 raise GateRefused(f"{release.text.splitlines()[0]} Nothing was done.")
             assert product.contract is not None
@@ -134,6 +135,7 @@ class Protection:
     @contextmanager
     def _job(self, spark: SparkSession) -> Iterator[Job]:
         areas = areas_of(self.specification)
+        warn_without_authentication(spark)
         with at_work(areas), our_sql_settings(spark), without_values_of_records():
             yield Job(spark, self.specification, areas, Progress(quiet=not self._progress))
 

@@ -14,7 +14,7 @@ from microguard.pipelines.engine.command_result import CommandResult, look_again
 from microguard.pipelines.evidence.lineage import settle_lineage
 from microguard.pipelines.gate.gate import refuse
 from microguard.pipelines.intake.read import Microdata, read
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.predecessor import NothingNew, Predecessor, predecessor_of
 from microguard.pipelines.product import P, Product, W
@@ -61,7 +61,7 @@ def verified_release(
     areas = job.areas
     with job.progress.stage("screen"):
         product.accept(microdata)
-        screened = screen(microdata, product.reader, predecessor.rejects(job))
+        screened = validate(microdata, product.reader, predecessor.rejects(job))
     admitted = admit(product, job, microdata, screened, predecessor)
     if isinstance(admitted, CommandResult):
         return admitted
@@ -96,7 +96,7 @@ def publish_verified(job: Job, release: Verified[P]) -> CommandResult:
         with suppress(Exception):  # what it would finish, the next run does
             finish_what_died(areas)
         status = Ledger(areas).status(release_id)
-        if status is not None and status.event == "published" and areas.public.served() == release_id:
+        if status is not None and status.event == "published" and areas.public.current() == release_id:
             require_area(areas)
             return published_answer(areas, release_id, "Published", retain(areas, status.name))
         if status is not None and status.event == "waiting" and approval == "required":
@@ -112,10 +112,11 @@ def _publish(job: Job, release: Verified[P]) -> CommandResult:
     try:
         refuse(release.verdicts)
         if job.specification.publish.approval == "required":
-            submit_for_approval(pending, areas)
+            damaged = submit_for_approval(pending, areas)
             release.page.write(Ledger(areas).status(release_id))
             rebuild_index(areas)
-            return pending_answer(areas, release_id, "Verified, and waiting for approval")
+            removed = "; its damaged files were removed from the public area" if damaged else ""
+            return pending_answer(areas, release_id, f"Verified, and waiting for approval{removed}")
         with job.progress.stage("publish"):
             publish(pending.staged, pending.manifest, areas, pending.entry, accepted=pending.accepted)
     except MicroguardError:

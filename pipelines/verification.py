@@ -17,7 +17,7 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measured, compute_all
 from microguard.pipelines.predecessor import Predecessor
 from microguard.pipelines.product import P, Product, W
-from microguard.pipelines.publication.add_descriptors import described
+from microguard.pipelines.publication.add_descriptors import add_descriptors
 from microguard.pipelines.publication.identity import SOFTWARE
 from microguard.pipelines.publication.ledger import Entry, Ledger
 from microguard.pipelines.publication.pending_approval import PendingRelease
@@ -108,7 +108,7 @@ def verify(
         predecessor.write_state(folder)
         page = Page(folder, evidence, product.measures)
         page.write(Ledger(areas).status(release_id))
-    successor = not predecessor.follows and bool(set(Ledger(areas).ever(entry.name)) - {release_id})
+    successor = not predecessor.follows and bool(set(Ledger(areas).ever_published(entry.name)) - {release_id})
     disclosed = _disclosed(measured, counts, job.specification)
     manifest = {
         **product.manifest(release_id, staged, written, disclosed, successor),
@@ -117,7 +117,7 @@ def verify(
     }
     require_stated(manifest, product.guarantees)
     with progress.stage("describe"):
-        files = described(staged.files, manifest)
+        files = add_descriptors(staged.files, manifest)
     return Verified(protected, PendingRelease(files, manifest, entry, accepted), evidence, page, verdicts)
 
 

@@ -24,13 +24,15 @@ from microguard.pipelines.records.finished_blocks import FinishedBlock
 from microguard.pipelines.records.points import Points
 from microguard.sdc.clusters.codes import category_codes, close_codes, spelled_codes
 from microguard.sdc.clusters.diversity import Diversity, least_distinct
-from microguard.sdc.clusters.dominance import dominated
-from microguard.sdc.clusters.representatives import represent
+from microguard.sdc.clusters.dominance import dominated, of_one_value
+from microguard.sdc.clusters.p_percent import contributions
+from microguard.sdc.clusters.published_means import MeanProtection, is_magnitude
+from microguard.sdc.clusters.representatives import MEANS, represent
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcError
 from microguard.sdc.measures.moments import Moments
 from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
-from microguard.sdc.microaggregation.global_bound.bound import WORK, file_bound
+from microguard.sdc.microaggregation.global_bound.bound import WORK, global_bound
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
 #: Beside a record where representatives are chosen together: its cluster, and with the position of a nominal
@@ -73,8 +75,8 @@ def protect_block(
         if clustering.jointly:
             protected = _with_clusters(protected, block, labels, clustering)
         moments = _moments(block, protected, clustering)
-        report |= certificate | _clusters(block, labels, clustering)
-        report["file_bound"] = _file_bound(block, points, clustering, certificate["lower_bound"])
+        report |= certificate | _clusters(block, protected, labels, clustering)
+        report["file_bound"] = _global_bound(block, points, clustering, certificate["lower_bound"])
         if moments is not None:
             report |= {"sse": float(moments.sse.sum())}
     except SdcError as error:  # its messages never hold a value
@@ -220,7 +222,6 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: B
     asked, weighing, coordinates = clustering.representative, clustering.weighing, clustering.coordinates
     means = None if weighing is None else weighing.mean_weights(block, labels)
     votes = None if weighing is None else weighing.mode_weights(block, labels)
-    steps = None if weighing is None else weighing.steps
     if asked == "medoid":
         return represent(
             block,
@@ -244,7 +245,21 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: B
         return represent(
             protected, labels, numeric=clustering.numeric, representative=asked, record_weights=votes
         )
-    return represent(protected, labels, numeric=clustering.numeric, record_weights=means, steps=steps)
+    return represent(
+        protected,
+        labels,
+        numeric=clustering.numeric,
+        record_weights=means,
+        protection=_mean_protection(block, clustering),
+    )
+
+
+def _mean_protection(block: pa.Table, clustering: BlockConfig) -> MeanProtection:
+    """How the means of the block's clusters are rounded and moved."""
+    deviations = {name: scale.deviation for name, scale in clustering.coordinates.scales.items()}
+    weighing = clustering.weighing
+    owners = None if weighing is None else weighing.owners(block)
+    return MeanProtection(deviations, block_seed(clustering.secret, block[BLOCK][0].as_py()), owners)
 
 
 def _with_clusters(
@@ -262,19 +277,23 @@ def _moments(before: pa.Table, after: pa.Table, clustering: BlockConfig) -> Mome
     if not clustering.numeric or len(after) == 0:
         return None
     numeric = clustering.coordinates.numeric
-    return Moments.of(numeric(before), numeric(after), _weights(before, clustering))
+    return Moments.from_values(numeric(before), numeric(after), _weights(before, clustering))
 
 
-def _clusters(block: pa.Table, labels: np.ndarray, clustering: BlockConfig) -> dict[str, Any]:
-    """What is reported of the clusters as they are published: number, dominance, diversity."""
+def _clusters(
+    block: pa.Table, protected: pa.Table, labels: np.ndarray, clustering: BlockConfig
+) -> dict[str, Any]:
+    """Count the clusters, and what they give away: numbers only, no value of a record."""
     n, k = clustering.dominance
+    numeric = [name for name in clustering.numeric if not block[name].null_count]
     counts: dict[str, Any] = {
         "clusters": len(np.unique(labels)),
         "dominated": {name: dominated(numbers(block[name]), labels, n, k) for name in clustering.numeric},
+        "of_one_value": {name: of_one_value(numbers(block[name]), labels) for name in numeric},
+        "p_percent": {name: _p_percent(block, protected, labels, name, clustering) for name in numeric},
     }
     if clustering.weighing is not None:
         weights = clustering.weighing.weights(block)
-        counts["steps"] = {name: float(step) for name, step in clustering.weighing.steps.items()}
         counts["trimmed"] = int(np.count_nonzero(clustering.weighing.mean_weights(block, labels) < weights))
     if clustering.min_diversity > 1:
         counts["diversity"] = {
@@ -284,7 +303,27 @@ def _clusters(block: pa.Table, labels: np.ndarray, clustering: BlockConfig) -> d
     return counts
 
 
-def _file_bound(
+def _p_percent(
+    block: pa.Table, protected: pa.Table, labels: np.ndarray, name: str, clustering: BlockConfig
+) -> tuple[int, int]:
+    """Count clusters whose total the p % rule forbids, and those of them whose mean tells it all the same.
+
+    None are counted where the variable is no magnitude, or clusters publish no mean.
+    """
+    if clustering.representative not in MEANS or not is_magnitude(
+        clustering.coordinates.scales[name].deviation, block[name].type
+    ):
+        return 0, 0
+    weighing = clustering.weighing
+    weights = np.ones(len(block)) if weighing is None else weighing.mean_weights(block, labels)
+    owners = None if weighing is None else weighing.owners(block)
+    of = contributions(numbers(block[name]), labels, weights, owners)
+    means = np.empty(len(of.first))
+    means[labels] = numbers(protected[name])
+    return int(np.count_nonzero(of.forbidden)), int(np.count_nonzero(of.known(means)))
+
+
+def _global_bound(
     block: pa.Table, points: Points, clustering: BlockConfig, lower_bound: float | None
 ) -> float | None:
     """What these records cost at least in any clustering of the whole file; None for too large a block.
@@ -299,4 +338,4 @@ def _file_bound(
         return lower_bound
     if not clustering.k <= len(points) <= BOUND_RECORDS or len(points) ** 2 * points.width > BOUND_WORK:
         return None
-    return file_bound(points.spread(), clustering.k, reach=reach, work=WORK[clustering.effort])
+    return global_bound(points.spread(), clustering.k, reach=reach, work=WORK[clustering.effort])

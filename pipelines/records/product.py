@@ -19,10 +19,10 @@ from microguard.pipelines.gate.gate import EXPECTATIONS
 from microguard.pipelines.gate.published_suite import write_published_suite
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.intake.fixed_point import Scale
-from microguard.pipelines.intake.numeric_parsing import magnitudes
+from microguard.pipelines.intake.numeric_parsing import numeric_columns
 from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.unit_key import UNIT
-from microguard.pipelines.intake.validate import ValidatedInput, pattern_of, strata_of
+from microguard.pipelines.intake.validate import ValidatedInput, merge_strata, pattern_mask
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports, block_table, collected
 from microguard.pipelines.measures.classes import close
@@ -99,8 +99,8 @@ class Records:
             if specification.way(group) != "clusters":
                 frame, reports[group.name] = resolve_name(_BY_FREQUENCY)(job, frame, group, release_id)
             else:
-                pattern = pattern_of(group, specification)
-                strata = strata_of(screened.strata, pattern)
+                pattern = pattern_mask(group, specification)
+                strata = merge_strata(screened.strata, pattern)
                 made = protect_by_microaggregation(
                     job, frame, strata, pattern, group, factors, screened, release_id
                 )
@@ -163,7 +163,7 @@ class Records:
         """The block reports, and a suite for whoever checks the published table."""
         private_folder(folder)
         assert self.contract is not None
-        write_published_suite(folder / EXPECTATIONS, self.specification, self.contract.as_read)
+        write_published_suite(folder / EXPECTATIONS, self.specification, self.contract.reader_order)
         pq.write_table(block_table(protected.reports), folder / BLOCKS)
 
 
@@ -189,7 +189,7 @@ def protect_by_microaggregation(
     specification, records = job.specification, int(pc.sum(strata["records"]).as_py() or 0)
     with job.progress.stage("block"):
         chosen = plan(frame, strata, group, specification, factors, screened.domains)
-        weighing = SamplingWeights.of(frame, group, specification, factors, screened.magnitude, records)
+        weighing = SamplingWeights.of(frame, group, specification, screened.magnitude)
     place = job.areas.staging_area(release_id, "resume")
     finished_blocks, target = f"blocks-{group.name}", f"protected-{group.name}"
     # the counts of the rule are in the reports, the columns in the files, and neither is in the id
@@ -203,8 +203,8 @@ def protect_by_microaggregation(
     apart = _apart(frame, specification)
     while True:
         resume = place, finished_blocks
-        seed = secret_seed(screened, specification)
-        task = _clustering_task(chosen, group, specification, seed, resume, jointly, apart, weighing)
+        secret = secret_seed(screened, specification)
+        task = _clustering_task(chosen, group, specification, secret, resume, jointly, apart, weighing)
         in_blocks = blocked(frame, chosen, _content(frame, specification), pattern, specification)
         schema = protected_schema(in_blocks.schema, task)
         if checkpoint is None:
@@ -231,21 +231,18 @@ def _apart(frame: DataFrame, specification: Specification) -> Mapping[str, float
     """How far apart sensitive numbers may be to count as one value, where different ones are asked for."""
     if specification.method.min_diversity == 1:
         return {}
-    numbers = magnitudes(frame, specification.sensitive, specification)
+    numbers = numeric_columns(frame, specification.sensitive, specification)
     typed = {name for name, kind in frame.dtypes if kind != "string"}
     return close(frame, {name: number for name, number in numbers.items() if name in typed})
 
 
 def secret_seed(screened: ValidatedInput, specification: Specification) -> int:
-    """The seed; where sensitive values are concealed from who knows the method, one that nobody can guess.
+    """Return a seed that nobody can guess: of draws that conceal values from whoever knows the method.
 
-    It follows from the content of the whole input: whoever would try them all must know the sensitive values
-    that they are after.
+    It follows from the content of the whole input: whoever would try them all must know the values that they
+    are after.
     """
-    seed = specification.release.seed
-    if specification.method.min_diversity == 1:
-        return seed
-    drawn = hashlib.blake2b(f"{seed}/{screened.fingerprint}".encode(), digest_size=8)
+    drawn = hashlib.blake2b(f"{specification.release.seed}/{screened.fingerprint}".encode(), digest_size=8)
     return int.from_bytes(drawn.digest(), "big")
 
 
@@ -270,15 +267,17 @@ def _clustering_task(
     chosen: Plan,
     group: Group,
     specification: Specification,
-    seed: int,
+    secret: int,
     resume: tuple[StagingArea, str],
     jointly: bool,
     close: Mapping[str, float],
     weighing: SamplingWeights | None,
 ) -> BlockConfig:
+    diverse = specification.method.min_diversity > 1  # sensitive values decide about clusters
     return BlockConfig(
+        secret=secret,
         k=specification.release.k,
-        seed=seed,
+        seed=secret if diverse else specification.release.seed,
         effort=specification.method.effort,
         algorithm=specification.method.algorithm,
         parameters=cluster_parameters(specification.method),

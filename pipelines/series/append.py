@@ -81,7 +81,7 @@ class Append(Series):
         GateRefused
             If an earlier update published the same records as other units.
         """
-        public = {entry.release_id for entry in Ledger(job.areas).standing()}
+        public = {entry.release_id for entry in Ledger(job.areas).published()}
         published = self.published(job)
         self._refuse_renamed(job, release_id, published)
         self._earlier = tuple(each for each in published if each in public)

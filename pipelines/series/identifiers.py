@@ -2,8 +2,8 @@
 
 The cause may be a tool that drops leading zeros or pads texts with blanks, another key of the pseudonyms, or
 another secret of the agency. The same units would be published in second classes, and the intersection of the
-two classes would disclose them. Their records show it: records of different units coincide by chance alone,
-and those of the same units coincide more often (`publication.source_fingerprints.overlap`).
+two classes would disclose them. Their records show it: those of different units coincide by chance alone, and
+those of the same units coincide more often (`publication.source_fingerprints.overlap`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from microguard.pipelines.publication.source_fingerprints.overlap import (
     HASHES,
     LOG_CHANCE,
     CellCounts,
-    coincide,
+    share_records,
 )
 from microguard.pipelines.publication.source_fingerprints.source_fingerprint import (
     FILE,
-    SourceSketch,
+    SourceFingerprint,
     same_records,
 )
-from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import likeness
+from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import similarity
 from microguard.pipelines.series.settings import EVENT, RETAINED, SUPERSEDED, SUPPRESSED
 from microguard.schemas.errors import GateRefused
 from pyspark.sql import Column, DataFrame
@@ -64,7 +64,7 @@ def refuse_other_key(areas: Areas, release_id: str) -> None:
     ------
     GateRefused
     """
-    sketch = SourceSketch.read(areas.record(release_id) / FILE)
+    sketch = SourceFingerprint.read(areas.record(release_id) / FILE)
     if sketch is not None and sketch.key != key_name(areas.key()):
         raise GateRefused(
             f"The unit keys of release {release_id} were made with another secret than the one of today (the "
@@ -135,7 +135,7 @@ def _match_absent_units(rows: DataFrame) -> bool:
     lowest = counted.orderBy(_CELL).limit(RECORDS + 1).toArrow()
     cells, whole = lowest[_CELL].to_numpy()[:RECORDS], len(lowest) <= RECORDS
     of_new, of_absent = (_counts(cells, lowest[name].to_numpy()[:RECORDS], whole) for name in (_NEW, _ABSENT))
-    return coincide(of_new, of_absent, (sizes[0], sizes[1]))
+    return share_records(of_new, of_absent, (sizes[0], sizes[1]))
 
 
 def updates_with_the_same_records(areas: Areas, release_id: str, earlier: Sequence[str]) -> list[str]:
@@ -144,28 +144,30 @@ def updates_with_the_same_records(areas: Areas, release_id: str, earlier: Sequen
     Records are compared on the largest set of columns that both have, at least all but one: equal values of
     fewer columns (an event of each shop, by region and kind) say nothing about the units.
     """
-    sketch = SourceSketch.read(areas.record(release_id) / FILE)
-    others = {each: SourceSketch.read(areas.record(each) / FILE) for each in earlier}
+    sketch = SourceFingerprint.read(areas.record(release_id) / FILE)
+    others = {each: SourceFingerprint.read(areas.record(each) / FILE) for each in earlier}
     return [each for each, other in others.items() if sketch and other and _same_rows(sketch, other)]
 
 
 def same_records_of_other_units(areas: Areas, release_id: str, earlier: str) -> bool:
     """Whether two releases have the same records, and most of their units differ."""
-    left, right = (SourceSketch.read(areas.record(each) / FILE) for each in (release_id, earlier))
+    left, right = (SourceFingerprint.read(areas.record(each) / FILE) for each in (release_id, earlier))
     if left is None or right is None or left.units is None or right.units is None:
         return False
-    others = likeness(left.units, right.units).share < MOST
+    others = similarity(left.units, right.units).share < MOST
     return others and same_records(replace(left, units=None), replace(right, units=None))
 
 
-def _same_rows(left: SourceSketch, right: SourceSketch) -> bool:
+def _same_rows(left: SourceFingerprint, right: SourceFingerprint) -> bool:
     common = [subset for subset in left.cells if subset in right.cells]
     widest = max(map(len, common), default=0)
     if widest < min(max(map(len, each.cells)) for each in (left, right)) - 1:
         return False
     sizes = (left.records, right.records)
     return any(
-        coincide(left.cells[subset], right.cells[subset], sizes) for subset in common if len(subset) == widest
+        share_records(left.cells[subset], right.cells[subset], sizes)
+        for subset in common
+        if len(subset) == widest
     )
 
 

@@ -35,7 +35,7 @@ def require_as_verified(waiting: PendingRelease, areas: Areas) -> None:
             f"Since release {release_id} was verified, {len(others)} other release(s) of its source were "
             f"published ({', '.join(others[:3])}): what they disclose together is not known."
         )
-    public = {entry.release_id for entry in Ledger(areas).standing()}
+    public = {entry.release_id for entry in Ledger(areas).published()}
     withdrawn = sorted(set(waiting.manifest[SERIES].get("releases", ())) - public - {release_id})
     if withdrawn:
         raise _run_anew(

@@ -7,25 +7,30 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from microguard.pipelines.audit.differencing.cells import PublishedTable, is_table, read_table, seen_through
+from microguard.pipelines.audit.differencing.cells import (
+    PublishedTable,
+    count_disclosed_cells,
+    is_table,
+    read_table,
+)
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.exposure import JointExposure, joint_exposure
-from microguard.pipelines.audit.differencing.members import Members, classes_of
+from microguard.pipelines.audit.differencing.members import Members, classes_from_members
 from microguard.pipelines.audit.differencing.published import (
     PublishedRecords,
     is_records,
     read_microdata,
     read_records,
 )
-from microguard.pipelines.audit.differencing.repeated import Repeated, every_one_has_k
+from microguard.pipelines.audit.differencing.repeated import SeenClasses, all_histories_have_k
 from microguard.pipelines.engine.files import damaged
 from microguard.pipelines.publication.area_identity import known_area
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.identity import SERIES
 from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_of
-from microguard.pipelines.publication.public.public_area import PublicArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.source_fingerprints.conflicts import (
-    Collision,
+    Conflict,
     same_under_another_source,
 )
 from microguard.pipelines.publication.source_fingerprints.conflicts import source_of as source_of_entry
@@ -72,7 +77,7 @@ def _is_of(entry: Entry, specification: Specification) -> bool:
     return update or source_of_entry(entry) == source_of(specification)
 
 
-def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Collision]:
+def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Conflict]:
     """Return releases of the source's records under another source, also in areas that share a ledger."""
     published = [entry for entry in Ledger(areas).entries() if entry.event == "published"]
     newest = {entry.name: entry for entry in published if _is_of(entry, specification)}
@@ -108,12 +113,14 @@ def joint_exposure_of(
     AreaNotThere, FileDamaged
         If the public area of a release is not at its place.
     """
-    seen = _public_releases(areas, entries, staged, compare_again, None if compare_again else Repeated())
+    seen = _public_releases(areas, entries, staged, compare_again, None if compare_again else SeenClasses())
     classes = seen.classes()
-    if seen.repeated is not None and seen.repeated.any and not every_one_has_k(classes):
+    if seen.repeated is not None and seen.repeated.any and not all_histories_have_k(classes):
         seen = _public_releases(areas, entries, staged, compare_again, None)
         classes = seen.classes()
-    return joint_exposure(classes, cells=seen_through(seen.tables, seen.records), not_compared=seen.lost)
+    return joint_exposure(
+        classes, cells=count_disclosed_cells(seen.tables, seen.records), not_compared=seen.lost
+    )
 
 
 def _public_releases(
@@ -121,7 +128,7 @@ def _public_releases(
     entries: Sequence[Entry],
     staged: Staged | None,
     compare_again: bool,
-    repeated: Repeated | None,
+    repeated: SeenClasses | None,
 ) -> _PublicReleases:
     with_tables = any(entry.identity.get("content") == "table" for entry in entries)
     seen = _PublicReleases(areas, compare_again, with_tables, repeated)
@@ -143,7 +150,7 @@ class _PublicReleases:
         Whether maps that were compared before are compared again.
     with_tables : bool
         Whether records are kept, to be compared with tables.
-    repeated : Repeated or None
+    repeated : SeenClasses or None
         Removes from a map the classes that an earlier one has; None if every map is kept as it is.
     lost : list of str
         Ids of releases that cannot be compared.
@@ -152,7 +159,7 @@ class _PublicReleases:
     areas: Areas
     compare_again: bool
     with_tables: bool
-    repeated: Repeated | None
+    repeated: SeenClasses | None
     maps: list[Members] = field(default_factory=list)
     tables: list[PublishedTable] = field(default_factory=list)
     records: list[PublishedRecords] = field(default_factory=list)
@@ -160,14 +167,14 @@ class _PublicReleases:
 
     def classes(self) -> list[Classes]:
         """Return the classes of all maps."""
-        return classes_of(self.maps) if self.maps else []
+        return classes_from_members(self.maps) if self.maps else []
 
     def add(self, entry: Entry) -> None:
         """Add a published release; of a withdrawn one only its map."""
         area = public_area_of(entry, self.areas)
         known_area(area)
         public: PublicArea = area.public
-        if not public.stands(entry.release_id):
+        if not public.exists(entry.release_id):
             self._add(entry.release_id, None, None)
             return
         with public.reading(entry.release_id) as folder:

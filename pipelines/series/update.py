@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import reduce
 
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.intake.category_normalisation import with_category
+from microguard.pipelines.intake.category_normalisation import with_category_code
 from microguard.pipelines.intake.unit_key import ROW, UNIT
 from microguard.pipelines.series.settings import (
     CLASS,
@@ -260,7 +260,7 @@ def pooled_units(
     stratum = [REGION, PATTERN, ORIGIN]
     too_few = []
     for i, name in enumerate(settings.diverse):
-        values = with_category(incoming.select(UNIT, column(name)), name, f"__diverse{i}")
+        values = with_category_code(incoming.select(UNIT, column(name)), name, f"__diverse{i}")
         waiting = waiting.join(values.select(UNIT, f"__diverse{i}"), on=UNIT, how="inner")
         too_few.append(f.count_distinct(f.col(f"__diverse{i}")) < settings.min_diversity)
     enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(settings.k if first else settings.pool)

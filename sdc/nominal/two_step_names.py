@@ -1,7 +1,8 @@
 """Names of the two-step methods of Cost 2023, section 6.2.5: own-FIA.
 
-F is how the fractional partition is found (e exact, h heuristic), I how each auxiliary problem of the
-integer one is solved (e, h), A how representatives are chosen (e exact, g greedy, c clique heuristic).
+F is the method for the fractional partition (e exact, h heuristic). I is the method for each auxiliary
+problem of the integer partition (e, h). A is the method for the representatives (e exact, g greedy, c clique
+heuristic).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Aggregation = Literal["exact", "greedy", "clique"]
 
 @dataclass(frozen=True)
 class TwoSteps:
-    """The three choices that a name of the thesis stands for."""
+    """The three methods that a name of the thesis encodes."""
 
     fractional: Solution
     integer: Solution

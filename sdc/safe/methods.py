@@ -1,4 +1,4 @@
-"""SAFE as nominal algorithms by name: rows like those of `sdc.nominal.methods`, records kept."""
+"""Rows of SAFE in the table of nominal algorithms (`sdc.nominal.methods`), which keep the record count."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _safe(task: ProtectionTask, name: str) -> ProtectedCounts:
     return ProtectedCounts(safe.counts, safe.stopped_by, certificates=proved)
 
 
-#: The method is fit for whole files; the programs behind it are for blocks.
+#: The heuristic can protect whole files; the exact programs are limited to blocks.
 METHODS: dict[str, Method] = {
     "safe": Method(_safe, parameters=SafeParams, efforts=UNPROVED, whole_file=True),
     "safe-exact": Method(_safe, parameters=SafeParams),

@@ -3,14 +3,16 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
 from microguard.pipelines.evidence import page as evidence_page
 from microguard.pipelines.evidence.evidence import evidence_schema, read_evidence, write_evidence
 from microguard.pipelines.evidence.page import Page
-from microguard.pipelines.measures.registry import measures_of
+from microguard.pipelines.measures.registry import MEASURES, measures_of
 from microguard.pipelines.publication.ledger import Entry
+from microguard.schemas.errors import MicroguardError
 
 RISK = {
     "records": 100,
@@ -115,6 +117,19 @@ def test_the_page_shows_every_section_and_loads_nothing(tmp_path):
     assert page.count("<svg") == page.count('role="img" aria-label="') == 7
     assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", page)
     assert "<script" not in page
+
+
+def test_every_measure_with_a_section_on_the_page_has_a_template():
+    names = {each.name for content in MEASURES for each in measures_of(content) if each.on_page}
+    templates = {path.stem for path in (Path(evidence_page.__file__).parent / "sections").glob("[!_]*.html")}
+    assert names == templates
+
+
+def test_a_page_whose_template_is_missing_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(type(measures_of("records")[0]), "name", "risk_of_another_kind")
+    with pytest.raises(MicroguardError, match=r"expected the template sections/risk_of_another_kind\.html"):
+        page_of(tmp_path, {**PLAIN, "risk_of_another_kind": QUALITY["risk"]})
+    assert not list(tmp_path.rglob("report.html"))
 
 
 def test_a_refused_run_says_so_first(tmp_path):

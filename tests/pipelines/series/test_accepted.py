@@ -33,4 +33,4 @@ def test_a_rebase_is_audited_with_the_series_and_the_gate_limits_updates_after_a
         audit_source(series.spec)
     with pytest.raises(GateRefused, match="joint_below_k"):
         anew(series, people.iloc[10:84])
-    assert series.areas.public.served() == third["release_id"]
+    assert series.areas.public.current() == third["release_id"]

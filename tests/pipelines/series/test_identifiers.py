@@ -117,7 +117,7 @@ def test_a_register_is_refused_if_some_units_lost_their_leading_zeros(begun):
     assert (tonight["person"] != numbered()["person"]).sum() == 40
     with pytest.raises(GateRefused, match="other identifiers"):
         begun.night(tonight)
-    assert begun.areas.public.served() == begun.first
+    assert begun.areas.public.current() == begun.first
 
 
 def test_a_rebase_of_the_same_records_under_other_identifiers_is_refused(begun):

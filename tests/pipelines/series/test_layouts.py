@@ -60,7 +60,7 @@ def test_updates_of_a_register_are_published_in_folders_by_region(spark, tmp_pat
     }
     withdraw(str(folders[-1]))
     assert not folders[-1].exists()
-    assert len(Ledger(register.areas).standing()) == 2
+    assert len(Ledger(register.areas).published()) == 2
 
 
 def test_appended_updates_of_key_combinations_are_published_in_folders_by_region(spark, tmp_path):

@@ -14,7 +14,7 @@ from microguard.pipelines.publication.pending_approval import (
     refuse_beside_pending,
     submit_for_approval,
 )
-from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.withdrawal import withdraw_release
 from microguard.pipelines.series.generations import UNITS, generations_of
 from microguard.pipelines.series.membership import MEMBERS
@@ -59,16 +59,16 @@ def latest(areas):
 def areas(tmp_path, monkeypatch):
     """A register whose first night is published and whose second one waits."""
     monkeypatch.setattr("microguard.pipelines.approval.rebuild_reports", lambda areas, each: None)
-    register_areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    register_areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     published(register_areas, made(register_areas, A))
     submit_for_approval(made(register_areas, B), register_areas)
     return register_areas
 
 
 def test_a_pending_update_is_not_the_latest_state_before_its_approval(areas):
-    assert (areas.public.served(), latest(areas)) == (A, A)
+    assert (areas.public.current(), latest(areas)) == (A, A)
     approve(str(areas.record(B)), by="A. Steward")
-    assert (areas.public.served(), latest(areas)) == (B, B)
+    assert (areas.public.current(), latest(areas)) == (B, B)
     refuse_beside_pending(areas, NAME, C)
 
 
@@ -99,9 +99,9 @@ def test_a_rejected_update_leaves_the_state_unchanged(areas):
 @pytest.mark.parametrize(
     ("module", "step"),
     [
-        (FolderArea, "put"),
+        (PublicArea, "put"),
         (publish, "_commit"),
-        (FolderArea, "serve"),
+        (PublicArea, "set_current"),
         (publish, "remove_release"),
     ],
 )
@@ -119,16 +119,16 @@ def test_a_killed_approval_is_complete_or_pending_again_and_never_forks_the_seri
                 publish.finish_what_died(areas)
     with areas.lock():
         publish.finish_what_died(areas)
-    if step == "serve":
-        assert (areas.public.served(), latest(areas)) == (B, B)
+    if step == "set_current":
+        assert (areas.public.current(), latest(areas)) == (B, B)
         assert publish.published_already(areas, B)
     else:
-        assert (areas.public.served(), areas.public.releases(), latest(areas)) == (A, [A], A)
+        assert (areas.public.current(), areas.public.releases(), latest(areas)) == (A, [A], A)
         with pytest.raises(GateRefused, match="waits for approval"):
             refuse_beside_pending(areas, NAME, C)
         approve(str(areas.record(B)), by="A. Steward", note="once more")
         assert Ledger(areas).status(B).note == "once more"
-    assert (areas.public.served(), latest(areas)) == (B, B)
+    assert (areas.public.current(), latest(areas)) == (B, B)
     assert "is published already" in approve(str(areas.record(B)), by="A. Steward").text
 
 
@@ -157,12 +157,12 @@ def test_approval_is_refused_if_releases_of_the_source_were_published_since(area
 
 
 def test_approval_is_refused_if_another_evidence_area_published_meanwhile(tmp_path):
-    one, other = (Areas.of(tmp_path / "lake", tmp_path / evidence) for evidence in ("one", "other"))
+    one, other = (Areas.from_places(tmp_path / "lake", tmp_path / evidence) for evidence in ("one", "other"))
     submit_for_approval(made(one, A), one)
     published(other, made(other, B))
     with pytest.raises(GateRefused, match=rf"1 release\(s\) that the ledger does not know \({B}\)"):
         approve(str(one.record(A)), by="A. Steward")
-    assert (other.public.served(), other.public.releases()) == (B, [B])
+    assert (other.public.current(), other.public.releases()) == (B, [B])
 
 
 def test_a_release_whose_approval_was_killed_can_be_rejected(areas, monkeypatch):
@@ -175,10 +175,11 @@ def test_a_release_whose_approval_was_killed_can_be_rejected(areas, monkeypatch)
 
 
 def test_approval_of_an_appended_update_is_refused_if_one_it_names_was_withdrawn(tmp_path):
-    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     published(areas, made(areas, A, "append"))
     submit_for_approval(made(areas, B, "append", [A]), areas)
-    withdraw_release(entry(A, "append"), areas)
+    with areas.public.lock():
+        withdraw_release(entry(A, "append"), areas)
     with pytest.raises(GateRefused, match=rf"1 update.*{A}.*run the job again"):
         approve(str(areas.record(B)), by="A. Steward")
     assert areas.public.releases() == []
