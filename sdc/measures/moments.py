@@ -42,7 +42,7 @@ class Moments:
     @classmethod
     def none(cls, p: int) -> Moments:
         """Return the moments of an empty block with p variables."""
-        return cls.of(np.empty((0, p)), np.empty((0, p)))
+        return cls.from_values(np.empty((0, p)), np.empty((0, p)))
 
     @classmethod
     def from_values(cls, before: np.ndarray, after: np.ndarray, weights: np.ndarray | None = None) -> Moments:
