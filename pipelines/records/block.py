@@ -135,8 +135,8 @@ def _solve(
             clustering.k,
             effort=clustering.effort,
             algorithm=clustering.algorithm,
+            parameters=clustering.parameters,
             **options,
-            **clustering.parameters,
         )
     except InvalidParameter:
         raise  # what was asked for is impossible for every block

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from microguard.pipelines.publication.staging.staging_area import StagingArea
 from microguard.pipelines.records.blocks import Plan
 from microguard.pipelines.records.coordinates import Coordinates
 from microguard.pipelines.records.sampling_weights import SamplingWeights
+from microguard.sdc.algorithms.parameters import Parameters
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class BlockConfig:
     Attributes
     ----------
     k, seed, effort, algorithm, representative, counted, min_diversity, sensitive : as in the specification
-    parameters : dict
-        Further keywords of the algorithm, as far as the specification gives them.
+    parameters : Parameters, optional
+        Of the algorithm, if the specification gives any.
     plan : Plan
         The blocks, and the scales of the numeric variables, whose order is that of the moments.
     nominal : tuple of str
@@ -42,7 +42,7 @@ class BlockConfig:
     seed: int
     effort: str
     algorithm: str
-    parameters: Mapping[str, Any]
+    parameters: Parameters | None
     representative: str
     counted: str | None
     min_diversity: int

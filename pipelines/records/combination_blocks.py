@@ -17,21 +17,22 @@ from microguard.pipelines.engine.tasks import in_tasks
 from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.pipelines.measures.block_reports import OF_BLOCK, OF_FILE
 from microguard.pipelines.records.block import block_seed
+from microguard.sdc.algorithms.algorithm import Effort
+from microguard.sdc.algorithms.nominal import FREQUENCY, FrequencyAlgorithm
+from microguard.sdc.algorithms.safe import SAFE
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector
 from microguard.sdc.nominal.frequency_search.search import protect_block
-from microguard.sdc.nominal.methods import METHODS as NOMINAL
-from microguard.sdc.nominal.methods import Effort, Method, ProtectionTask, bounded, protect_counts
+from microguard.sdc.nominal.methods import ProtectionTask, bounded, protect_counts
 from microguard.sdc.nominal.protected_counts import ProtectedCounts
 from microguard.sdc.nominal.similarity import Similarity
-from microguard.sdc.safe.methods import METHODS as SAFE
 from pyspark.sql import SparkSession
 
 #: What a block is protected by when the algorithm asked for fails on it.
 FALLBACK = "local-search"
 #: Every nominal algorithm that a specification may name.
-METHODS: dict[str, Method] = {**NOMINAL, **SAFE}
+METHODS: dict[str, FrequencyAlgorithm] = {**FREQUENCY, **SAFE}
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,7 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
                 seed=task.seed,
                 similarity=task.similarity,
                 parameters=task.parameters,
+                in_block=True,
             ),
             task.algorithm,
             METHODS,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.pipelines.measures.block_reports import OF_FILE
 from microguard.pipelines.publication.staging.staging_area import StagingArea
 from microguard.pipelines.records.combination_blocks import METHODS, proved, solved_by_block
-from microguard.pipelines.records.method_parameters import combination_parameters
 from microguard.pipelines.records.similarity import similarity
 from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.specification.model import Specification
@@ -67,7 +66,7 @@ class Combinations:
 
 def on_combinations(group: Group, specification: Specification) -> bool:
     """Whether a clustering is protected as counts of combinations: nominal, with no clusters asked for."""
-    return specification.way(group) != "clusters"
+    return specification.strategy(group) != "microaggregation"
 
 
 def write_combinations(
@@ -177,13 +176,12 @@ def protected_counts(
             max_absolute_error=method.control_tables.max_absolute_error,
             kept_dimension=method.control_tables.kept_dimension,
             similarity=collapsed.similarity,
+            parameters=method.parameters,
         )
         safe = method.name == "safe"
         name = _safe(method.algorithm, method.effort) if safe else chosen(method.algorithm, task)
         fits = method.algorithm == "auto" and not safe  # there "auto" takes what fits the file
         whole = METHODS[name].whole_file or fits
-        default = None if whole or method.effort == "exact" else METHODS[name].block_parameters
-        task = replace(task, parameters=combination_parameters(method, name, default))
         if not whole:
             return solved_by_block(spark, task, name, specification.max_block_records)
         return _of_whole_file(task, name)

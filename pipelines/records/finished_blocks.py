@@ -50,7 +50,7 @@ class FinishedBlock:
             content.update(diversity.codes.tobytes())
             content.update(diversity.least.tobytes())
             content.update(diversity.known.tobytes())
-        method = (task.effort, task.algorithm, sorted(task.parameters.items()))
+        method = (task.effort, task.algorithm, task.parameters)
         asked = (task.k, seed, *method, points.values.shape, task.share(len(points)), deciding_versions())
         content.update(repr(asked).encode())
         place, folder = task.resume

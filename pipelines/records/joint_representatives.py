@@ -14,7 +14,7 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.records.block import BEFORE, CLUSTER
 from microguard.pipelines.records.combinations import coded
 from microguard.schemas.errors import ProtectionFailed
-from microguard.schemas.methods import ON_COMBINATIONS
+from microguard.schemas.methods import BY_CONTROL_TABLES
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
 from microguard.sdc.nominal.aggregation.joint import joint_representatives
@@ -35,7 +35,7 @@ def chosen_together(group: Group, specification: Specification, records: int) ->
     ProtectionFailed
         Where cells are to be kept, and there are too many records to choose.
     """
-    if specification.method.representative not in ON_COMBINATIONS or not _tables(group, specification):
+    if specification.method.representative not in BY_CONTROL_TABLES or not _tables(group, specification):
         return False
     if records > MOST_RECORDS and specification.method.control_tables.kept_dimension:
         raise ProtectionFailed(

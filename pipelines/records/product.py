@@ -44,7 +44,6 @@ from microguard.pipelines.records.checkpoint import read_checkpoint, write_check
 from microguard.pipelines.records.cluster_blocks import cluster_blocks, protected_schema
 from microguard.pipelines.records.combinations import on_combinations
 from microguard.pipelines.records.joint_representatives import chosen_together, with_joint_representatives
-from microguard.pipelines.records.method_parameters import cluster_parameters
 from microguard.pipelines.records.promises import guarantees_of, limits_of
 from microguard.pipelines.records.protect_by_frequency import protect_by_frequency
 from microguard.pipelines.records.sampling_weights import SamplingWeights
@@ -314,7 +313,7 @@ def _clustering_task(
         seed=seed,
         effort=specification.method.effort,
         algorithm=specification.method.algorithm,
-        parameters=cluster_parameters(specification.method),
+        parameters=specification.method.parameters,
         representative=specification.method.representative,
         counted=specification.counted,
         min_diversity=specification.method.min_diversity,

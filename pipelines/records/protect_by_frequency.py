@@ -25,9 +25,9 @@ from microguard.pipelines.records.reassignment import carried_back, moves_schema
 from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
+from microguard.sdc.algorithms.nominal import LOCAL_SEARCH
 from microguard.sdc.errors import SdcError
 from microguard.sdc.nominal.bounds import free_bound
-from microguard.sdc.nominal.methods import LOCAL_SEARCH
 from microguard.sdc.nominal.partitions.cell_index import comparable
 from microguard.sdc.nominal.partitions.part import STAGES, PartitionRequest
 from microguard.sdc.nominal.partitions.reconcile import reconcile
@@ -91,7 +91,7 @@ def _moves_of(group: Group) -> str:
 
 def _layout(place: StagingArea, source: str, group: Group, specification: Specification) -> Layout | None:
     """How the combinations are cut into parts; None where the method, or a table, needs them all at once."""
-    if specification.way(group) != "combinations" or specification.method.algorithm not in (
+    if specification.strategy(group) != "frequency" or specification.method.algorithm not in (
         "auto",
         LOCAL_SEARCH,
     ):

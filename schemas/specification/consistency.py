@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path as Folder
 
+from microguard.schemas.methods import all_algorithms
 from microguard.schemas.roles import AT_MOST_ONE, KINDS, NOMINAL_ONLY
 from microguard.schemas.specification.control_table_consistency import control_table_faults
 from microguard.schemas.specification.distance_consistency import distance_faults
@@ -17,7 +18,7 @@ from microguard.schemas.specification.method_consistency import (
     method_faults,
 )
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.parameter_consistency import parameter_faults
+from microguard.schemas.specification.parameters import parameter_faults
 from microguard.schemas.specification.recode_consistency import recode_faults, rule_faults
 from microguard.schemas.specification.series_consistency import series_faults
 from microguard.schemas.specification.table_consistency import table_faults
@@ -51,7 +52,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
         _paths,
         _blocking,
         algorithm_faults,
-        parameter_faults,
+        _parameters,
     ]
     if not in_doubt:
         checks += [
@@ -70,6 +71,14 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
             table_faults,
         ]
     return [each for check in checks for each in check(specification)]
+
+
+def _parameters(spec: Specification) -> Iterator[Fault]:
+    method = spec.method
+    if method.algorithm in all_algorithms(method.name):
+        yield from parameter_faults(
+            method.name, method.algorithm, method.effort, method.sections, bool(spec.nominal)
+        )
 
 
 def _roles(spec: Specification) -> Iterator[Fault]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel, ValidationError
 
@@ -25,6 +25,7 @@ TYPE_NAMES = {
     "dict_type": "a table",
     "model_type": "a table",
     "model_attributes_type": "a table",
+    "dataclass_type": "a table",
 }
 NOTHING = object()
 LONGEST_SHOWN = 80
@@ -126,8 +127,8 @@ def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
 
 def _translated(key: Path, item: Any, model: type[BaseModel]) -> Fault:
     kind, context = item["type"], item.get("ctx", {})
-    if kind == "extra_forbidden":
-        return unknown_key(key, _model_at(model, key[:-1]).model_fields)
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return unknown_key(key, _fields_of(_model_at(model, key[:-1])))
     if kind == "missing":
         return fault(key, NOTHING, "a value; this key has no default")
     if kind == "literal_error":
@@ -136,7 +137,7 @@ def _translated(key: Path, item: Any, model: type[BaseModel]) -> Fault:
     if kind in TYPE_NAMES:
         return fault(key, item["input"], TYPE_NAMES[kind])
     if kind == "value_error":
-        return fault(key, item["input"], str(context["error"]))
+        return _refused(key, item["input"], context["error"])
     if kind == "string_pattern_mismatch":
         return fault(
             key, item["input"], 'letters, digits, "_", "." and "-", at most 100, no folder separators'
@@ -156,20 +157,38 @@ def _limits(kind: str, context: dict[str, Any], message: str) -> str:
             return f"less than {context['lt']}"
         case "string_too_short" | "too_short":
             return "not empty"
+        case "multiple_of":
+            return f"a multiple of {context['multiple_of']}"
         case "string_too_long":
             return f"at most {context['max_length']} character(s)"
     return message
 
 
-def _model_at(model: type[BaseModel], key: Path) -> type[BaseModel]:
-    """The model whose fields the keys below `key` are."""
+def _refused(key: Path, entry: Any, error: Exception) -> Fault:
+    """The fault of a value, or of the key of a section, that a check of its own refuses."""
+    name = getattr(error, "variable", None)
+    if name is None:
+        return fault(key, entry, str(error))
+    return fault((*key, name), entry.get(name), str(error).partition("expected ")[2].partition(", found")[0])
+
+
+def _model_at(model: type, key: Path) -> type:
+    """The model or dataclass whose fields the keys below `key` are."""
     for part in key:
-        if isinstance(part, str) and part in model.model_fields:
-            model = _model_in(model.model_fields[part].annotation) or model
+        fields = _fields_of(model)
+        if isinstance(part, str) and part in fields:
+            model = _model_in(fields[part]) or model
     return model
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _fields_of(model: type) -> dict[str, Any]:
+    """The annotation of each field."""
+    if issubclass(model, BaseModel):
+        return {name: field.annotation for name, field in model.model_fields.items()}
+    return get_type_hints(model)
+
+
+def _model_in(annotation: Any) -> type | None:
+    if isinstance(annotation, type) and (issubclass(annotation, BaseModel) or is_dataclass(annotation)):
         return annotation
     return next((model for part in get_args(annotation) if (model := _model_in(part))), None)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from microguard.schemas.methods import (
-    ON_COMBINATIONS,
+    BY_CONTROL_TABLES,
     REPRESENTATIVES,
     Kinds,
-    Way,
+    Strategy,
     algorithms,
     all_algorithms,
     efforts,
@@ -69,9 +69,9 @@ def _safe(spec: Specification) -> Iterator[Fault]:
     yield from _control_table_bounds(spec)
 
 
-def _effort(spec: Specification, way: Way, of: str, weighted: bool = False) -> Iterator[Fault]:
+def _effort(spec: Specification, strategy: Strategy, of: str, weighted: bool = False) -> Iterator[Fault]:
     method = spec.method
-    allowed = efforts(way, method.algorithm, weighted)
+    allowed = efforts(strategy, method.algorithm, weighted)
     if method.effort not in allowed:
         named = "" if method.algorithm == "auto" else f" with algorithm {method.algorithm}"
         yield fault(("method", "effort"), method.effort, f"{', '.join(allowed)}{named}{of}")
@@ -79,7 +79,7 @@ def _effort(spec: Specification, way: Way, of: str, weighted: bool = False) -> I
 
 def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> Iterator[Fault]:
     method = spec.method
-    kinds, way = spec.kinds(variables), spec.way(group)
+    kinds, strategy = spec.kinds(variables), spec.strategy(group)
     of = f" for {kinds} quasi-identifiers" + (f" (group {group.name})" if spec.groups else "")
     representatives = REPRESENTATIVES[kinds]
     if method.representative not in representatives:
@@ -90,26 +90,26 @@ def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> 
         allowed = f"auto, mode, medoid with {needs}, which needs clusters"
         yield fault(("method", "representative"), method.representative, allowed)
         return
-    if way == "clusters" and kinds == "nominal":
+    if strategy == "microaggregation" and kinds == "nominal":
         because = needs or f"representative {method.representative}"
         of += f" with {because}, which needs clusters"
     if list(algorithm_faults(spec)):
         return
     weighted = spec.weighted_by(group) is not None
-    if weighted and _carried(spec, way, kinds, len(variables)):
+    if weighted and _carried(spec, strategy, kinds, len(variables)):
         of += f", weighted by {spec.weight}; or method.weighted = false"
-    names = algorithms(way, kinds, len(variables), weighted)
+    names = algorithms(strategy, kinds, len(variables), weighted)
     if method.algorithm not in names:
         yield fault(("method", "algorithm"), method.algorithm, ", ".join(names) + of)
     else:
-        yield from _effort(spec, way, of, weighted)
+        yield from _effort(spec, strategy, of, weighted)
 
 
-def _carried(spec: Specification, way: Way, kinds: Kinds, variables: int) -> bool:
+def _carried(spec: Specification, strategy: Strategy, kinds: Kinds, variables: int) -> bool:
     """Whether algorithm and effort could be carried out without weights."""
     method = spec.method
-    return method.algorithm in algorithms(way, kinds, variables) and method.effort in efforts(
-        way, method.algorithm
+    return method.algorithm in algorithms(strategy, kinds, variables) and method.effort in efforts(
+        strategy, method.algorithm
     )
 
 
@@ -117,7 +117,7 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
     method = spec.method
     bounds = method.control_tables.max_absolute_error
     searching = method.name == "microaggregation" and method.algorithm in ("auto", "local-search")
-    on_tables = method.representative in ON_COMBINATIONS and spec.needs_clusters is None
+    on_tables = method.representative in BY_CONTROL_TABLES and spec.needs_clusters is None
     if bounds is not None and not (searching and on_tables):
         allowed = (
             "no such key, as only a search on control tables heeds it (algorithm auto or local-search, "
@@ -130,9 +130,13 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
 def _kept(spec: Specification) -> Iterator[Fault]:
     """Cells to be kept, where neither a search on control tables nor a joint choice heeds them."""
     method = spec.method
-    ways = {spec.way(group) for group in spec.clusterings if spec.kinds(group.variables) != "numeric"}
-    searched = method.algorithm in ("auto", "local-search") or "combinations" not in ways
-    heeded = ways and "safe" not in ways and searched and method.representative in ON_COMBINATIONS
+    strategies = {
+        spec.strategy(group) for group in spec.clusterings if spec.kinds(group.variables) != "numeric"
+    }
+    searched = method.algorithm in ("auto", "local-search") or "frequency" not in strategies
+    heeded = (
+        strategies and "safe" not in strategies and searched and method.representative in BY_CONTROL_TABLES
+    )
     if method.control_tables.kept_dimension and not heeded:
         allowed = (
             "0, as only a search on control tables heeds it (nominal quasi-identifiers, method "

@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated
 
-from microguard.schemas.methods import ON_COMBINATIONS, Kinds, Way, max_records
+from microguard.schemas.methods import BY_CONTROL_TABLES, Kinds, Strategy, max_records
 from microguard.schemas.paths import expanded
 from microguard.schemas.roles import CATEGORIES, PUBLISHED, PUBLISHED_AS_IT_IS
 from microguard.schemas.specification.rules import Rule, parse_rule
@@ -181,7 +181,7 @@ class Specification(Section):
 
     def weighted_by(self, group: Group) -> str | None:
         """The weight that the clusters of a clustering heed, if any."""
-        return self.weight if self.method.weighted and self.way(group) == "clusters" else None
+        return self.weight if self.method.weighted and self.strategy(group) == "microaggregation" else None
 
     @property
     def weight_of_means(self) -> str | None:
@@ -227,16 +227,16 @@ class Specification(Section):
         """What is clustered together: the groups, or one group of all quasi-identifiers."""
         return self.groups or (Group(name=WHOLE, variables=self.quasi_identifiers),)
 
-    def way(self, group: Group) -> Way:
-        """How a clustering is protected: on counts of its combinations where nothing asks for clusters."""
+    def strategy(self, group: Group) -> Strategy:
+        """Return how a clustering is protected: by frequencies unless something needs clusters of records."""
         if self.method.name == "safe":
             return "safe"
-        on_combinations = (
+        by_frequency = (
             self.kinds(group.variables) == "nominal"
-            and self.method.representative in ON_COMBINATIONS
+            and self.method.representative in BY_CONTROL_TABLES
             and self.needs_clusters is None
         )
-        return "combinations" if on_combinations else "clusters"
+        return "frequency" if by_frequency else "microaggregation"
 
     @property
     def control_tables(self) -> tuple[tuple[str, ...], ...]:
@@ -280,5 +280,7 @@ class Specification(Section):
         if self.blocking.max_records != "auto":
             return self.blocking.max_records
         method = self.method
-        most = min(max_records(self.way(each), method.algorithm, method.effort) for each in self.clusterings)
+        most = min(
+            max_records(self.strategy(each), method.algorithm, method.effort) for each in self.clusterings
+        )
         return max(most, 2 * self.release.k)

@@ -105,14 +105,18 @@ def _capabilities() -> Iterator[str]:
     yield "### Algorithms, and what each can carry\n"
     yield "What a method cannot carry is refused when the specification is read. Where clusters heed a"
     yield "weight, `auto` refuses effort exact, as the proofs are of equal weights.\n"
-    yield "| protected as | algorithm | efforts | nominal variables | a weight | largest block |"
+    yield "| strategy | algorithm | efforts | nominal variables | a weight | largest block |"
     yield "|---|---|---|---|---|---|"
-    for way, rows in ALGORITHMS.items():
+    for strategy, rows in ALGORITHMS.items():
         for name, row in rows.items():
             nominal = "yes" if row.nominal else "one numeric variable only" if row.one_variable else "no"
             most = f"{row.max_records:,}" if row.max_records else "by effort"
-            heeded = ("yes" if row.record_weights else "no") if way == "clusters" else "counts heed none"
-            yield f"| {way} | `{name}` | {', '.join(row.efforts)} | {nominal} | {heeded} | {most} |"
+            heeded = (
+                ("yes" if row.record_weights else "no")
+                if strategy == "microaggregation"
+                else "counts heed none"
+            )
+            yield f"| {strategy} | `{name}` | {', '.join(row.efforts)} | {nominal} | {heeded} | {most} |"
     yield "\n| kinds of the quasi-identifiers | `method.representative` |\n|---|---|"
     for kinds, representatives in REPRESENTATIVES.items():
         yield f"| {kinds} | {', '.join(f'`{each}`' for each in representatives)} |"

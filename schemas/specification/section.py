@@ -6,7 +6,8 @@ import re
 from math import isfinite
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 NAME_PATTERN = r"^\w[\w.-]{0,99}$"
 """A release or group name is a folder name: letters, digits, "_", "." and "-"."""
@@ -59,6 +60,16 @@ SafeName = Annotated[str, Field(pattern=NAME_PATTERN)]
 ByDimension = Annotated[dict[int, Bound], BeforeValidator(_dimension_keys)]
 AutoOrCount = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
 Names = Annotated[tuple[Text, ...], Field(strict=False)]
+
+
+class OneOf:
+    """A text that is one of the names of a registry, as a `Literal` of them would be."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.literal_schema(list(self.names))
 
 
 class Section(BaseModel):

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from microguard.schemas.methods import Effort, MethodName, Representative, Unit
+from microguard.schemas.methods import MethodName, Representative, Unit
 from microguard.schemas.roles import Disclosable, Kind, Role
-from microguard.schemas.specification.parameters import (
-    ChiExact,
-    ColumnGeneration,
-    Genetic,
-    KWard,
-    Safe,
-    TwoStep,
-    Vmdav,
-)
+from microguard.schemas.specification.parameters import AlgorithmSections
 from microguard.schemas.specification.section import (
     LARGEST_DIMENSION,
     LARGEST_WEIGHT,
@@ -31,6 +23,7 @@ from microguard.schemas.specification.section import (
     Share,
     Text,
 )
+from microguard.sdc.algorithms.algorithm import Effort
 from pydantic import Field
 
 RECODES = ("missing", "top_code", "bottom_code", "round_to", "bands", "hierarchy", "level")
@@ -169,7 +162,7 @@ class Population(Section):
     """CSV: character encoding, by a name of Java, Python or IANA."""
 
 
-class Method(Section):
+class Method(AlgorithmSections):
     """`[method]`: how the quasi-identifiers are protected."""
 
     name: MethodName = "microaggregation"
@@ -202,20 +195,6 @@ class Method(Section):
     tables and measures, and makes means keep totals without it."""
     control_tables: ControlTables = ControlTables()
     """The tables protection is to spare."""
-    vmdav: Vmdav = Vmdav()
-    """Of vmdav."""
-    k_ward: KWard = KWard()
-    """Of k-ward and k-ward-projected."""
-    column_generation: ColumnGeneration = ColumnGeneration()
-    """Of column-generation below effort exact."""
-    genetic: Genetic = Genetic()
-    """Of genetic."""
-    two_step: TwoStep | None = None
-    """Of an own-... algorithm; by default the pair of Table 6.5 whose scenario is nearest."""
-    chi_exact: ChiExact = ChiExact()
-    """Of chi-exact."""
-    safe: Safe = Safe()
-    """Of SAFE."""
 
 
 class Blocking(Section):

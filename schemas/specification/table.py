@@ -65,31 +65,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from microguard.schemas.methods import Effort
 from microguard.schemas.specification.section import (
     AutoOrCount,
     Bound,
     Count,
     Names,
+    OneOf,
     PathText,
     Section,
     Share,
     Text,
 )
 from microguard.schemas.specification.sections import Dominance
+from microguard.sdc.algorithms.adjustment import ADJUSTMENT
+from microguard.sdc.algorithms.algorithm import Effort
 from pydantic import BeforeValidator, Field
 
-TableAlgorithm = Literal[
-    "auto",
-    "exact",
-    "alternate",
-    "random",
-    "hybrid",
-    "hybrid-swaps",
-    "scatter-search",
-    "learning",
-    "local-search",
-]
+TableAlgorithm = Annotated[str, OneOf("auto", *ADJUSTMENT)]
 COSTS = ("unit", "inverse")
 DEFAULT_P_PERCENT = 10.0
 """Of magnitudes of records, where no rule of dominance is given."""

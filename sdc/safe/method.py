@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.algorithms.safe import SafeParams
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector
 from microguard.sdc.nominal.neighbours import sorted_combinations
-from microguard.sdc.safe.parameters import SafeParams
 from microguard.sdc.safe.selection import IMPROVEMENT_PENALTY, REPAIR_PENALTY, best_change
 
 #: Which combinations Algorithm 1 looks at together, in the order in which it tries them: the next
@@ -42,6 +42,17 @@ def safe_counts(
     work += _improve(run, bounds, tables, parameters)
     counts[order] = run.counts
     return counts, work
+
+
+def extra_error(parameters: SafeParams, original: np.ndarray) -> np.ndarray:
+    """Return the extra error g of cells with these original counts."""
+    return np.searchsorted(np.array(parameters.extra_error_from, np.int64), original, side="right")
+
+
+def target_bounds(parameters: SafeParams, dimension: np.ndarray) -> np.ndarray:
+    """Return the target bounds b* of cells of tables of these dimensions."""
+    one, higher = parameters.target_bound_one_dimension, parameters.target_bound_higher_dimension
+    return np.where(dimension == 1, one, higher).astype(np.int64)
 
 
 class _Run:
@@ -85,7 +96,7 @@ class _Run:
 
 def _eliminate(run: _Run, tables: ControlTables, parameters: SafeParams) -> tuple[int, np.ndarray]:
     """Algorithm 1, lines 1 to 26: the work done and the bounds b + g it ended with."""
-    extra = parameters.extra_error(tables.original)
+    extra = extra_error(parameters, tables.original)
     one = tables.width == 1
     low, high = parameters.allowed_bound_one_dimension, parameters.allowed_bound_higher_dimension
     bounds = np.where(one, low, high) + extra
@@ -115,7 +126,7 @@ def _eliminate(run: _Run, tables: ControlTables, parameters: SafeParams) -> tupl
 
 def _improve(run: _Run, bounds: np.ndarray, tables: ControlTables, parameters: SafeParams) -> int:
     """Algorithm 3: lower the bounds as far as few cells exceed them, change, and again."""
-    target = np.minimum(parameters.target_bounds(tables.width), bounds)
+    target = np.minimum(target_bounds(parameters, tables.width), bounds)
     slices = _slices(run, len(run.counts), ALL)
     work = 0
     for _ in range(parameters.max_improvements):

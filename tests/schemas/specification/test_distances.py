@@ -27,26 +27,26 @@ def build(variables: dict[str, dict[str, Any]], **method: Any) -> Specification:
     return build_specification(content, Path("/nowhere"))
 
 
-def way(variables: dict[str, dict[str, Any]], **method: Any) -> str:
+def strategy(variables: dict[str, dict[str, Any]], **method: Any) -> str:
     specification = build(variables, **method)
-    return specification.way(specification.clusterings[0])
+    return specification.strategy(specification.clusterings[0])
 
 
 def test_nominal_variables_of_unlike_weights_are_protected_as_combinations() -> None:
-    assert way({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}) == "combinations"
-    assert way({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}, algorithm="own-eee")
+    assert strategy({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}) == "frequency"
+    assert strategy({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}, algorithm="own-eee")
     bounds = {"max_absolute_error": {"1": 5}}
-    assert way({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}, control_tables=bounds)
+    assert strategy({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}, control_tables=bounds)
 
 
 def test_ordinal_and_hierarchical_variables_are_categories() -> None:
     specification = build({"sex": NOMINAL, "age": ORDINAL})
-    assert specification.way(specification.clusterings[0]) == "combinations"
+    assert specification.strategy(specification.clusterings[0]) == "frequency"
     assert specification.kinds() == "nominal"
     assert specification.control_tables == (("sex",), ("age",), ("sex", "age"))
-    assert way({"age": ORDINAL}, representative="medoid", algorithm="mdav") == "clusters"
-    assert way({"age": BANDED}) == "combinations"
-    assert way({"sex": NOMINAL, "activity": TREE}, algorithm="own-eee") == "combinations"
+    assert strategy({"age": ORDINAL}, representative="medoid", algorithm="mdav") == "microaggregation"
+    assert strategy({"age": BANDED}) == "frequency"
+    assert strategy({"sex": NOMINAL, "activity": TREE}, algorithm="own-eee") == "frequency"
     assert build({"sex": NOMINAL, "activity": TREE}).nominal == ("sex", "activity")
 
 
