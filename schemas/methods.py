@@ -13,14 +13,13 @@ from microguard.sdc.algorithms.microaggregation import MICROAGGREGATION
 from microguard.sdc.algorithms.nominal import FREQUENCY
 from microguard.sdc.algorithms.safe import SAFE
 
-MethodName = Literal["microaggregation", "safe"]
 Representative = Literal["auto", "mean", "median", "medoid", "control_tables", "mode"]
 Unit = Literal["record", "household", "unit"]
 Kinds = Literal["nominal", "numeric", "mixed"]
 """Kinds of the quasi-identifiers that are clustered together."""
-Strategy = Literal["microaggregation", "frequency", "safe"]
+Strategy = Literal["microaggregation", "frequency", "safe", "other"]
 """How a clustering is protected: its records in clusters, or the frequencies of its key combinations, by a
-search or a program or by SAFE."""
+search or a program or by SAFE; other: by a method of a third party, which has no clusterings."""
 
 ALGORITHMS: Mapping[Strategy, Mapping[str, Algorithm]] = {
     "microaggregation": MICROAGGREGATION,
@@ -81,7 +80,7 @@ def efforts(strategy: Strategy, algorithm: str, weighted: bool = False) -> tuple
 def max_records(strategy: Strategy, algorithm: str, effort: Effort) -> int:
     """Return the most records of a block if blocking.max_records is "auto"."""
     most = MAX_RECORDS_BY_EFFORT[effort]
-    row = ALGORITHMS[strategy].get(algorithm)
+    row = ALGORITHMS.get(strategy, {}).get(algorithm)
     return most if row is None or row.max_records is None else min(most, row.max_records)
 
 

@@ -62,14 +62,14 @@ def partition_faults(
     ----------
     keys : mapping of name to column of the view ``microdata``
     """
-    partition, k = str(manifest["partitioned_by"]), int(manifest["guarantee"]["k"])
+    partition, k = str(manifest["partitioned_by"]), int(manifest["guarantee"].get("k", 1))
     places = {path.parent for path in record_files(folder)}
     named = [place for place in places if place.name.partition("=")[0] == partition]
     outside = sum(place.parent != folder / MICRODATA for place in named) + len(places) - len(named)
     faults = [f"{outside} folders of records are none of {partition}"] if outside else []
     if len({unquote(place.name) for place in named}) < len(named):
         faults.append(f"two folders have one value of {partition}")
-    for group in manifest["guarantee"]["groups"]:
+    for group in manifest["guarantee"].get("groups", ()):
         columns = ", ".join([FOLDER, *(keys[name] for name in group["variables"])])
         rare = number(
             engine,

@@ -1,4 +1,4 @@
-"""What a task must know to protect a block."""
+"""Settings that a task needs to protect a block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from microguard.sdc.algorithms.parameters import Parameters
 
 @dataclass(frozen=True)
 class BlockConfig:
-    """Everything a task must know to protect a block; travels with the task.
+    """Settings of a clustering that a task needs to protect a block; pickled with the task.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class BlockConfig:
         kept beside the records then.
     close : mapping of sensitive variable to float
         Of numbers, how far apart they may be to count as one value.
-    weighing : SamplingWeights or None
+    sampling_weights : SamplingWeights or None
         How the records weigh, and whose they are; None where all count alike.
     """
 
@@ -53,18 +53,18 @@ class BlockConfig:
     resume: tuple[StagingArea, str] | None
     jointly: bool = False
     close: Mapping[str, float] = field(default_factory=dict)
-    weighing: SamplingWeights | None = None
+    sampling_weights: SamplingWeights | None = None
 
     @property
     def coordinates(self) -> Coordinates:
-        """How the variables become coordinates of points."""
+        """The mapping from variables to coordinates."""
         return self.plan.coordinates
 
     def share(self, records: int) -> float:
-        """The share that so many records are of the run: the work of a search follows it."""
+        """Return the share of the run's records that this block has; a search gets this share of the work."""
         return min(1.0, records / self.plan.records)
 
     @property
     def numeric(self) -> tuple[str, ...]:
-        """Numeric variables of the clustering."""
+        """The numeric variables of the clustering."""
         return tuple(self.coordinates.scales)

@@ -31,7 +31,8 @@ from microguard.pipelines.publication.read_back import Written
 from microguard.pipelines.publication.record_files.layout import require_regions
 from microguard.pipelines.publication.stage import Staged, stage
 from microguard.pipelines.publication.staging.staging_area import StagingArea
-from microguard.pipelines.records.product import ProtectedRecords, protect_by_microaggregation
+from microguard.pipelines.records.product import ProtectedRecords
+from microguard.pipelines.records.protect_by_microaggregation import protect_by_microaggregation
 from microguard.pipelines.series.birth import births_of, next_units, published_records, with_classes
 from microguard.pipelines.series.counts import NightCounts, by_region, counts_by_region, night_counts
 from microguard.pipelines.series.generations import (

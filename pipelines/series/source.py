@@ -198,6 +198,8 @@ class _Seen:
                 self.tables.append(read_table(folder))
             elif records:
                 self._add(entry.release_id, lambda: read_records(folder), checksums_of(folder))
+            else:
+                self.lost.append(entry.release_id)
 
     def add_staged(self, staged: Staged) -> None:
         """A release in the making; its comparison is kept for the nights to come."""

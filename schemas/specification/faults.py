@@ -51,20 +51,26 @@ class Fault:
 
 
 def fault(key: Path, entry: Any, allowed: str, *, choices: Iterable[str] = ()) -> Fault:
-    """A fault at `key`; `choices` are what a misspelt name may have meant."""
+    """Return a fault at `key`; a misspelt name is compared with `choices`."""
     text = f"{shown_key(key)}: found {shown_value(entry)}, allowed: {allowed}"
     return Fault(key, text + _did_you_mean(entry, choices))
 
 
+def moved(found: Fault, section: str) -> Fault:
+    """Return a fault of a part of the specification as a fault of the section that the part is in."""
+    text = found.text.replace(f"{shown_key(found.key)}:", f"{shown_key((section, *found.key))}:", 1)
+    return Fault((section, *found.key), text)
+
+
 def unknown_key(key: Path, known: Iterable[str]) -> Fault:
-    """A key that the specification does not have."""
+    """Return the fault of a key that the specification does not have."""
     known = tuple(known)
     text = f"{shown_key(key)}: unknown key, allowed: {', '.join(known)}"
     return Fault(key, text + _did_you_mean(key[-1], known))
 
 
 def legible(text: str) -> str:
-    """Without characters that a terminal would obey, and without words longer than any path."""
+    """Return text without control characters and without words longer than a path."""
     words = ["".join(map(_printable, word)) for word in text.split(" ")]
     return " ".join(_shortened(word, LONGEST_WORD) for word in words)
 
@@ -78,7 +84,7 @@ def _shortened(text: str, most: int) -> str:
 
 
 def shown_key(key: Path) -> str:
-    """`("method", "effort")` as `[method] effort`, the way a reader finds it in the file."""
+    """Return `("method", "effort")` as `[method] effort`, as it is found in the file."""
     names = [
         str(part + 1) if isinstance(part, int) else _shortened(legible(part), LONGEST_SHOWN) for part in key
     ]
@@ -90,7 +96,7 @@ def shown_key(key: Path) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """A value of the specification as TOML would write it, shortened."""
+    """Return a value as TOML would write it, shortened."""
     if value is NOTHING:
         return "nothing"
     try:
@@ -103,7 +109,7 @@ def shown_value(value: Any) -> str:
 
 
 def by_dimension(bounds: dict[int, float]) -> dict[str, float]:
-    """Bounds by table dimension as TOML has them: its keys are text."""
+    """Return bounds by table dimension with text keys, as in TOML."""
     return {str(dimension): bound for dimension, bound in bounds.items()}
 
 
@@ -115,7 +121,7 @@ def _did_you_mean(entry: Any, choices: Iterable[str]) -> str:
 
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
-    """Translate what pydantic found; every kind of error it can raise on our models has a line here."""
+    """Translate the errors of pydantic; every type of error of our models has a line here."""
     faults: dict[Path, Fault] = {}
     for item in error.errors(include_url=False):
         key: Path = tuple(item["loc"])
@@ -165,7 +171,7 @@ def _limits(kind: str, context: dict[str, Any], message: str) -> str:
 
 
 def _refused(key: Path, entry: Any, error: Exception) -> Fault:
-    """The fault of a value, or of the key of a section, that a check of its own refuses."""
+    """Return the fault of a value, or of a key of a section, that a check of its own raised."""
     name = getattr(error, "variable", None)
     if name is None:
         return fault(key, entry, str(error))
@@ -173,7 +179,7 @@ def _refused(key: Path, entry: Any, error: Exception) -> Fault:
 
 
 def _model_at(model: type, key: Path) -> type:
-    """The model or dataclass whose fields the keys below `key` are."""
+    """Return the model or dataclass that has the keys below `key`."""
     for part in key:
         fields = _fields_of(model)
         if isinstance(part, str) and part in fields:
@@ -182,7 +188,7 @@ def _model_at(model: type, key: Path) -> type:
 
 
 def _fields_of(model: type) -> dict[str, Any]:
-    """The annotation of each field."""
+    """Return the annotation of each field."""
     if issubclass(model, BaseModel):
         return {name: field.annotation for name, field in model.model_fields.items()}
     return get_type_hints(model)

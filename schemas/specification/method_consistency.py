@@ -1,36 +1,72 @@
-"""Whether the method asked for can carry the quasi-identifiers and everything else that is asked of it.
+"""Checks whether the method can carry the quasi-identifiers and the other keys of `[method]`.
 
-What a method would not heed is refused, never ignored.
+A key that the method would not heed is refused, never ignored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.method_registry import MethodRow, method_names, method_row
 from microguard.schemas.methods import (
     BY_CONTROL_TABLES,
     REPRESENTATIVES,
+    SAFE,
+    STRATEGIES,
     Kinds,
     Strategy,
     algorithms,
     all_algorithms,
     efforts,
 )
-from microguard.schemas.specification.faults import NOTHING, Fault, by_dimension, fault
+from microguard.schemas.specification.faults import NOTHING, Fault, by_dimension, fault, shown_value
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.sections import Group
+from microguard.schemas.specification.parameters import third_party_faults
+from microguard.schemas.specification.sections import Group, Method
+
+OF_CLUSTERINGS = ("algorithm", "effort", "representative", "unit", "min_diversity", "weighted")
+"""Keys of `[method]` that not every method heeds, next to the sections of algorithms."""
 
 
 def algorithm_faults(spec: Specification) -> Iterator[Fault]:
-    """A name that no kind of quasi-identifiers knows; found even where their kinds are in doubt."""
-    name = spec.method.algorithm
-    names = all_algorithms(spec.method.name)
-    if name not in names:
-        yield fault(("method", "algorithm"), name, ", ".join(names), choices=names)
+    """Refuse a method that is not installed or unusable, what it does not heed, and an unknown algorithm."""
+    method, names = spec.method, method_names("records")
+    if method.name not in names:
+        yield fault(("method", "name"), method.name, ", ".join(names), choices=names)
+        return
+    try:
+        row = method_row("records", method.name)
+    except SpecificationError as error:
+        yield Fault(("method", "name"), str(error).removesuffix("."))
+        return
+    yield from third_party_faults(row, method.parameters, "method")
+    yield from _unheeded(spec, row)
+    if method.name not in STRATEGIES:
+        for key in method.sections:
+            yield fault(("method", key), NOTHING, f"no such section with method {row.name}")
+    elif method.algorithm not in all_algorithms(method.name):
+        known = all_algorithms(method.name)
+        yield fault(("method", "algorithm"), method.algorithm, ", ".join(known), choices=known)
+
+
+def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
+    """Refuse keys of `[method]` and kinds of quasi-identifiers that the method cannot carry."""
+    for key in OF_CLUSTERINGS:
+        value, default = getattr(spec.method, key), Method.model_fields[key].default
+        if key not in row.keys and value != default:
+            allowed = f"{shown_value(default)} with method {row.name}, which heeds no other"
+            yield fault(("method", key), value, allowed)
+    for name in spec.quasi_identifiers:
+        kind = spec.variables[name].kind
+        if kind is not None and kind not in row.kinds:
+            allowed = f"{', '.join(row.kinds)} with method {row.name}"
+            yield fault(("variables", name, "kind"), kind, allowed)
 
 
 def method_faults(spec: Specification) -> Iterator[Fault]:
-    """Combinations of method, algorithm, effort, representative and kinds that cannot be carried out."""
+    """Refuse combinations of method, algorithm, effort, representative and kinds that cannot be carried
+    out."""
     if not spec.quasi_identifiers:
         if spec.table is None:
             yield fault(("variables",), NOTHING, "at least one variable of role quasi_identifier")
@@ -40,32 +76,15 @@ def method_faults(spec: Specification) -> Iterator[Fault]:
     unit = spec.method.unit
     if unit != "record" and spec.counted is None:
         yield fault(("method", "unit"), unit, f"record, as no variable has the role {unit}")
-    if spec.method.name == "safe":
-        yield from _safe(spec)
+    if spec.method.name == "safe" and spec.method.algorithm in ("auto", *SAFE):
+        yield from _effort(spec, "safe", " with SAFE")
+    if spec.method.name != "microaggregation":
+        yield from _control_table_bounds(spec)
         return
     for group in spec.clusterings:
         variables = tuple(name for name in group.variables if name in spec.quasi_identifiers)
         if variables:
             yield from _of_group(spec, group, variables)
-    yield from _control_table_bounds(spec)
-
-
-def _safe(spec: Specification) -> Iterator[Fault]:
-    method = spec.method
-    if spec.numeric:
-        allowed = "microaggregation, as SAFE takes nominal quasi-identifiers only"
-        yield fault(("method", "name"), "safe", allowed)
-        return
-    if method.representative != "auto":
-        yield fault(("method", "representative"), method.representative, "auto with SAFE")
-    for key, value, plain in (
-        ("min_diversity", method.min_diversity, 1),
-        ("unit", method.unit, "record"),
-    ):
-        if value != plain:
-            yield fault(("method", key), value, f"{plain} with SAFE, which has no clusters")
-    if method.algorithm in algorithms("safe", "nominal", len(spec.quasi_identifiers)):
-        yield from _effort(spec, "safe", " with SAFE")
     yield from _control_table_bounds(spec)
 
 
@@ -128,7 +147,7 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
 
 
 def _kept(spec: Specification) -> Iterator[Fault]:
-    """Cells to be kept, where neither a search on control tables nor a joint choice heeds them."""
+    """Refuse cells to be kept if neither a search on control tables nor a joint choice heeds them."""
     method = spec.method
     strategies = {
         spec.strategy(group) for group in spec.clusterings if spec.kinds(group.variables) != "numeric"
@@ -148,7 +167,7 @@ def _kept(spec: Specification) -> Iterator[Fault]:
 
 
 def diversity_faults(spec: Specification) -> Iterator[Fault]:
-    """Diversity of nothing."""
+    """Refuse a minimum diversity without a sensitive variable."""
     if spec.method.min_diversity > 1 and not spec.sensitive:
         value = spec.method.min_diversity
         yield fault(("method", "min_diversity"), value, "1, as no variable has the role sensitive")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
+from microguard.schemas.method_registry import MethodRow
 from microguard.schemas.methods import ALGORITHMS, STRATEGIES, rows_taken
-from microguard.schemas.specification.faults import Fault, fault
+from microguard.schemas.specification.faults import Fault, fault, faults_of, moved
 from microguard.schemas.specification.section import Section
 from microguard.sdc.algorithms.microaggregation import (
     ColumnGenerationParameters,
@@ -17,7 +18,7 @@ from microguard.sdc.algorithms.microaggregation import (
 from microguard.sdc.algorithms.nominal import ChiExactParameters, Guidance
 from microguard.sdc.algorithms.parameters import Parameters
 from microguard.sdc.algorithms.safe import SafeParams
-from pydantic import GetCoreSchemaHandler, model_validator
+from pydantic import GetCoreSchemaHandler, ValidationError, create_model, model_validator
 from pydantic_core import CoreSchema
 
 
@@ -26,7 +27,8 @@ class _FromTable:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
-        handler.resolve_ref_schema(schema)["strict"] = False  # type: ignore[typeddict-unknown-key]
+        dataclass: dict[str, Any] = handler.resolve_ref_schema(schema)  # type: ignore[assignment]
+        dataclass["strict"] = False
         return schema
 
 
@@ -74,15 +76,46 @@ class AlgorithmSections(Section):
         return {name: section for name, section in given.items() if section is not None}
 
     @property
-    def parameters(self) -> Parameters | None:
+    def algorithm_parameters(self) -> Parameters | None:
         """The parameters of the algorithm, if any are given."""
         return next(iter(self.sections.values()), None)
+
+
+def third_party_parameters(row: MethodRow, given: dict[str, Any]) -> Parameters | None:
+    """Build the parameters of a method of a third party.
+
+    Raises
+    ------
+    ValidationError
+        If the section does not fit the dataclass that the method registers, or the method takes none.
+    """
+    if row.parameters is None and not given:
+        return None
+    return _section_of(row).model_validate({"parameters": _tuples(given)}).parameters  # type: ignore[attr-defined]
+
+
+def third_party_faults(row: MethodRow, given: dict[str, Any], section: str) -> list[Fault]:
+    """Return the faults of ``[method.parameters]`` or ``[table.parameters]``."""
+    if row.parameters is None:
+        allowed = f"no such section with method {row.name}"
+        return [fault((section, "parameters"), sorted(given), allowed)] if given else []
+    try:
+        third_party_parameters(row, given)
+    except ValidationError as error:
+        return [moved(each, section) for each in faults_of(error, _section_of(row))]
+    return []
+
+
+def _section_of(row: MethodRow) -> type[Section]:
+    """Return a section with the parameters that a method registers."""
+    kind: Any = Annotated[row.parameters, _FromTable()] if row.parameters is not None else None
+    return create_model("ThirdParty", __base__=Section, parameters=(kind, ...))
 
 
 def parameter_faults(
     method: str, algorithm: str, effort: str, sections: dict[str, Parameters], nominal: bool
 ) -> Iterator[Fault]:
-    """Faults of sections that the algorithm does not take, and of keys that it cannot carry."""
+    """Return faults of sections that the algorithm does not take, and of keys that it cannot carry."""
     taken = [row.parameters for row in rows_taken(method, algorithm)]
     for name, section in sections.items():
         shown = ", ".join(key for key, value in vars(section).items() if value != _default(section, key))
@@ -98,7 +131,7 @@ def parameter_faults(
 
 
 def _takers(method: str, parameters: type[Parameters]) -> list[str]:
-    """Names of the algorithms of a method that take these parameters."""
+    """Return the names of the algorithms of a method that take these parameters."""
     rows = (row for strategy in STRATEGIES[method] for row in ALGORITHMS[strategy].items())
     names = [name for name, row in rows if row.parameters is parameters]
     return ["own-..."] if parameters is Guidance and names else names

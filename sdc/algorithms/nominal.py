@@ -131,7 +131,7 @@ def check_by_dimension(name: str, values: Mapping[Any, Any]) -> None:
     for dimension, value in values.items():
         if isinstance(dimension, bool) or not isinstance(dimension, Integral) or dimension < 1:
             raise InvalidParameter(f"{name} is keyed by table dimension (1, 2, ...), found {dimension!r}")
-        if isinstance(value, bool) or not isinstance(value, Real) or not value >= 0:
+        if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= 0:
             raise InvalidParameter(f"{name} of dimension {dimension} must be a number of at least 0")
 
 

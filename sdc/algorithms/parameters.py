@@ -44,7 +44,7 @@ class Parameters:
 
 
 @lru_cache
-def _hints(parameters: type[Parameters]) -> dict[str, Any]:
+def _hints(parameters: Any) -> dict[str, Any]:
     return get_type_hints(parameters, include_extras=True)
 
 
@@ -96,7 +96,7 @@ def _described(hint: Any) -> Iterator[str]:
         yield f"a tuple, each {' or '.join(_described(parts[0]))}"
     else:
         kinds = {int: "a whole number", float: "a finite number", NoneType: "None"}
-        yield kinds.get(hint) or getattr(origin or hint, "__name__", str(hint))
+        yield kinds.get(hint) or str(getattr(origin or hint, "__name__", hint))
 
 
 def _limit(limit: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +29,7 @@ from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
 #: Deprecated keywords, and the parameters that each is now given in.
-_DEPRECATED: dict[str, type[Parameters]] = {
+_DEPRECATED: dict[str, Callable[[Any], Parameters]] = {
     "ranking": KWardParameters,
     "rounding": ColumnGenerationParameters,
     "gain": VmdavParameters,

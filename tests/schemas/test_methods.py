@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from inspect import signature
 from itertools import product
 from pathlib import Path
@@ -147,7 +147,7 @@ def test_a_section_of_a_specification_is_the_parameters_of_its_algorithm() -> No
         ("nominal", {"algorithm": "own-hhe", "two_step": {}}, None),
         ("numeric", {"algorithm": "mdav", "vmdav": {}}, None),
     ):
-        assert build(kinds, **options).method.parameters == expected
+        assert build(kinds, **options).method.algorithm_parameters == expected
 
 
 def test_what_decides_a_release_names_a_section_as_far_as_it_is_given() -> None:
@@ -296,3 +296,20 @@ def test_an_algorithm_of_one_variable_is_refused_for_two(algorithm: str) -> None
 def test_parameters_that_an_algorithm_cannot_carry_are_refused(method: dict[str, Any], named: str) -> None:
     with pytest.raises(SpecificationError, match=named):
         build("numeric", **method)
+
+
+def test_a_row_is_all_that_an_algorithm_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(0).normal(size=(RECORDS, 2))
+    copied = replace(MICROAGGREGATION["vmdav"], efforts=("fast",))
+    monkeypatch.setitem(MICROAGGREGATION, "sweep", copied)
+    method = build("numeric", algorithm="sweep", effort="fast", vmdav={"gain": 1.1}).method
+    found = microaggregate(
+        points, K, algorithm="sweep", effort="fast", parameters=method.algorithm_parameters
+    )
+    same = microaggregate(points, K, algorithm="vmdav", parameters=VmdavParameters(1.1))
+    assert (found.labels == same.labels).all()
+    with pytest.raises(SpecificationError, match=r"\[method\] effort"):
+        build("numeric", algorithm="sweep")
+    monkeypatch.setitem(FREQUENCY, "anneal", FREQUENCY["local-search"])
+    assert build("nominal", algorithm="anneal")
+    anonymise(pd.DataFrame({"a": list("ppqqpq") * 2}), K, 1, algorithm="anneal")

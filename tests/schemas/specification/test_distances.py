@@ -88,7 +88,7 @@ def test_what_would_not_heed_a_weight_is_refused_by_name(
         ({"age": ORDINAL | {"kind": "nominal"}}, {}, 'age.order: .*unless kind is "ordinal"'),
         ({"age": BANDED | {"order": ["young", "old"]}}, {}, "age.order: .*beside bands"),
         ({"sex": NOMINAL, "age": ORDINAL | {"role": "sensitive"}}, {}, "age.kind: .*unless role"),
-        ({"sex": NOMINAL, "age": ORDINAL}, {"name": "safe"}, "age.kind: .*nominal with SAFE"),
+        ({"sex": NOMINAL, "age": ORDINAL}, {"name": "safe"}, "age.kind: .*nominal with method safe"),
         (
             {"a": {"role": "quasi_identifier", "kind": "hierarchical"}},
             {},
@@ -96,7 +96,7 @@ def test_what_would_not_heed_a_weight_is_refused_by_name(
         ),
         ({"a": TREE | {"bands": [1, 2]}}, {}, "a.hierarchy: .*without bands"),
         ({"sex": NOMINAL, "a": TREE | {"role": "other"}}, {}, "a.kind: .*unless role"),
-        ({"sex": NOMINAL, "a": TREE}, {"name": "safe"}, "a.kind: .*nominal with SAFE"),
+        ({"sex": NOMINAL, "a": TREE}, {"name": "safe"}, "a.kind: .*nominal with method safe"),
         ({"sex": NOMINAL, "age": ORDINAL | {"costs": "c.csv"}}, {}, 'age.costs: .*kind "nominal"'),
         ({"sex": NOMINAL, "a": {"role": "other", "costs": "c.csv"}}, {}, "a.costs: .*role is quasi_ident"),
         ({"sex": NOMINAL | {"costs": "c.csv"}}, {"name": "safe"}, "sex.costs: .*no distances"),
