@@ -1,8 +1,8 @@
-"""Nominal algorithms by name, block by block in tasks: combinations in, protected counts out.
+"""Protect frequencies block by block in tasks, by an algorithm that solves integer programs.
 
-The methods that solve integer programs are for some hundred records at a time; a block is a run of
-similar combinations of one region. A block's chi-square is that of its own records: its bound holds
-given the blocking. Beside the blocks a report of the whole file says what bounds every protection of it.
+These algorithms are for some hundred records at a time. A block is a run of similar key combinations of one
+region. Its chi-square is that of its own records, and its bound holds given the blocking. A report of the
+whole file states the bound of every protection of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ METHODS: dict[str, FrequencyAlgorithm] = {**FREQUENCY, **SAFE}
 
 @dataclass(frozen=True)
 class Task:
-    """One block as it travels to its task."""
+    """One block of key combinations, as it is sent to a task."""
 
     block: int
     frequencies: FrequencyVector
@@ -102,7 +102,7 @@ def solved_by_block(
 
 
 def _of_file(task: ProtectionTask, algorithm: str, counts: np.ndarray) -> dict[str, Any]:
-    """What bounds every protection of the file, however it is blocked."""
+    """Report the lower bound of the whole file, which does not depend on the blocks."""
     whole = bounded(task, ProtectedCounts(counts, "work"))
     return {
         "whole_file": True,
@@ -115,7 +115,7 @@ def _of_file(task: ProtectionTask, algorithm: str, counts: np.ndarray) -> dict[s
 
 
 def cut(frequencies: FrequencyVector, k: int, most: int) -> list[np.ndarray]:
-    """Positions of the combinations of each block: runs within a region, each of at least k records.
+    """Return the positions of the key combinations of each block: runs within a region of at least k records.
 
     Combinations follow each other by the variable of the smallest domain first, so that those of a
     block agree on as many variables as they can.
@@ -142,7 +142,7 @@ def cut(frequencies: FrequencyVector, k: int, most: int) -> list[np.ndarray]:
 
 
 def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
-    """Counts and report of one block; what an exception says could hold a value, its type does not.
+    """Return the counts and the report of one block; an error is reported by its type, never by its text.
 
     What the algorithm cannot carry for any block comes back as a status, with the counts as they were: an
     exception would pass through Spark, and end the run as one that nobody expected.
@@ -186,7 +186,7 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
 
 
 def proved(solution: ProtectedCounts, chi2: float, bound_of: str) -> dict[str, Any]:
-    """What a report says was proved: the bound on its chi-square, of what, and step by step."""
+    """Return the certificate of a solution as a report states it: objective, bound, gap, steps."""
     bound = solution.lower_bound
     return {
         "objective": chi2,
@@ -201,7 +201,7 @@ def proved(solution: ProtectedCounts, chi2: float, bound_of: str) -> dict[str, A
 
 
 def _check(task: Task, counts: np.ndarray) -> None:
-    """A method that breaks its promise must never be believed."""
+    """Raise if counts break the guarantee or the number of records."""
     if counts.sum() != task.frequencies.records or ((counts != 0) & (counts < task.k)).any():
         raise ArithmeticError
 
@@ -209,7 +209,7 @@ def _check(task: Task, counts: np.ndarray) -> None:
 def _tables_of_block(
     tables: Sequence[tuple[Hashable, ...]], frequencies: FrequencyVector
 ) -> tuple[tuple[Hashable, ...], ...]:
-    """The tables of the variables: a block lies in one region, so that a table by region is one without."""
+    """Return the control tables without the region, which is the same in all of a block."""
     without = [tuple(name for name in table if name in frequencies.names) for table in tables]
     return tuple(dict.fromkeys(table for table in without if table))
 
