@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from inspect import isabstract
 from typing import Any
 
 from microguard.pipelines.guarantees.guarantee import Guarantee
@@ -129,7 +130,7 @@ def _adapted(row: MethodRow, kind: type) -> Any:
         if row.name in BUILT_IN:
             raise
         raise unusable(row.name, f"an adapter {row.adapter}, found {type(error).__name__}") from error
-    if not (isinstance(adapter, type) and issubclass(adapter, kind)) or adapter.__abstractmethods__:
+    if not (isinstance(adapter, type) and issubclass(adapter, kind)) or isabstract(adapter):
         raise unusable(row.name, f"a {kind.__name__} with all its methods at {row.adapter}")
     return adapter
 

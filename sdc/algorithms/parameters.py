@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from math import isfinite
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -29,7 +28,7 @@ class Parameters:
     """
 
     def __post_init__(self) -> None:
-        hints = _hints(type(self))
+        hints = get_type_hints(type(self), include_extras=True)
         for each in fields(self):
             value = getattr(self, each.name)
             if not _fits(hints[each.name], value):
@@ -41,11 +40,6 @@ class Parameters:
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
         """Return a key that this algorithm cannot carry, and what it allows; None if there is none."""
         return None
-
-
-@lru_cache
-def _hints(parameters: Any) -> dict[str, Any]:
-    return get_type_hints(parameters, include_extras=True)
 
 
 def _fits(hint: Any, value: Any) -> bool:
