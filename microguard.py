@@ -1,11 +1,11 @@
-"""Statistical disclosure control for large microdata, on Spark: verified, or not published.
+"""Statistical disclosure control for large microdata, on Spark: releases are verified before publication.
 
-`import microguard` is quick: a name is imported when it is asked for.
+`import microguard` is quick, because a public name is imported on first access.
 
     from microguard import microaggregate
     clusters = microaggregate(records, 3)
 
-The command `microguard` starts in `main`.
+The entry point of the command `microguard` is `main`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ PUBLIC = {
     "Specification": "microguard.schemas.specification.model",
     "read_specification": "microguard.schemas.specification.read",
 }
-"""Public name -> the module that holds it."""
+"""Map from public name to the module that defines it."""
 
 _HERE = Path(__file__).resolve().parent
-#: Where microguard.jobs, .pipelines, .schemas and .sdc are: next to this file in a checkout, in a wheel below
-#: a folder of this name.
+#: Folder of the packages jobs, pipelines, schemas and sdc: in a checkout the folder of this file, in a wheel
+#: the folder `microguard` next to it.
 __path__ = [str(_HERE / "microguard" if (_HERE / "microguard").is_dir() else _HERE)]
 
 __all__ = ["__version__", *PUBLIC]  # noqa: F822 (__getattr__ has them)
@@ -68,39 +68,41 @@ def __dir__() -> list[str]:
 
 
 def in_archive() -> str | None:
-    """What to say if microguard was loaded from an archive; None if it is in a folder."""
+    """Return the reason for refusing to run if microguard was loaded from an archive, else None."""
     if _HERE.is_dir():
         return None
-    return (  # compiled kernels are named by the sources, which nobody can list in there
-        f"microguard was loaded from an archive, {_HERE.name}, as --py-files ships it: expected packages "
-        "in folders, where compiled code can be kept. Install microguard as a package where driver and "
-        "workers run (pip install, or the image of deploy/image), and leave out --py-files."
+    # The cache of compiled kernels is keyed by the source files, which cannot be listed in an archive.
+    return (
+        f"microguard was loaded from an archive, {_HERE.name}, as --py-files ships it: expected packages in "
+        "folders, where compiled code can be cached. Install microguard as a package where driver and "
+        "workers run (pip install, or the image of deploy/image), and omit --py-files."
     )
 
 
 class _DeprecatedName(MetaPathFinder, Loader):
-    """Import ``sdc``, the name until 0.3, as ``microguard.sdc``, so that each module exists once."""
+    """Import modules of ``sdc``, the name until 0.3, from ``microguard.sdc``, so that each is loaded once."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """Find a module below the deprecated name."""
         return spec_from_loader(name, self) if name.startswith("sdc.") else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Import the module by its name of today."""
+        """Import the module under its current name."""
         module = importlib.import_module(f"microguard.{spec.name}")
         spec.loader_state = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put back the specification that the import system has replaced."""
+        """Restore the module specification that the import system has replaced."""
         assert module.__spec__ is not None
         module.__spec__ = module.__spec__.loader_state
 
 
 def deprecate_sdc() -> None:
-    """Let ``sdc`` mean ``microguard.sdc``, with a warning; called by whatever is imported as ``sdc``."""
+    """Register ``sdc`` as an alias of ``microguard.sdc`` with a warning; called by the package ``sdc``."""
     warnings.warn(
-        "the name sdc is deprecated and goes with the next minor version: import microguard.sdc instead",
+        "the name sdc is deprecated and will be removed in the next minor version: "
+        "import microguard.sdc instead",
         DeprecationWarning,
         stacklevel=3,
     )
@@ -110,29 +112,31 @@ def deprecate_sdc() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the verb that the command line names; the exit code."""
+    """Run the verb that the command line names, and return the exit code."""
     archived = in_archive()
     if archived:
         print(archived, file=sys.stderr)
         return 1
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    command_line = sys.argv[1:] if arguments is None else list(arguments)
     try:
         from microguard.jobs.command import INTERRUPTED, run_command
-        from microguard.jobs.process import leave, prepare
+        from microguard.jobs.process import exit_process, prepare_process
 
-        refused = prepare(given)
+        refused = prepare_process(command_line)
         if refused:
             print(refused, file=sys.stderr)
             return 1
-        exit_code = run_command(given)
-    except KeyboardInterrupt:  # before the command answers for itself
-        if not any(word.startswith("--log") for word in given):  # whose lines are JSON
-            print("Interrupted. Nothing was begun. Call this again.", file=sys.stderr)
+        exit_code = run_command(command_line)
+    except KeyboardInterrupt:  # the command does not handle signals yet
+        if not any(word.startswith("--log") for word in command_line):  # with --log all lines are JSON
+            print("Interrupted before the command started. Call this again.", file=sys.stderr)
         return 130
     if exit_code == INTERRUPTED:
-        leave(exit_code)
-    if "duckdb" not in sys.modules:  # it counts what was not collected as leaks, and prints a page of them
-        gc.freeze()  # as the process ends, Python would look through all objects once more: a second
+        exit_process(exit_code)
+    # Without this, Python traverses all objects once more when the process ends, which takes a second. DuckDB
+    # would report objects that were not collected as leaks.
+    if "duckdb" not in sys.modules:
+        gc.freeze()
     return exit_code
 
 

@@ -1,7 +1,7 @@
-"""Build backend: setuptools, which puts the four folders of the checkout below ``microguard`` in a wheel.
+"""Build backend: setuptools, with the four folders of the checkout below the package ``microguard``.
 
-Setuptools takes a list of packages and the folders they are in; here both follow from the folders. An
-editable installation has the module alone: it finds the folders of the checkout by its own path.
+The list of packages is derived from the folders. An editable installation contains only the module, which
+finds the folders of the checkout by its own path.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _setup = setuptools.setup
 
 
 def wheel_setup(**attributes: Any) -> Any:
-    """Run setuptools with the packages that the folders hold, and the deprecated name ``sdc``."""
+    """Run setuptools with the packages in the folders, and the deprecated name ``sdc``."""
     patterns = [pattern for name in FOLDERS for pattern in (name, f"{name}.*")]
-    found = setuptools.find_namespace_packages(include=patterns)  # folders of data files, too
+    names = setuptools.find_namespace_packages(include=patterns)  # includes folders of data files
     return _setup(
-        packages=[*(f"microguard.{name}" for name in found), *_DEPRECATED],
+        packages=[*(f"microguard.{name}" for name in names), *_DEPRECATED],
         package_dir={**{f"microguard.{name}": name for name in FOLDERS}, **_DEPRECATED},
         **attributes,
     )

@@ -1,7 +1,7 @@
-"""Install microguard in place, into the environment of the Python that runs this: install.py [EXTRA ...].
+"""Install microguard in editable mode into the environment of the running Python: install.py [EXTRA ...].
 
-uv does it in a third of pip's processor time. It is told of the package indexes that pip is configured for;
-where it cannot be had, or fails, pip does it.
+uv needs a third of pip's processor time. It gets the package indexes for which pip is configured. If uv is
+not available or fails, pip installs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 
 def main(extras: list[str]) -> int:
-    """Install; the exit code of the installer, whose words are shown where it fails."""
+    """Install, and return the exit code of the installer; its output is printed if it fails."""
     target = f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
     what = ("--constraint", str(CONSTRAINTS), "--editable", target)
     uv = _uv()
@@ -34,17 +34,17 @@ def main(extras: list[str]) -> int:
 
 
 def _uv() -> str | None:
-    """The machine's uv, else one installed into this environment."""
-    own = Path(sys.executable).with_name("uv")
-    if not own.exists():
-        if found := shutil.which("uv"):
-            return found
+    """Return the path of the machine's uv, or of one that is installed into this environment."""
+    environment_uv = Path(sys.executable).with_name("uv")
+    if not environment_uv.exists():
+        if machine_uv := shutil.which("uv"):
+            return machine_uv
         _run([*PIP, "install", "--quiet", "--no-compile", "--constraint", str(CONSTRAINTS), "uv"], {})
-    return str(own) if own.exists() else None
+    return str(environment_uv) if environment_uv.exists() else None
 
 
 def pip_settings() -> dict[str, str]:
-    """What pip is configured for, by files and environment; the environment wins."""
+    """Return pip's settings from its files and the environment, which takes precedence."""
     listed = _run([*PIP, "config", "list"], {})
     settings: dict[str, str] = {}
     for line in sorted(listed.stdout.splitlines(), key=lambda line: line.startswith(":env:")):
@@ -55,13 +55,16 @@ def pip_settings() -> dict[str, str]:
 
 
 def uv_options(settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    """The same settings as options of uv, and as its environment where they may hold a password."""
+    """Convert pip's settings to options of uv, or to environment variables if they may contain a password."""
     options, environment = [], {}
     if "index-url" in settings:
         environment["UV_DEFAULT_INDEX"] = settings["index-url"]
     if "extra-index-url" in settings:
         environment["UV_INDEX"] = settings["extra-index-url"]
-        options += ["--index-strategy", "unsafe-best-match"]  # the best of all indexes, as pip takes it
+        options += [
+            "--index-strategy",
+            "unsafe-best-match",
+        ]  # like pip, choose the best version of all indexes
     for place in settings.get("find-links", "").split():
         options += ["--find-links", place]
     for host in settings.get("trusted-host", "").split():

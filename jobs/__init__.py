@@ -1,1 +1,1 @@
-"""Verbs a person or a scheduler calls: `verbs` has one row each, and beside it lies a spark-submit script."""
+"""The command line: the table of verbs, the handling of a command, and one spark-submit script per verb."""

@@ -1,4 +1,4 @@
-"""`spark-submit jobs/adjust.py`: the same as `microguard adjust`."""
+"""Run `microguard adjust` with spark-submit jobs/adjust.py."""
 
 import sys
 

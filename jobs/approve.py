@@ -1,4 +1,4 @@
-"""`spark-submit jobs/approve.py`: the same as `microguard approve`."""
+"""Run `microguard approve` with spark-submit jobs/approve.py."""
 
 import sys
 

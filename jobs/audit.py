@@ -1,4 +1,4 @@
-"""`spark-submit jobs/audit.py`: the same as `microguard audit`."""
+"""Run `microguard audit` with spark-submit jobs/audit.py."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`spark-submit jobs/benchmark.py`: the same as `microguard benchmark`."""
+"""Run `microguard benchmark` with spark-submit jobs/benchmark.py."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`spark-submit jobs/check.py`: the same as `microguard check`."""
+"""Run `microguard check` with spark-submit jobs/check.py."""
 
 import sys
 

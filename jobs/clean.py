@@ -1,4 +1,4 @@
-"""`spark-submit jobs/clean.py`: the same as `microguard clean`."""
+"""Run `microguard clean` with spark-submit jobs/clean.py."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""One command from its arguments to its exit code: every ending is one of six, and each says why."""
+"""Run one command from its arguments to its exit code; every failure prints its reason."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from microguard.jobs.answer import INTERRUPTED, STATUS, Answer, one_line, submitted
 from microguard.jobs.interruption import Interruption, interruptible
+from microguard.jobs.output import INTERRUPTED, STATUS, CommandOutput, one_line, submitted
 from microguard.jobs.verbs import VERBS, call, parse
 from microguard.schemas.errors import MicroguardError
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run `microguard ARGUMENTS`; the exit code.
+    """Run `microguard ARGUMENTS` and return the exit code.
 
-    A failure is told in one paragraph on standard error. The text of an error that was not raised on purpose
-    is never shown without --debug, as it could hold a value of a record: only its type is.
+    The reason for a failure is one paragraph on standard error. The text of an unexpected error is shown only
+    with --debug, because it could contain a value of a record; otherwise only its type is shown.
     """
     command = _Command(arguments)
     with interruptible(command.end_at_once) as interruption:
         try:
             outcome = command.run()
-        except SystemExit:  # of --help and --version
+        except SystemExit:  # --help and --version raise it
             raise
         except BaseException as error:
-            interruption.settle()
+            interruption.ignore_signals()
             if interruption.signal is not None or isinstance(error, KeyboardInterrupt):
                 return command.interrupted(interruption)
             if isinstance(error, MicroguardError):
@@ -40,23 +40,23 @@ def run_command(arguments: Sequence[str]) -> int:
             if isinstance(error, Exception):
                 return command.failed(1, command.unexpected(error))
             raise
-        interruption.settle()
+        interruption.ignore_signals()
         return command.done(outcome)
 
 
-#: What a line of the ledger means once the process that wrote it has ended.
-_TOLD = {
+#: Sentence about a release by its last event in the ledger, for the case that the process ends now.
+_LEDGER_SENTENCES = {
     "waiting": "Release {} is verified and waits for approval.",
     "rejected": "Release {} is rejected.",
-    "intended": "Release {} was being published: it is not current, and the next call removes what is there.",
+    "intended": "Release {} was being published: it is not current, and the next call removes its files.",
     "published": "Release {} is published.",
-    "withdrawing": "Release {} was being withdrawn: it is not current, and the next call removes the rest.",
+    "withdrawing": "Release {} was being withdrawn: it is not current, and the next call removes its files.",
     "withdrawn": "Release {} is withdrawn.",
 }
 
 
 class _Command:
-    """A command line that may end at any moment, even before it is parsed."""
+    """A command line with its outputs; it can be interrupted at any time, even before it is parsed."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self.arguments = list(arguments)
@@ -64,19 +64,20 @@ class _Command:
         self.debug = "--debug" in arguments
         self.quiet = "--quiet" in arguments
         self.log = any(word == "--log" or word.startswith("--log=") for word in arguments)
-        self.answer = Answer(arguments, self.verb)
+        self.output = CommandOutput(arguments, self.verb)
         self.progress: Progress | None = None
-        self._answers = threading.Lock()  # held by who answers, and never released: there is one answer
+        # The thread that writes the result acquires this and never releases it, so there is one result.
+        self._output_lock = threading.Lock()
 
     def run(self) -> CommandResult:
-        self.answer.check()
+        self.output.check_outcome_file()
         parsed = parse(self.arguments)
         if submitted():
             from microguard.pipelines.engine.spark_submit import silence
 
             silence()
-        with self.answer.alone(self.debug):
-            return call(parsed, self._progress, lambda table: self.answer.summary(f"{table}\n"))
+        with self.output.reserve_standard_output(self.debug):
+            return call(parsed, self._progress, lambda table: self.output.print_summary(f"{table}\n"))
 
     def _progress(self) -> Progress:
         from microguard.pipelines.engine.progress import Progress
@@ -85,36 +86,37 @@ class _Command:
         return self.progress
 
     def done(self, outcome: CommandResult) -> int:
-        self._answers.acquire()
+        self._output_lock.acquire()
         if not self.quiet or (self.verb in VERBS and VERBS[self.verb].shown_when_quiet):
-            self.answer.summary(outcome.summary())
-        self.answer.content(0, outcome.as_json())
+            self.output.print_summary(outcome.summary())
+        self.output.write_result(0, outcome.as_json())
         self._end(0, outcome.as_json().get("release_id"))
         return 0
 
     def failed(self, exit_code: int, reason: str, more: dict[str, Any] | None = None) -> int:
-        self._answers.acquire()
+        self._output_lock.acquire()
         if self.debug:
             traceback.print_exc()
-        self.answer.reason(reason)
-        self.answer.content(exit_code, {"reason": one_line(reason)} | (more or {}))
+        self.output.print_reason(reason)
+        self.output.write_result(exit_code, {"reason": one_line(reason)} | (more or {}))
         self._end(exit_code, None)
         return exit_code
 
     def interrupted(self, interruption: Interruption) -> int:
-        """Say what became of releases, by what the ledger holds: a signal can come after the publication."""
-        by = interruption.signal or "SIGINT"
-        told, published = _releases()
-        again = "To resume, call this again with the same arguments."
-        return self.failed(INTERRUPTED, f"Interrupted by {by}. {told} {again}", {"published": published})
+        """Report the state of the releases in the ledger: a signal can arrive after the publication."""
+        signal_name = interruption.signal or "SIGINT"
+        sentences, published = _describe_releases()
+        resume = "To resume, call this again with the same arguments."
+        reason = f"Interrupted by {signal_name}. {sentences} {resume}"
+        return self.failed(INTERRUPTED, reason, {"published": published})
 
     def end_at_once(self, interruption: Interruption) -> NoReturn:
-        """End the process while the main thread is at work still."""
+        """End the process while the main thread is still running."""
         java = sys.modules.get("microguard.pipelines.engine.java_process")
         if java is not None:
             java.end()
-        if self._answers.acquire(timeout=1):  # else the main thread is answering
-            self._answers.release()
+        if self._output_lock.acquire(timeout=1):  # otherwise the main thread is writing the result
+            self._output_lock.release()
             self.interrupted(interruption)
         os._exit(INTERRUPTED)
 
@@ -133,21 +135,26 @@ class _Command:
     def unexpected(self, error: Exception) -> str:
         stages = list(self.progress.seconds) if self.progress is not None else []
         where = f"in or after the stage {stages[-1]!r}" if stages else f"in {self.verb or 'microguard'}"
-        what = type(error).__name__
+        cause = type(error).__name__
         if isinstance(error, OSError) and error.errno is not None:
-            what += f" ({os.strerror(error.errno)})"  # the system's words alone: a path could hold a value
+            # The system's text for the error number has no path, which could contain a value.
+            cause += f" ({os.strerror(error.errno)})"
         return (
-            f"Stopped {where} by an unexpected {what}. "
-            "Its text is not shown, as it could hold values of records: call again with --debug to see it."
+            f"Stopped {where} by an unexpected {cause}. Its text is not shown, because it could contain "
+            "values of records. Call this again with --debug to see it."
         )
 
 
-def _releases() -> tuple[str, list[str]]:
-    """What the ledger says last of the releases that this process wrote lines about, and who is published."""
+def _describe_releases() -> tuple[str, list[str]]:
+    """Describe the releases that this process wrote to the ledger; return also the published identifiers."""
     ledger = sys.modules.get("microguard.pipelines.publication.ledger")
     entries = [] if ledger is None else ledger.written_about()
-    told = [_TOLD[entry.event].format(entry.release_id) for entry in entries if entry.event in _TOLD]
+    sentences = [
+        _LEDGER_SENTENCES[entry.event].format(entry.release_id)
+        for entry in entries
+        if entry.event in _LEDGER_SENTENCES
+    ]
     published = [entry.release_id for entry in entries if entry.event == "published"]
     if not published:
-        told.append("Nothing was published.")
-    return " ".join(told), published
+        sentences.append("Nothing was published.")
+    return " ".join(sentences), published

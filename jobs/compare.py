@@ -1,4 +1,4 @@
-"""`spark-submit jobs/compare.py`: the same as `microguard compare`."""
+"""Run `microguard compare` with spark-submit jobs/compare.py."""
 
 import sys
 

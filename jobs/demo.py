@@ -1,4 +1,4 @@
-"""`spark-submit jobs/demo.py`: the same as `microguard demo`."""
+"""Run `microguard demo` with spark-submit jobs/demo.py."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`spark-submit jobs/draft.py`: the same as `microguard draft`."""
+"""Run `microguard draft` with spark-submit jobs/draft.py."""
 
 import sys
 

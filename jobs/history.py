@@ -1,4 +1,4 @@
-"""`spark-submit jobs/history.py`: the same as `microguard history`."""
+"""Run `microguard history` with spark-submit jobs/history.py."""
 
 import sys
 

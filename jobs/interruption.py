@@ -1,8 +1,9 @@
-"""Signals that end a command: SIGINT (Ctrl-C), SIGTERM and SIGHUP.
+"""Handle the signals that end a command: SIGINT (Ctrl-C), SIGTERM and SIGHUP.
 
-The first raises KeyboardInterrupt, on which locks are released and Spark is stopped; whatever is raised after
-it is its consequence. A second one, or a run that does not end within `GRACE` seconds, ends the process at
-once: all that is written survives that (`tests/system/test_killed.py`).
+The first signal raises KeyboardInterrupt, so that locks are released and Spark is stopped. Exceptions that
+are raised afterwards are treated as consequences of the signal. A second signal, or a command that does not
+end within `GRACE` seconds, ends the process at once. Published and staged files stay valid even then
+(`tests/system/test_killed.py`).
 """
 
 from __future__ import annotations
@@ -18,37 +19,37 @@ from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GRACE = 30.0
-"""Seconds from the first signal to the end of the process."""
+"""Maximum number of seconds between the first signal and the end of the process."""
 
 
 class Interruption:
-    """What became of the signals of one command.
+    """The state of signal handling for one command.
 
     Attributes
     ----------
     signal : str or None
-        Name of the first that came before the verb ended.
+        Name of the first signal that arrived before the verb ended.
     """
 
     def __init__(self) -> None:
         self.signal: str | None = None
-        self._settled = False
+        self._ignoring = False
 
-    def settle(self) -> None:
-        """Raise nothing any more: the verb has ended, and what follows is its answer."""
-        self._settled = True
+    def ignore_signals(self) -> None:
+        """Ignore further signals, because the verb has ended and its result is being written."""
+        self._ignoring = True
 
-    def note(self, number: int) -> None:
-        """Keep the name of the first signal."""
-        if self.signal is None and not self._settled:
+    def record(self, number: int) -> None:
+        """Record the name of the first signal."""
+        if self.signal is None and not self._ignoring:
             self.signal = signal.Signals(number).name
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal of `SIGNALS`, in the main thread: the first raises KeyboardInterrupt."""
-        if self._settled:
+        if self._ignoring:
             return
-        self.note(number)
-        self.settle()
+        self.record(number)
+        self.ignore_signals()
         java = sys.modules.get("microguard.pipelines.engine.java_process")
         if java is not None:
             java.forget_call()
@@ -57,25 +58,25 @@ class Interruption:
 
 @contextmanager
 def interruptible(end: Callable[[Interruption], None]) -> Iterator[Interruption]:
-    """Handle the signals of a command; one that is ignored (`nohup`) stays so.
+    """Handle the signals of a command; signals that the parent process ignores (`nohup`) stay ignored.
 
     Parameters
     ----------
     end : callable
-        Answers in place of the main thread, which does not get to it; the process ends after it.
+        Writes the result if the main thread cannot, and ends the process.
     """
     interruption = Interruption()
     if threading.current_thread() is not threading.main_thread():
         yield interruption
         return
-    arrivals, noted = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     before = {
         each: signal.signal(each, interruption.handle)
         for each in SIGNALS
         if signal.getsignal(each) not in (signal.SIG_IGN, None)
     }
-    wakes = signal.set_wakeup_fd(noted, warn_on_full_buffer=False)
-    watch = threading.Thread(target=_watch, args=[arrivals, interruption, end], daemon=True)
+    wakes = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    watch = threading.Thread(target=_watch, args=[read_end, interruption, end], daemon=True)
     watch.start()
     try:
         yield interruption
@@ -83,24 +84,25 @@ def interruptible(end: Callable[[Interruption], None]) -> Iterator[Interruption]
         for each, handler in before.items():
             signal.signal(each, handler)
         signal.set_wakeup_fd(wakes)
-        os.write(noted, b"\0")
+        os.write(write_end, b"\0")
         watch.join()
-        os.close(noted)
-        os.close(arrivals)
+        os.close(write_end)
+        os.close(read_end)
 
 
-def _watch(arrivals: int, interruption: Interruption, end: Callable[[Interruption], None]) -> None:
-    """End the process at a second signal, or `GRACE` seconds after the first, whatever the main thread does.
+def _watch(read_end: int, interruption: Interruption, end: Callable[[Interruption], None]) -> None:
+    """End the process at a second signal, or `GRACE` seconds after the first.
 
-    Python hands a signal to the main thread once that is back from compiled code; here it is seen at once.
+    Python runs a signal handler only after the main thread has returned from compiled code. This thread reads
+    the wake-up descriptor, where signals arrive at once.
     """
     seen = 0
     while seen < 2:
-        ready, _, _ = select.select([arrivals], [], [], GRACE if seen else None)
-        numbers = os.read(arrivals, 64) if ready else bytes(SIGNALS)
+        ready, _, _ = select.select([read_end], [], [], GRACE if seen else None)
+        numbers = os.read(read_end, 64) if ready else bytes(SIGNALS)
         if 0 in numbers:
             return
         for number in filter(SIGNALS.__contains__, numbers):
-            interruption.note(number)
+            interruption.record(number)
             seen += 1
     end(interruption)

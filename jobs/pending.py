@@ -1,4 +1,4 @@
-"""`spark-submit jobs/pending.py`: the same as `microguard pending`."""
+"""Run `microguard pending` with spark-submit jobs/pending.py."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The process of a command: open standard streams, standard output for the answer alone, enough files."""
+"""Prepare the process of a command: standard streams, the limit of open files, the working folder."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-#: Open files that a process is given if the system allows as many: Spark opens some hundred jars, and as many
-#: files again for the parts of a large run.
+#: Limit of open files that we set if the system permits it: Spark opens hundreds of jars, and a large run
+#: opens hundreds of partition files.
 OPEN_FILES = 65_536
 
 
-def prepare(arguments: Sequence[str]) -> str | None:
-    """Prepare this process for a command, before anything large is imported; what to say if it cannot be."""
+def prepare_process(arguments: Sequence[str]) -> str | None:
+    """Prepare this process for a command before anything large is imported; return the reason if it fails."""
     _open_standard_streams()
     _keep_standard_output("--debug" in arguments)
     _raise_limit_of_open_files()
     try:
         os.getcwd()
-    except OSError:  # nothing relative to it has a meaning, and Java does not start
+    except OSError:  # relative paths cannot be resolved, and Java does not start
         return (
             "The working folder: expected a folder that exists, found one that was removed. Change to "
             "another folder (cd), and call this again."
@@ -30,30 +30,33 @@ def prepare(arguments: Sequence[str]) -> str | None:
 
 
 def _open_standard_streams() -> None:
-    """Open closed ones to nowhere: else the next file that is opened gets the number of standard output."""
+    """Open closed standard streams on the null device.
+
+    Otherwise the next opened file would get the number of standard output, and prints would be written to it.
+    """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # the system assigns the lowest free number, which is this one
             os.set_inheritable(number, True)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 
 def _keep_standard_output(debug: bool) -> None:
-    """Give `sys.stdout` a descriptor of its own: what compiled code writes to number 1 is not the answer.
+    """Give `sys.stdout` its own descriptor, because compiled code writes to descriptor 1.
 
-    It goes to standard error with --debug, else nowhere: nobody knows whether it holds a value. This is not
-    undone, as the buffer of a C library is written out when the process ends.
+    With --debug that text is written to standard error. Otherwise it is discarded, because it could contain a
+    value of a record. The redirection is permanent: C libraries write their buffers when the process ends.
     """
-    given = sys.__stdout__
-    if given is None or sys.stdout is not given or given.fileno() != 1:
+    standard_output = sys.__stdout__
+    if standard_output is None or sys.stdout is not standard_output or standard_output.fileno() != 1:
         return
-    given.flush()
-    sys.stdout = open(os.dup(1), "w", encoding=given.encoding)  # noqa: SIM115
-    elsewhere = 2 if debug else os.open(os.devnull, os.O_WRONLY)
-    os.dup2(elsewhere, 1)
+    standard_output.flush()
+    sys.stdout = open(os.dup(1), "w", encoding=standard_output.encoding)  # noqa: SIM115
+    target = 2 if debug else os.open(os.devnull, os.O_WRONLY)
+    os.dup2(target, 1)
 
 
 def _raise_limit_of_open_files() -> None:
@@ -63,8 +66,8 @@ def _raise_limit_of_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def leave(exit_code: int) -> NoReturn:
-    """End this process with no more than is said already: threads and exit functions are not waited for."""
+def exit_process(exit_code: int) -> NoReturn:
+    """End this process at once, without waiting for threads and exit functions."""
     java = sys.modules.get("microguard.pipelines.engine.java_process")
     if java is not None:
         java.end()

@@ -1,4 +1,4 @@
-"""`spark-submit jobs/protect.py`: the same as `microguard protect`."""
+"""Run `microguard protect` with spark-submit jobs/protect.py."""
 
 import sys
 

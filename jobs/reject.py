@@ -1,4 +1,4 @@
-"""`spark-submit jobs/reject.py`: the same as `microguard reject`."""
+"""Run `microguard reject` with spark-submit jobs/reject.py."""
 
 import sys
 

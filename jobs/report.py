@@ -1,4 +1,4 @@
-"""`spark-submit jobs/report.py`: the same as `microguard report`."""
+"""Run `microguard report` with spark-submit jobs/report.py."""
 
 import sys
 

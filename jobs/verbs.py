@@ -1,8 +1,8 @@
-"""The verbs: one row each, with its arguments and the pipeline it calls, and the parser made of them.
+"""Define the verbs in one table, with their arguments and pipelines, and build the parser from it.
 
-To add a verb, write its pipeline, add its row and a script of its name beside this file. A pipeline takes
-what is positional on the command line by position and the options of its row by name; further it gets what
-its parameters ask for of `master`, `progress` and `show`. It answers with an `CommandResult`.
+To add a verb, write its pipeline, add a row to the table, and add a script of the same name to this folder. A
+pipeline receives positional arguments by position and options by name. If it has parameters named `master`,
+`progress` or `show`, it also receives these. It returns a `CommandResult`.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ EXIT_CODES = """exit codes:
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a verb: its flags (or its one name, where it is positional) and argparse's options."""
+    """One argument of a verb: its flags (for a positional argument its name) and the options of argparse."""
 
     flags: tuple[str, ...]
     options: dict[str, Any]
 
     @property
     def positional(self) -> bool:
-        """Whether it has no dashes."""
+        """Whether the argument is positional: it has no dashes."""
         return not self.flags[0].startswith("-")
 
     @property
     def name(self) -> str:
-        """What the parsed value is called."""
+        """Name of the parsed value."""
         return str(self.options.get("dest") or self.flags[0].lstrip("-").replace("-", "_"))
 
 
@@ -53,16 +53,17 @@ class Verb:
     Attributes
     ----------
     name : str
-        On the command line, and of its script.
+        Name on the command line and of the script.
     purpose : str
-        What it does, for `--help`.
+        Description for `--help`.
     pipeline : str
         "module:function", imported when the verb is called.
     arguments : tuple of Argument
     shown_when_quiet : bool
-        Whether its summary is what it was called for, so that `--quiet` leaves it standing.
+        Whether the summary is the result of the verb, so that `--quiet` does not suppress it.
     starts_spark : bool
-        Whether it starts Spark for the input of its specification: Java starts beside its imports.
+        Whether the verb starts Spark for the input of its specification: then Java is started in parallel
+        with the imports.
     """
 
     name: str
@@ -85,13 +86,13 @@ def _argument(*flags: str, **options: Any) -> Argument:
 def _count(text: str) -> int:
     digits = text.replace(",", "").replace("_", "")
     if not (digits.isdecimal() and digits.isascii() and len(digits) < 19 and int(digits) >= 1):
-        raise argparse.ArgumentTypeError(f"found {text}, allowed: a whole number of at least 1")
+        raise argparse.ArgumentTypeError(f"found {text}, expected a whole number of at least 1")
     return int(digits)
 
 
 def _person(text: str) -> str:
     if not text.strip():
-        raise argparse.ArgumentTypeError("found nothing, allowed: the name of a person")
+        raise argparse.ArgumentTypeError("found an empty text, expected the name of a person")
     return text.strip()
 
 
@@ -118,32 +119,34 @@ CHOICES = _argument(
     nargs="+",
     default=[],
     metavar="SECTION.KEY=VALUE",
-    help="compare with what these override beside --set (repeatable: a choice each)",
+    help="compare with a variant that overrides these keys in addition to --set (repeatable)",
 )
 RELEASE = _argument(
     "release",
     type=_path,
     metavar="RELEASE",
-    help="folder of the release, a public area or a specification (then the current release)",
+    help="folder of a release, or a public area or specification (for its current release)",
 )
 
-BY = _argument("--by", required=True, type=_person, metavar="NAME", help="who decides; kept in the ledger")
-NOTE = _argument("--note", default="", metavar="TEXT", help="why; kept in the ledger")
+BY = _argument(
+    "--by", required=True, type=_person, metavar="NAME", help="person who decides; recorded in the ledger"
+)
+NOTE = _argument("--note", default="", metavar="TEXT", help="reason; recorded in the ledger")
 LOST = _argument(
     "--lost",
     action="store_true",
-    help="its public area is lost for good: record all releases in it as withdrawn",
+    help="the public area is permanently lost: record all its releases as withdrawn",
 )
 REBASE = _argument(
     "--rebase",
     action="store_true",
-    help="of a register: solve everything again, by decision, not step by step",
+    help="for a register: protect all records anew instead of the changes since the last release",
 )
 
 _ROWS = (
     Verb(
         "demo",
-        "make a synthetic town and protect it",
+        "generate microdata of a synthetic town and protect them",
         "microguard.pipelines.demo:demo",
         (
             _argument("--records", type=_count, default=20_000, metavar="N", help="persons (20,000)"),
@@ -151,16 +154,16 @@ _ROWS = (
                 "--kind",
                 choices=("mixed", "nominal", "numeric"),
                 default="mixed",
-                help="kind of the quasi-identifiers: a few of both (mixed), 8 nominal, or 10 numeric",
+                help="quasi-identifiers: nominal and numeric ones (mixed), 8 nominal, or 10 numeric",
             ),
             _argument("--out", type=_path, default="demo", metavar="DIR", help="folder to write to (demo)"),
-            _argument("--only-data", action="store_true", help="do not protect"),
+            _argument("--only-data", action="store_true", help="generate the data without protecting them"),
             OVERRIDES,
         ),
     ),
     Verb(
         "draft",
-        "profile a file and print a draft specification with the risk it sees",
+        "profile a file and print a draft specification with its disclosure risk",
         "microguard.pipelines.draft:draft",
         (_argument("input", type=_path, metavar="INPUT", help="Parquet or CSV: a file, folder or glob"),),
         shown_when_quiet=True,
@@ -189,14 +192,18 @@ _ROWS = (
     ),
     Verb(
         "clean",
-        "remove resume folders and staging of runs that will not come back",
+        "remove resume folders and staging areas of abandoned runs",
         "microguard.pipelines.clean:clean",
-        (_argument("areas", nargs="*", type=_path, metavar="FOLDER", help="where to look (this folder)"),),
+        (
+            _argument(
+                "areas", nargs="*", type=_path, metavar="FOLDER", help="folders to clean (working folder)"
+            ),
+        ),
     ),
     Verb("report", "rebuild the reports of a release", "microguard.pipelines.report:report", (RELEASE,)),
     Verb(
         "verify",
-        "audit a published release from outside, with another engine",
+        "audit the published files of a release with a second engine",
         "microguard.pipelines.verify:verify",
         (RELEASE,),
         shown_when_quiet=True,
@@ -209,7 +216,7 @@ _ROWS = (
     ),
     Verb(
         "compare",
-        "risk against loss by k and by choice on a stated sample; publishes nothing",
+        "compare risk and information loss by k and by variant on a sample; publishes nothing",
         "microguard.pipelines.compare:compare",
         (
             SPECIFICATION,
@@ -241,14 +248,14 @@ _ROWS = (
     ),
     Verb(
         "history",
-        "list the releases of a source: who came, left and waits, and what they expose together",
+        "list the releases of a source: entrants, exits, pending releases and joint exposure",
         "microguard.pipelines.history:history",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
     ),
     Verb(
         "audit",
-        "audit everything that stands or stood of a source together",
+        "audit all current and withdrawn releases of a source jointly",
         "microguard.pipelines.joint_audit:audit_source",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
@@ -258,7 +265,7 @@ _ROWS = (
         "run the benchmarks of the repository",
         "microguard.pipelines.benchmark:benchmark",
         (
-            _argument("name", nargs="?", metavar="NAME", help="which one (all)"),
+            _argument("name", nargs="?", metavar="NAME", help="name of one benchmark (all)"),
             _argument("--quick", action="store_true", help="smaller instances, the same assertions"),
         ),
         shown_when_quiet=True,
@@ -269,15 +276,15 @@ VERBS = {verb.name: verb for verb in _ROWS}
 _SHARED = (
     _argument("--master", metavar="URL", help="Spark master (local[*])"),
     _argument("--json", action="store_true", help="last line of output is one JSON object"),
-    _argument("--outcome", metavar="FILE", help="write the same object to a file, however the run ends"),
-    _argument("--log", choices=("json",), help="events as JSON lines to standard error, no progress"),
-    _argument("--quiet", action="store_true", help="no progress, and no summary where it is an extra"),
-    _argument("--debug", action="store_true", help="add the traceback; it may show values of records"),
+    _argument("--outcome", metavar="FILE", help="write the same object to a file, also after a failure"),
+    _argument("--log", choices=("json",), help="print events as JSON lines to standard error, no progress"),
+    _argument("--quiet", action="store_true", help="no progress, and no summary unless it is the result"),
+    _argument("--debug", action="store_true", help="print tracebacks; they may show values of records"),
 )
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are ours: one paragraph, exit code 2."""
+    """A parser that raises `SpecificationError` (one paragraph, exit code 2)."""
 
     def error(self, message: str) -> NoReturn:
         raise SpecificationError(f"{self.prog}: {message}. Try {self.prog} --help.")
@@ -292,43 +299,56 @@ class _Version(argparse.Action):
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line; SpecificationError where it is faulty."""
+    """Parse a command line.
+
+    Raises
+    ------
+    SpecificationError
+        If the command line is faulty.
+    """
     return _parser().parse_args(arguments)
 
 
 def call(
     parsed: argparse.Namespace, progress: Callable[[], Progress], show: Callable[[str], None]
 ) -> CommandResult:
-    """Run the verb of a parsed command line; a faulty specification is refused before an engine is loaded.
+    """Run the verb of a parsed command line.
 
-    `show` takes a part of the answer as soon as it is there.
+    A faulty specification is refused before Spark or another engine is loaded.
+
+    Parameters
+    ----------
+    progress : callable
+        Creates the progress display.
+    show : callable
+        Prints a part of the result as soon as it is available.
     """
     verb = VERBS[parsed.verb]
-    given = {argument.name: getattr(parsed, argument.name) for argument in verb.arguments}
+    values = {argument.name: getattr(parsed, argument.name) for argument in verb.arguments}
     if SPECIFICATION in verb.arguments:
         from microguard.schemas.specification.read import read_specification
 
-        path, overrides = given["specification"], given.pop("overrides")
-        given["specification"] = read_specification(path, overrides)
-        if "choices" in given:
-            given["choices"] = {
+        path, overrides = values["specification"], values.pop("overrides")
+        values["specification"] = read_specification(path, overrides)
+        if "choices" in values:
+            values["choices"] = {
                 " ".join(choice): read_specification(path, [*overrides, *choice])
-                for choice in given["choices"]
+                for choice in values["choices"]
             }
     if verb.starts_spark:
         from microguard.pipelines.engine.session import start_java_ahead
 
-        start_java_ahead(parsed.master, given["specification"].input_path)
-    by_position = [given.pop(argument.name) for argument in verb.arguments if argument.positional]
+        start_java_ahead(parsed.master, values["specification"].input_path)
+    by_position = [values.pop(argument.name) for argument in verb.arguments if argument.positional]
     function = verb.function()
     on_request: dict[str, Callable[[], Any]] = {
         "master": lambda: parsed.master,
         "progress": progress,
         "show": lambda: show,
     }
-    asked = inspect.signature(function).parameters
-    given |= {name: make() for name, make in on_request.items() if name in asked}
-    return function(*by_position, **given)
+    parameters = inspect.signature(function).parameters
+    values |= {name: make() for name, make in on_request.items() if name in parameters}
+    return function(*by_position, **values)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -339,14 +359,14 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
     for verb in VERBS.values():
         described = f"{verb.purpose.capitalize()}."
-        of_verb = verbs.add_parser(verb.name, help=verb.purpose, description=described, allow_abbrev=False)
+        subparser = verbs.add_parser(verb.name, help=verb.purpose, description=described, allow_abbrev=False)
         for argument in verb.arguments:
-            of_verb.add_argument(*argument.flags, **argument.options)
-        shared = of_verb.add_argument_group("common options")
+            subparser.add_argument(*argument.flags, **argument.options)
+        shared = subparser.add_argument_group("common options")
         for argument in _SHARED:
             shared.add_argument(*argument.flags, **argument.options)
     return parser

@@ -1,4 +1,4 @@
-"""`spark-submit jobs/verify.py`: the same as `microguard verify`."""
+"""Run `microguard verify` with spark-submit jobs/verify.py."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`spark-submit jobs/withdraw.py`: the same as `microguard withdraw`."""
+"""Run `microguard withdraw` with spark-submit jobs/withdraw.py."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""How the data moves: verbs on this floor, one order that publishes in `run`, and a room for each stage.
+"""Move the data: the verbs, the one order of publication in `run`, and a package for each stage.
 
-`engine` (session, files, progress), `gate` (judge and refuse), `intake` (read, count, accept),
-`publication` (areas, ledger, staging, publishing), `evidence` (what the agency keeps, and its page),
-`measures` (one object each), `records` and `tables` (the two products), `audit` (the release from outside),
-`drafting` and `town` (a foreign file, and the demo's). ``README.md`` beside this file is the map.
+`engine` (session, files, progress), `gate` (judge and refuse), `intake` (read, validate, accept),
+`publication` (areas, ledger, staging, publishing), `evidence` (private evidence and its page), `measures`
+(one class each), `records` and `tables` (the two products), `audit` (audit of public files), `drafting`
+(draft of a specification) and `synthetic` (data of the demo). See ``README.md`` in this folder.
 """

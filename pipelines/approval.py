@@ -8,7 +8,7 @@ from microguard.pipelines.engine.command_result import CommandResult, look_again
 from microguard.pipelines.publication.areas import PAGE, Areas
 from microguard.pipelines.publication.find_release import find_release
 from microguard.pipelines.publication.ledger import Ledger
-from microguard.pipelines.publication.pending_approval import waiting_release
+from microguard.pipelines.publication.pending_approval import pending_release
 from microguard.pipelines.publication.publish import publish
 from microguard.pipelines.publication.retention import retain
 from microguard.pipelines.rebuild_report import at_work, redraw
@@ -56,7 +56,7 @@ def approve(named: str, *, by: str, note: str = "") -> CommandResult:
 
 
 def _approve(areas: Areas, release_id: str, by: str, note: str) -> CommandResult:
-    waiting = waiting_release(areas, release_id)
+    waiting = pending_release(areas, release_id)
     require_as_verified(waiting, areas)
     entry = replace(waiting.entry, by=by, note=note)
     try:
@@ -74,7 +74,7 @@ def _approve(areas: Areas, release_id: str, by: str, note: str) -> CommandResult
 def _published(areas: Areas, release_id: str, what: str) -> CommandResult | None:
     """The answer about a release that a person had published, and which readers can see; else None."""
     status = Ledger(areas).status(release_id)
-    if status is None or status.event != "published" or not status.by or not areas.public.stands(release_id):
+    if status is None or status.event != "published" or not status.by or not areas.public.exists(release_id):
         return None
     areas.forget_work(release_id)  # of a call that ended after it had published
     return _answer(areas, release_id, f"{what}, approved by {status.by} at {status.at}")
@@ -110,7 +110,7 @@ def reject(named: str, *, by: str, note: str = "") -> CommandResult:
 
 
 def _reject(areas: Areas, release_id: str, by: str, note: str) -> CommandResult:
-    waiting = waiting_release(areas, release_id)
+    waiting = pending_release(areas, release_id)
     entry = replace(waiting.entry, event="rejected", at=now(), by=by, note=note, public=areas.public.name)
     Ledger(areas).append(entry)
     forget_state(waiting, areas)
@@ -132,8 +132,8 @@ def _rejected(areas: Areas, release_id: str, already: str) -> CommandResult | No
 
 def pending(specification: Specification) -> CommandResult:
     """List the releases of a specification that wait for approval."""
-    areas = Areas.of(specification.public_area, specification.evidence_area)
-    waiting = Ledger(areas).waiting(specification.release.name)
+    areas = Areas.from_places(specification.public_area, specification.evidence_area)
+    waiting = Ledger(areas).pending(specification.release.name)
     lines = [
         f"{entry.release_id} since {entry.at}: {areas.record_place(entry.release_id)}" for entry in waiting
     ]

@@ -11,7 +11,7 @@ from microguard.pipelines.engine.session import session
 from microguard.pipelines.gate.expectations import EXPECTS
 from microguard.pipelines.intake.accept import accept_by_suite, accept_input
 from microguard.pipelines.intake.read import Microdata, read
-from microguard.pipelines.intake.validate import ValidatedInput, screen
+from microguard.pipelines.intake.validate import ValidatedInput, validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.exposure import Exposure, exposure
 from microguard.pipelines.measures.k_map import Held, held
@@ -30,7 +30,7 @@ def check(specification: Specification, *, master: str | None = None, progress: 
         With everything that does not fit.
     """
     require_records(specification)
-    areas = Areas.of(specification.public_area, specification.evidence_area)
+    areas = Areas.from_places(specification.public_area, specification.evidence_area)
     prefetch_imports(EXPECTS)
     with (
         areas.lock(),
@@ -52,7 +52,7 @@ def risk_of(job: Job, microdata: Microdata) -> CommandResult:
     """
     with job.progress.stage("check"):
         contract = laid_out(microdata.contract, job.specification.publish)
-        screened = screen(microdata, job.specification)
+        screened = validate(microdata, job.specification)
         accept_input(screened, job.specification, job.areas.record(QUARANTINE_OF_CHECK))
         accept_by_suite(microdata, job.areas.record(QUARANTINE_OF_CHECK))
         require_regions(contract, screened.strata)

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from math import nan
 from typing import Any
 
-from microguard.pipelines.drafting.compared import AS_IT_IS, Compared, compared_table
+from microguard.pipelines.drafting.comparison_row import AS_SPECIFIED, ComparisonRow, format_comparison
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.files import private_folder, write_atomically
 from microguard.pipelines.engine.progress import Progress
@@ -17,7 +17,7 @@ from microguard.pipelines.evidence import plots
 from microguard.pipelines.intake.accept import accept_by_suite, accept_input
 from microguard.pipelines.intake.read import Microdata, read
 from microguard.pipelines.intake.typed import UNREADABLE
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.data_changes import Changed
 from microguard.pipelines.measures.measure import Measure, compute_all
@@ -75,13 +75,13 @@ def compare(
             for size in sizes
         ]
         folder = private_folder(job.areas.record(FOLDER))
-        drawn = [asdict(row) | {"choice": row.choice or AS_IT_IS} for row in rows]
+        drawn = [asdict(row) | {"choice": row.choice or AS_SPECIFIED} for row in rows]
         write_atomically(folder / PICTURE, plots.trade_off_plot(drawn))
     text = "\n".join(
         [
             f"Compared on about {min(records, SAMPLE):,} of {records:,} records, drawn by a hash of their "
             "contents; nothing was published.",
-            *compared_table(rows),
+            *format_comparison(rows),
             f"Picture: {folder / PICTURE}",
         ]
     )
@@ -143,10 +143,10 @@ def _read_alike(one: Variable, other: Variable | None) -> bool:
     return len(numbers) == 1 and one.recodes == other.recodes
 
 
-def _one(job: Job, microdata: Microdata, choice: str) -> Compared:
+def _one(job: Job, microdata: Microdata, choice: str) -> ComparisonRow:
     specification, product = job.specification, Records(job.specification)
     product.accept(microdata)
-    screened = screen(microdata, specification)
+    screened = validate(microdata, specification)
     accept_input(screened, specification, job.areas.record(FOLDER))
     name = hashlib.sha256(f"compare {choice} {specification.release.k}".encode()).hexdigest()[:32]
     job.areas.forget_work(name)
@@ -157,7 +157,7 @@ def _one(job: Job, microdata: Microdata, choice: str) -> Compared:
     finally:
         job.areas.forget_work(name)
     metrics, changed = measured.metrics, measured.sections.get("changed")
-    return Compared(
+    return ComparisonRow(
         k=specification.release.k,
         information_loss=metrics.get(MetricKey("information_loss")),
         chi2_per_cell=metrics.get(MetricKey("chi2_per_cell")) if specification.nominal else None,

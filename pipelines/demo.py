@@ -9,7 +9,7 @@ from typing import Literal
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.progress import Progress
-from microguard.pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import generate_persons
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.read import read_specification
 
@@ -120,7 +120,7 @@ def write_town(folder: Path, records: int, kind: Kind) -> None:
         raise SpecificationError(f"The demo cannot write to {folder}: {error.strerror}.") from None
     names = [*NEVER_PUBLISHED, *PUBLISHED_AS_IT_IS[kind], *QUASI_IDENTIFIERS[kind]]
     written = set()
-    for number, persons in enumerate(town(records, SEED)):
+    for number, persons in enumerate(generate_persons(records, SEED)):
         path = folder / PART.format(number=number)
         pq.write_table(persons.select(names), path, compression="zstd")
         written.add(path)

@@ -1,4 +1,4 @@
-"""Draft a specification for a file: guessed roles and kinds, with the risk these guesses would carry."""
+"""Draft a specification for a file: guessed roles and kinds, with the disclosure risk of the file."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from microguard.pipelines.drafting.compared import compared_table, percent
-from microguard.pipelines.drafting.counted import K, by_pattern, counts_units
-from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.classify_column import Guess
+from microguard.pipelines.drafting.comparison_row import format_comparison, percent
+from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
 from microguard.pipelines.drafting.profile import MOST_RECORDS, Column, Profile
-from microguard.pipelines.drafting.roles import guess, is_nameable
+from microguard.pipelines.drafting.roles import guess_roles, is_nameable
 from microguard.pipelines.drafting.sniff import Source, sniff
-from microguard.pipelines.drafting.table import drafted_table, quoted
+from microguard.pipelines.drafting.table import draft_table, quoted
 from microguard.pipelines.drafting.trial import Trial, trial
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.schemas.errors import InputRejected
@@ -24,13 +24,13 @@ from microguard.schemas.specification.read import build_specification
 from microguard.schemas.specification.sections import Quality
 
 MOST_LEFT_OUT = 20
-"""Variables whose single contribution to the risk is counted; each costs a pass over the file."""
+"""Maximum number of variables whose contribution to the risk is counted; each costs a pass over the file."""
 ROOM = 1.5
-"""Drafted limit of the loss over that of the trial, which is of a sample and of the quickest method."""
+"""Ratio of the drafted limit of the loss to the loss of the trial, which uses a sample and a fast method."""
 
 
 def draft(named: str) -> CommandResult:
-    """Profile the input and write its draft specification.
+    """Profile the input and return a draft specification for it.
 
     Parameters
     ----------
@@ -40,18 +40,20 @@ def draft(named: str) -> CommandResult:
     Returns
     -------
     CommandResult
-        The text is a valid specification that fits the input, its comments say why and what the risk is.
+        The text is a valid specification that fits the input. Its comments give the reasons and the risk.
 
     Raises
     ------
     InputRejected
-        Where the input cannot be read or has fewer than k records.
+        If the input cannot be read or has fewer than k records.
     """
     source = sniff(named)
     with Profile(source) as profile:
         if profile.records < K:
-            raise InputRejected(f"{named} has {profile.records} record(s): a release needs at least k = {K}.")
-        guesses = guess(profile)
+            raise InputRejected(
+                f"{named} has {profile.records} record(s), expected at least k = {K}. Name a larger file."
+            )
+        guesses = guess_roles(profile)
         tried = trial(profile, guesses)
         k = K if tried is None else tried.k
         risk = _risk(profile, guesses, k)
@@ -63,7 +65,7 @@ def draft(named: str) -> CommandResult:
 
 
 def _risk(profile: Profile, guesses: Sequence[Guess], k: int) -> dict[str, Any]:
-    """Counts over the guessed quasi-identifiers with the region, as the file stands."""
+    """Count classes and uniques of the unprotected file on the guessed quasi-identifiers and the region."""
     protected = _columns(guesses, "quasi_identifier")
     region = _columns(guesses, "region")
     classes, below, uniques, _ = profile.classes([*region, *protected], k)
@@ -94,7 +96,7 @@ def _text(
         f"[publish]\npath = {quoted('lake/' + name)}\nevidence = {quoted('evidence/' + name)}",
         _limits(profile, guesses, tried),
         _groups(tried),
-        drafted_table(profile, guesses, k),
+        draft_table(profile, guesses, k),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -102,66 +104,71 @@ def _text(
 def _method(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> str:
     lines = []
     if tried is not None and tried.min_diversity > 1:
-        why = "else too many records share their class with one value of a sensitive variable"
+        why = "with 1, too many records are in classes with one value of a sensitive variable"
         lines.append(f"min_diversity = {tried.min_diversity}    # {why}")
-    if counts_units(guesses, profile) is not None:
+    if counted_unit(guesses, profile) is not None:
         lines.append('unit = "unit"    # the unit repeats: k counts units, not their records')
     weights = [each.column for each in guesses if each.role == "weight" and each.column is not None]
     if len(weights) > 1:
-        first = max(weights, key=lambda column: column.positive)  # one that is 0 somewhere cannot count
-        lines.append(f"weight = {quoted(first.name)}    # of several, the one whose totals are to be kept")
+        first = max(weights, key=lambda column: column.positive)  # this weight must be positive everywhere
+        lines.append(f"weight = {quoted(first.name)}    # choose the weight whose totals are to be kept")
     if lines:
         return "\n".join(["[method]", *lines])
     if not any(each.role == "household" for each in guesses):
         return ""
     return (
-        "# k counts records; to let it count households, whose members are often alike:\n"
+        "# k counts records. To count households, whose members often have equal values:\n"
         '# [method]\n# unit = "household"'
     )
 
 
 def _tried(tried: Trial | None, profile: Profile) -> str:
-    """The trial as comments."""
+    """Format the trial as comments."""
     if tried is None:
         return ""
     lines = [
         f"Trial on {tried.sampled:,} of {profile.records:,} records, "
-        f"{'one a unit, ' if tried.one_each else ''}drawn by a hash of their contents and clustered",
-        "by the quickest method (a larger file has nearer neighbours, and costs less):",
-        *(f"  {line}" for line in compared_table(tried.rows)),
-        "`microguard compare` tells it of the whole way, for other k, roles and groups.",
+        f"{'one per unit, ' if tried.one_each else ''}drawn by a hash of their contents and clustered",
+        "with the fastest method (records of a larger file have nearer neighbours and less loss):",
+        *(f"  {line}" for line in format_comparison(tried.rows)),
+        "`microguard compare` measures the specified method, also for other k, roles and groups.",
     ]
     return "\n".join(f"# {line}" for line in lines)
 
 
 def _why(tried: Trial | None) -> str:
-    """Why this k, as a comment."""
+    """Return the reason for k as a comment."""
     if tried is None:
         return ""
     broken = tried.chosen.broken or ()
     if broken:
-        return f"    # whatever k, {len(broken)} limit(s) on disclosure do not hold in the trial: see below"
-    return "    # of what keeps the limits on disclosure in the trial, it costs least"
+        return f"    # for every k, the trial exceeds {len(broken)} limit(s) on disclosure: see below"
+    return "    # within the limits on disclosure, this k has the least loss in the trial"
 
 
 def _limits(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> str:
-    """A limit of the loss from the trial, where the trial is of clusters as a run makes them."""
+    """Return a limit of the loss based on the trial, if a run clusters records as the trial did."""
     loss = None if tried is None else tried.chosen.information_loss
-    if loss is None or by_pattern(guesses, profile) or counts_units(guesses, profile) is not None:
+    if (
+        loss is None
+        or clusters_by_missing_pattern(guesses, profile)
+        or counted_unit(guesses, profile) is not None
+    ):
         return ""
     limit = min(ceil(100 * ROOM * loss) / 100 or 0.01, 1.0)
-    return f"[quality]\nmax_information_loss = {limit:g}    # the trial cost {percent(loss)}"
+    return f"[quality]\nmax_information_loss = {limit:g}    # the loss of the trial is {percent(loss)}"
 
 
 def _groups(tried: Trial | None) -> str:
-    """Groups that would cost less, as comments: they promise less, so that a person has to choose them."""
+    """Return groups with less loss as comments: their guarantee is weaker, so a person has to choose them."""
     if tried is None or tried.grouping is None:
         return ""
     grouping = tried.grouping
     cost, instead, unique = map(percent, (grouping.cost, tried.cost, grouping.unique))
     lines = [
-        f"# Groups of what varies together, each k-anonymous for itself, would cost {cost} of a variable's",
-        f"# variation, not {instead}; {unique} of the records would be unique on all groups together:",
+        "# These groups of associated variables would each be k-anonymous separately. They reduce the mean "
+        "loss",
+        f"# from {instead} to {cost}, but {unique} of the records are then unique on all groups together:",
     ]
     for number, names in enumerate(grouping.names, start=1):
         listed = ", ".join(map(quoted, names))
@@ -175,13 +182,13 @@ def _introduction(profile: Profile, risk: dict[str, Any], k: int) -> str:
         f"Draft by microguard from {records} of {len(profile.source.schema.names)} columns.",
         "Every role and kind below is a guess: read each line before you publish anything.",
         "",
-        f"Risk as the file stands, on the guessed quasi-identifiers (with the region), k = {k}:",
+        f"Risk of the unprotected file on the guessed quasi-identifiers (with the region), k = {k}:",
         f"  combinations {risk['classes']:,}, records in combinations below k {risk['records_below_k']:,}, "
         f"unique records {risk['uniques']:,} ({risk['uniques'] / profile.records:.1%})",
     ]
     if risk["uniques_without"]:
         lines.append(
-            "Unique records if one of them were left out (a large drop: it makes records recognisable):"
+            "Unique records without one of them (a variable with a large drop makes records identifiable):"
         )
         ordered = sorted(risk["uniques_without"].items(), key=lambda item: item[1])
         lines += [f"  without {_shown(name)}: {uniques:,}" for name, uniques in ordered]
@@ -193,13 +200,13 @@ def _input(profile: Profile) -> list[str]:
     lines = [f"path = {quoted(str(source.path))}", f'format = "{source.format}"']
     if source.format == "csv":
         lines += [f"delimiter = {quoted(source.delimiter)}", f'encoding = "{source.encoding}"']
-        lines.append(f'decimal = "{profile.numerals.decimal}"')
-        if profile.numerals.thousands is not None:
-            lines.append(f'thousands = "{profile.numerals.thousands}"')
+        lines.append(f'decimal = "{profile.number_format.decimal}"')
+        if profile.number_format.thousands is not None:
+            lines.append(f'thousands = "{profile.number_format.thousands}"')
     if profile.missing is not None:
         lines.append(f"missing = {quoted(profile.missing)}")
     if not all(map(is_nameable, source.schema.names)):
-        lines.append('unmentioned = "drop"    # a column without a name, or with one that is reserved')
+        lines.append('unmentioned = "drop"    # drops columns without a name or with a reserved name')
     return lines
 
 
@@ -217,39 +224,39 @@ def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
 
 
 def _shown_by(tried: Trial, each: Guess) -> str:
-    """What the trial showed of a variable."""
+    """Return the result of the trial for a variable."""
     limits = Quality()
     if each.name in tried.losses:
         lost = percent(tried.losses[each.name])
         if each.kind == "numeric":
-            return f"; k = {tried.k} costs {lost} of its variance"
+            return f"; k = {tried.k} loses {lost} of its variance"
         return f"; k = {tried.k} changes {lost} of its values"
     if each.name in tried.unique_with:
         unique = tried.unique_with[each.name]
-        mend = "protect it, leave it out or have it accepted by name"
-        above = f", above the limit: {mend}" if unique > limits.max_unique_published else ""
-        return f"; published as it is, with it {percent(unique)} of the records are unique{above}"
+        remedy = "protect it, exclude it or accept it by name"
+        above = f", above the limit: {remedy}" if unique > limits.max_unique_published else ""
+        return f"; published unmodified, and with it {percent(unique)} of the records are unique{above}"
     if each.name in tried.homogeneous:
         alike = tried.homogeneous[each.name]
-        mend = "raise k, or set method.min_diversity = 2"
-        above = f", above the limit: {mend}" if alike > limits.max_homogeneous else ""
-        return f"; {percent(alike)} of the records share their class with one value of it{above}"
+        remedy = "raise k, or set method.min_diversity = 2"
+        above = f", above the limit: {remedy}" if alike > limits.max_homogeneous else ""
+        return f"; {percent(alike)} of the records are in classes with one value of it{above}"
     return ""
 
 
 def _codes(codes: Sequence[int]) -> str:
-    return f"{' and '.join(map(str, codes))} taken for missing, as the other values do not lead up to it"
+    return f"{' and '.join(map(str, codes))} treated as missing, because of the distance from other values"
 
 
 def _missing(profile: Profile, guesses: Sequence[Guess]) -> str:
     numeric = [each.column for each in guesses if each.kind == "numeric" and each.column is not None]
-    rejected = profile.records - profile.count(profile.accepting(numeric))
+    rejected = profile.records - profile.count(profile.condition_all_finite(numeric))
     if not rejected:
         return ""
-    if by_pattern(guesses, profile):
-        why = "many records lack a number: they are clustered with those that lack the same"
+    if clusters_by_missing_pattern(guesses, profile):
+        why = "many records lack a number: records with the same missing pattern are clustered together"
         return f'[missing]\nnumeric = "own_cluster"    # {why}'
-    why = "records without one of the numbers; they would be left out of the release"
+    why = "records that lack one of the numbers, and are excluded from the release"
     return f"[missing]\nmax_rejected = {rejected}    # {why}"
 
 

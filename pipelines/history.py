@@ -20,7 +20,7 @@ def history(specification: Specification) -> CommandResult:
     specification : Specification
         Names the source and its evidence area.
     """
-    areas = Areas.of(specification.public_area, specification.evidence_area)
+    areas = Areas.from_places(specification.public_area, specification.evidence_area)
     status = Ledger(areas).latest()
     rows = [_row(entry, status[entry.release_id], areas) for entry in releases_of(areas, specification)]
     source = source_of(specification)
@@ -57,4 +57,4 @@ def _state(last: Entry, areas: Areas) -> str:
         known_area(area)
     except AreaNotThere:
         return "area not there"
-    return "stands" if area.public.stands(last.release_id) else "missing"
+    return "stands" if area.public.exists(last.release_id) else "missing"

@@ -32,5 +32,5 @@ class Job:
     source: str | None = None
 
     def __post_init__(self) -> None:
-        if self.areas.stored is not None:
+        if self.areas.mirror is not None:
             self.areas.key()  # one that nobody named is asked for before the work

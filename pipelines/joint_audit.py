@@ -29,7 +29,7 @@ def audit_source(specification: Specification) -> CommandResult:
     GateRefused
         Where anything is exposed, or a release cannot be compared: counts and ids, never values.
     """
-    areas = Areas.of(specification.public_area, specification.evidence_area)
+    areas = Areas.from_places(specification.public_area, specification.evidence_area)
     entries, source = releases_of(areas, specification), source_of(specification)
     elsewhere = same_records_elsewhere(areas, specification)
     known = {entry.release_id for entry in entries}

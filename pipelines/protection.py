@@ -12,10 +12,10 @@ from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.failures import without_values_of_records
 from microguard.pipelines.engine.progress import Progress
-from microguard.pipelines.engine.session import our_sql_settings
+from microguard.pipelines.engine.session import our_sql_settings, warn_without_authentication
 from microguard.pipelines.evidence.evidence import Evidence
 from microguard.pipelines.gate.gate import Verdicts
-from microguard.pipelines.intake.read import of_frame
+from microguard.pipelines.intake.read import microdata_from_frame
 from microguard.pipelines.job import Job
 from microguard.pipelines.publication.areas import areas_of
 from microguard.pipelines.rebuild_report import at_work
@@ -51,8 +51,8 @@ class ProtectedFrame:
 class Protection:
     """A release specification, and what can be done by it with the frames of a session.
 
-    The session is that of the frame; it is never stopped and gets its own settings back. Nothing is written
-    outside the two areas of the specification.
+    The session is that of the frame; it is never stopped and gets its own settings back. A warning says if
+    it runs without `spark.authenticate`. Nothing is written outside the two areas of the specification.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Protection:
         InputRejected
         """
         with self._job(_session_of(frame)) as job:
-            return risk_of(job, of_frame(frame, self.specification))
+            return risk_of(job, microdata_from_frame(frame, self.specification))
 
     def protect(self, frame: DataFrame) -> ProtectedFrame:
         """Protect, stage, read back and judge; nothing is published, and nothing refused yet.
@@ -99,7 +99,7 @@ class Protection:
         """
         with self._job(_session_of(frame)) as job:
             product = Records(self.specification)
-            release = verified_release(product, job, of_frame(frame, self.specification))
+            release = verified_release(product, job, microdata_from_frame(frame, self.specification))
             if isinstance(release, CommandResult):
                 raise GateRefused(f"{release.text.splitlines()[0]} Nothing was done anew.")
             names = [column(name) for name in release.protected.contract.names]
@@ -131,6 +131,7 @@ class Protection:
     @contextmanager
     def _job(self, spark: SparkSession) -> Iterator[Job]:
         areas = areas_of(self.specification)
+        warn_without_authentication(spark)
         with at_work(areas), our_sql_settings(spark), without_values_of_records():
             yield Job(spark, self.specification, areas, Progress(quiet=not self._progress))
 

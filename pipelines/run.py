@@ -26,11 +26,11 @@ from microguard.pipelines.gate.gate import EXPECTATIONS, Verdict, Verdicts, judg
 from microguard.pipelines.guarantees.registry import promised, require_stated
 from microguard.pipelines.intake.accept import accept_by_suite, accept_input
 from microguard.pipelines.intake.read import Microdata, read
-from microguard.pipelines.intake.validate import ValidatedInput, require_unchanged, screen
+from microguard.pipelines.intake.validate import ValidatedInput, require_unchanged, validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import compute_all
 from microguard.pipelines.product import NothingNew, P, Product, W
-from microguard.pipelines.publication.add_descriptors import described
+from microguard.pipelines.publication.add_descriptors import add_descriptors
 from microguard.pipelines.publication.area_identity import require_area
 from microguard.pipelines.publication.areas import PAGE, Areas, areas_of
 from microguard.pipelines.publication.identity import SOFTWARE, identity
@@ -101,7 +101,7 @@ def verified_release(product: Product[P, W], job: Job, microdata: Microdata) -> 
     areas, specification, progress = job.areas, job.specification, job.progress
     with progress.stage("screen"):
         product.accept(microdata)
-        screened = screen(microdata, product.reader, product.rejects(job))
+        screened = validate(microdata, product.reader, product.rejects(job))
     follows = product.follows(job)
     with_defaults = product.with_data_defaults(screened)
     made_from = {**identity(screened, with_defaults, product.content), **follows}
@@ -160,7 +160,7 @@ def publish_verified(product: Product[P, W], job: Job, release: Verified[P]) -> 
         with suppress(Exception):  # what it would finish, the next run does
             finish_what_died(areas)
         status = Ledger(areas).status(release_id)
-        if status is not None and status.event == "published" and areas.public.served() == release_id:
+        if status is not None and status.event == "published" and areas.public.current() == release_id:
             require_area(areas)
             return _answer(areas, release_id, "Published", retain(areas, status.name))
         if status is not None and status.event == "waiting" and approval == "required":
@@ -176,10 +176,11 @@ def _publish(job: Job, release: Verified[P]) -> CommandResult:
     try:
         refuse(release.verdicts)
         if job.specification.publish.approval == "required":
-            submit_for_approval(waiting, areas)
+            damaged = submit_for_approval(waiting, areas)
             release.page.write(Ledger(areas).status(release_id))
             rebuild_index(areas)
-            return _waits(areas, release_id, "Verified, and waiting for approval")
+            removed = "; its damaged files were removed from the public area" if damaged else ""
+            return _waits(areas, release_id, f"Verified, and waiting for approval{removed}")
         with job.progress.stage("publish"):
             publish(waiting.staged, waiting.manifest, areas, waiting.entry, accepted=waiting.accepted)
     except MicroguardError:
@@ -235,7 +236,7 @@ def _verified(
         product.write_annex(folder, protected)
         page = Page(folder, evidence, product.measures)
         page.write(Ledger(areas).status(release_id))
-    successor = bool(set(Ledger(areas).ever(entry.name)) - {release_id})
+    successor = bool(set(Ledger(areas).ever_published(entry.name)) - {release_id})
     disclosable = {
         **measured.disclosable,
         "records_suppressed": _to_multiples(counts.suppressed, specification.release.k),
@@ -249,7 +250,7 @@ def _verified(
     }
     require_stated(manifest, product.guarantees)
     with progress.stage("describe"):
-        files = described(staged.files, manifest)
+        files = add_descriptors(staged.files, manifest)
     return Verified(protected, PendingRelease(files, manifest, entry, accepted), evidence, page, verdicts)
 
 
@@ -315,5 +316,7 @@ def _waits(areas: Areas, release_id: str, text: str) -> CommandResult:
     decide = f"microguard approve {record} --by NAME, or microguard reject"
     release = areas.public.place(release_id)
     content = {"release_id": release_id, "release": release, "waiting": record, "report": report}
-    outcome = CommandResult(f"{text}; nothing is public.\nReport: {report}\nDecide: {decide}", content)
+    outcome = CommandResult(
+        f"{text}; the release is not public.\nReport: {report}\nDecide: {decide}", content
+    )
     return with_night(outcome, joint_of(areas, release_id).get("night", {}))

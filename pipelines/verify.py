@@ -30,7 +30,7 @@ def verify(named: str) -> CommandResult:
         Where anything the manifest promises does not hold; every failure is named.
     """
     release = find_release(named)
-    if not release.public.stands(release.release_id):
+    if not release.public.exists(release.release_id):
         if release.evidence is not None:
             known_area(release.areas())
         raise SpecificationError(f"Release {release.release_id} is not in the public area (any more).")

@@ -15,7 +15,7 @@ from microguard.pipelines.publication.find_release import (
     half_withdrawn,
 )
 from microguard.pipelines.publication.ledger import GONE, NEVER_PUBLIC, Entry, Ledger, is_in
-from microguard.pipelines.publication.public.public_area import PublicArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.withdrawal import withdraw_release
 from microguard.pipelines.rebuild_report import at_work, redraw
 from microguard.schemas.errors import SpecificationError
@@ -59,7 +59,7 @@ def withdraw(named: str, *, lost: bool = False) -> CommandResult:
             if gone and _is_lost(areas):
                 return _lost(areas)
             _withdraw(meant, areas)
-            successor = areas.public.served()
+            successor = areas.public.current()
             redraw(areas, [meant])
         return _answer(meant, areas, before, successor)
 
@@ -69,7 +69,7 @@ def withdraw(named: str, *, lost: bool = False) -> CommandResult:
             if status is None or status.event not in GONE:
                 return None
             require_gone(meant, areas)
-            return _answer(meant, areas, before, areas.public.served())
+            return _answer(meant, areas, before, areas.public.current())
 
     return look_again(act, look)
 
@@ -96,7 +96,7 @@ def _withdraw(meant: str, areas: Areas) -> None:
 
 def _is_seen(release_id: str, areas: Areas) -> bool:
     """Whether readers can find a release, whatever the ledger says."""
-    return areas.public.stands(release_id) or areas.public.served() == release_id
+    return areas.public.exists(release_id) or areas.public.current() == release_id
 
 
 def _answer(meant: str, areas: Areas, before: str | None, successor: str | None) -> CommandResult:
@@ -167,7 +167,7 @@ def _lost(areas: Areas) -> CommandResult:
 def _served(public: PublicArea) -> str | None:
     """The current release; None where nobody can say, which whoever holds the lock mends or refuses."""
     try:
-        return public.served()
+        return public.current()
     except FileDamaged:
         return None
 

@@ -1,6 +1,6 @@
 """The methods of statistical disclosure control: arrays or frames in, values out.
 
-Nothing here knows Spark, files or the screen. Each sub-package is one family of methods:
+No module imports Spark, reads files or prints. Each sub-package is one family of methods:
 
 - ``microaggregation``: numeric and mixed records into clusters of at least k (`microaggregate`,
   `individual_ranking`);
@@ -9,11 +9,11 @@ Nothing here knows Spark, files or the screen. Each sub-package is one family of
 - ``safe``: the method of the German census of 2011 (`safe`);
 - ``cta``: tables whose sensitive cells are moved to safe values (`CellTable`, `adjust`).
 
-All of them keep the same promises. A call changes none of its arguments, and the same arguments and seed give
-the same result: searches end by work counted, and a ``time_limit`` in seconds is a safety net whose firing
-is reported by ``stopped_by = "time"``. A result says what was proved: a lower bound
-is valid or None, and ``optimal`` means proved. Bad input raises a subclass of `sdc.errors.SdcError`, whose
-message holds no value of a record.
+All families keep the same promises. A call does not change its arguments. The same arguments and seed give
+the same result, because searches stop after counted work. A ``time_limit`` in seconds is a safety net only:
+if it ends a search, the result has ``stopped_by = "time"``. A result states what was proved: a lower bound is
+valid or None, and ``optimal`` means proved. Invalid input raises a subclass of `sdc.errors.SdcError`, whose
+message contains no value of a record.
 """
 
 if __name__ == "sdc":  # a checkout's folder under its deprecated name: see microguard.deprecate_sdc

@@ -1,4 +1,4 @@
-"""Arguments that every family of methods takes, checked alike."""
+"""Validation of the arguments that all families of methods share."""
 
 from __future__ import annotations
 
@@ -9,20 +9,28 @@ from microguard.sdc.errors import InvalidParameter, TooFewRecords
 
 
 def check_name(what: str, name: object, names: Iterable[str]) -> None:
-    """Refuse what is none of the names there are of an algorithm, an effort and the like."""
+    """Raise InvalidParameter unless `name` is one of `names`; `what` names the parameter in the message."""
     names = tuple(names)
     if not isinstance(name, str) or name not in names:
-        raise InvalidParameter(f"unknown {what} {name!r}; there are {', '.join(names)}")
+        raise InvalidParameter(f"{what}: expected one of {', '.join(names)}; found {name!r}")
 
 
 def checked_seed(seed: object) -> int:
-    """The seed as a plain integer; refused where it is none, or negative."""
+    """Return the seed as a Python integer.
+
+    Raises
+    ------
+    InvalidParameter
+        If the seed is not an integer, or is negative.
+    """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidParameter("seed must be a non-negative integer")
+        raise InvalidParameter(
+            f"seed: expected an integer of at least 0, found {seed!r}. Choose one, such as 0"
+        )
     return int(seed)
 
 
 def check_records(records: int, least: int = 1) -> None:
-    """Refuse fewer records than a method needs; what it computes of them would mean nothing."""
+    """Raise TooFewRecords if a file has fewer records than a method needs."""
     if records < least:
-        raise TooFewRecords(f"expected at least {least} record(s), found {records}: leave such a file out")
+        raise TooFewRecords(f"records: expected at least {least}, found {records}. Leave this file out")

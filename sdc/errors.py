@@ -1,20 +1,20 @@
-"""Errors of the methods: what was found, what was expected, what to do.
+"""Exceptions of the methods. A message states the key, what was expected, what was found and what to do.
 
-No message may contain a value of a record: name variables, counts and positions, never contents.
+A message names variables, counts and positions. It never contains a value of a record.
 """
 
 from __future__ import annotations
 
 
 class SdcError(ValueError):
-    """Base of every error a method raises on purpose; carries its culprits.
+    """Base class of the errors that methods raise on purpose.
 
     Attributes
     ----------
     variable : str or int or None
-        The variable (name or position) at fault, where there is one.
+        Name or position of the variable that caused the error; None if the error concerns no single variable.
     block_id : int or str or None
-        The block in which it happened; set by whoever knows the block.
+        Block that raised the error. The caller that runs the block sets it.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class InvalidParameter(SdcError):
 
 
 class UnsupportedCombination(InvalidParameter):
-    """Options that are valid alone but that the chosen method cannot carry together."""
+    """Options that are valid alone but that the chosen method does not support together."""
 
 
 class NotNumeric(SdcError):
@@ -54,20 +54,20 @@ class ShapeMismatch(SdcError):
 
 
 class UnsupportedArguments(SdcError):
-    """Arrays of types that a compiled loop does not take, or a read-only array that it writes to."""
+    """Array types that a kernel does not compile for, or a read-only array that it would write to."""
 
 
 class UnknownVariable(SdcError):
-    """A name that the frame does not have, or has twice."""
+    """A variable name that is missing from the frame, or that occurs twice in it."""
 
 
 class NotAdditive(SdcError):
-    """A table whose relations do not hold within tolerance."""
+    """A table whose additive relations do not hold within the tolerance."""
 
 
 class ImpossibleProtection(SdcError):
-    """A protection that the capacities or relations exclude, with the lines that prove it."""
+    """A protection requirement that the data, the capacities or the relations make infeasible."""
 
 
 class SolverFailed(SdcError):
-    """The solver ended in a state from which nothing can be concluded."""
+    """The solver ended with a status that proves neither a solution nor infeasibility."""

@@ -1,8 +1,8 @@
-"""Compile kernels ahead: ``python -m microguard.sdc.precompile [PART ...]``, once per machine or image.
+"""Compile kernels ahead of time, once per machine: ``python -m microguard.sdc.precompile [PART ...]``.
 
-A kernel that was not compiled ahead is compiled where it is first called: by every worker of a cluster, if it
-is called there. Each public function runs on instances so small that only the compiler takes time. What it
-compiles is kept where `sdc.kernels.compile` says.
+A kernel that was not compiled ahead is compiled at its first call, by every worker of a cluster that calls
+it. Each part calls public functions on instances so small that only compilation takes time.
+`sdc.kernels.compile` chooses the folder of the compiled code.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from microguard.sdc.cta.controlled_rounding.controlled_rounding import (
 )
 from microguard.sdc.kernels.compile import forget_earlier
 from microguard.sdc.microaggregation import individual_ranking, microaggregate
-from microguard.sdc.microaggregation.global_bound.bound import file_bound
+from microguard.sdc.microaggregation.global_bound.bound import global_bound
 from microguard.sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_neighbours
 from microguard.sdc.microaggregation.principal_cuts import CutTree
 from microguard.sdc.nominal import anonymise, partition
-from microguard.sdc.risk.linkage import linked_share
+from microguard.sdc.risk.linkage import Points, nearer_and_tied
 from microguard.sdc.safe import safe
 
 
 def clusters() -> None:
-    """What the main job takes by default where records are clustered."""
+    """Compile the kernels that `protect` uses by default for numeric and mixed records."""
     random = np.random.default_rng(0)
     points, keys = random.normal(size=(12, 2)), np.arange(12)
     for effort in ("fast", "standard"):
         microaggregate(points, 3, effort=effort)
     nearest_neighbours(random.normal(size=(EXACT_RECORDS + 1, 1)), 2, trees=1, seed=0)
     CutTree.grow(points, keys, 2).assign(points, keys)
-    file_bound(points, 3, reach=np.ones(12))
-    linked_share(points, points)
+    global_bound(points, 3, reach=np.ones(12))
+    _link(points)
 
 
 def combinations() -> None:
-    """What it takes by default where the counts of combinations are protected."""
+    """Compile the kernels that `protect` uses by default for nominal records."""
     anonymise(_frame(), 3, 2, effort="fast")
     anonymise(_frame(), 3, 2, max_absolute_error={1: 5, 2: 5}, effort="fast")
-    linked_share(np.eye(3), np.eye(3))
+    _link(np.empty((3, 0)))
 
 
 def microaggregation() -> None:
-    """Every algorithm on records."""
+    """Compile the kernels of all microaggregation algorithms."""
     points, keys = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12)
     for name, algorithm in MICROAGGREGATION.items():
         variables = 1 if name in ("univariate-optimal", "genetic") else 2
@@ -67,7 +67,7 @@ def microaggregation() -> None:
 
 
 def nominal() -> None:
-    """Every algorithm on combinations."""
+    """Compile the kernels of all algorithms for nominal records."""
     for name in ("own-hhg", "own-eec", "own-hhe", "chi-exact"):
         anonymise(_frame(), 3, 2, algorithm=name)
     partition(_frame(), 3)
@@ -75,7 +75,7 @@ def nominal() -> None:
 
 
 def tables() -> None:
-    """Every algorithm on tables; the search from random directions and from beliefs."""
+    """Compile the kernels of all table algorithms; searches start from random and propagated directions."""
     table = _table([0, 6, 12])
     for name in ("local-search", "learning", "hybrid-swaps", "exact"):
         adjust(table, algorithm=name, effort="fast")
@@ -90,10 +90,16 @@ PARTS: dict[str, Callable[[], None]] = {
 
 
 def precompile(parts: Sequence[str] = ()) -> None:
-    """Call everything of the parts that has kernels, with the types it is used with; all parts by default."""
+    """Compile all kernels of the named parts, for the types of their callers; all parts by default."""
     for name in parts or PARTS:
         PARTS[name]()
     forget_earlier()
+
+
+def _link(numbers: np.ndarray) -> None:
+    n = len(numbers)
+    records = Points(numbers, np.zeros((n, 1), np.int64), np.zeros(n, np.int64))
+    nearer_and_tied(records, np.zeros(n), records)
 
 
 def _frame() -> pd.DataFrame:
@@ -102,7 +108,7 @@ def _frame() -> pd.DataFrame:
 
 
 def _table(cells: Sequence[int]) -> CellTable:
-    """Four times four cells and their totals; those at the given places are sensitive."""
+    """Return a 4 x 4 table with its totals; the cells at these positions are sensitive."""
     inner = np.arange(1.0, 17.0).reshape(4, 4)
     whole = np.block([[inner, inner.sum(1, keepdims=True)], [inner.sum(0, keepdims=True), inner.sum()]])
     size = whole.shape[0]

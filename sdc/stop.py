@@ -1,7 +1,7 @@
-"""When to stop: by work, by proof, or (as a safety net only) by the clock.
+"""Stopping rules: by work, by proof, or (as a safety net only) by the clock.
 
-The only place of ``sdc`` that looks at a clock. Work is counted so that the answer does not depend
-on the machine; a deadline that fires is reported by ``stopped_by = "time"``.
+No other module of ``sdc`` reads a clock. Methods count work instead, so that a result does not depend on the
+machine. If a deadline ends a search, the result has ``stopped_by = "time"``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 from microguard.sdc.errors import InvalidParameter
 
 StoppedBy = Literal["work", "proof", "time"]
-#: Seconds from which a limit is none: thirty years.
+#: Limits of at least this many seconds (thirty years) count as no limit.
 _FOR_EVER = 1e9
 
 
@@ -26,19 +26,21 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float | None) -> Deadline:
-        """Deadline so many seconds from now; None for never."""
+        """Return the deadline `seconds` from now; None never expires."""
         if seconds is None:
             return cls(float("inf"))
         if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds > 0:
-            raise InvalidParameter(f"time_limit must be a positive number of seconds, found {seconds!r}")
+            raise InvalidParameter(
+                f"time_limit: expected a positive number of seconds, found {seconds!r}. Omit it for no limit"
+            )
         return cls(time.monotonic() + float(seconds) if seconds < _FOR_EVER else float("inf"))
 
     @property
     def remaining(self) -> float:
-        """Seconds left, 0 when it has passed, infinity where there is no limit."""
+        """Seconds left; 0 after the deadline, infinity if there is no limit."""
         return max(0.0, self.at - time.monotonic())
 
     @property
     def passed(self) -> bool:
-        """Whether the limit has been reached."""
+        """Whether the deadline has passed."""
         return time.monotonic() >= self.at

@@ -1,6 +1,6 @@
-"""A page in a real browser, at three widths side by side: its geometry, and a picture to look at.
+"""Render a page in Chromium at three widths, measure its geometry, and write a picture.
 
-Chromium, where the machine has one; each width is a frame of its own, so that its media queries hold.
+Each width is a separate frame, so that its media queries apply.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 WIDTHS = (380, 768, 1280)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 TALLEST = 9_000
-"""Pixels of a picture; what a page has below is not in it, and is measured all the same."""
+"""Maximum height of a picture in pixels; lower parts of a page are measured, but not in the picture."""
 GAP = 16
 SECONDS = 120
 
@@ -70,24 +70,24 @@ onload = () => {{
 
 @dataclass(frozen=True)
 class Seen:
-    """What the browser says of a page at one width.
+    """Measurements of a page at one width.
 
     Attributes
     ----------
     width : int
-        Of the window, in pixels.
+        Width of the window in pixels.
     scrolls : bool
         Whether the page is wider than the window.
     beyond : list of str
-        Elements that reach beyond the window, outside of what scrolls for itself.
+        Elements that extend beyond the window, and are not inside a scrolling element.
     crossing : int
-        Texts of plots that lie over each other, or are cut off.
+        Number of overlapping or truncated texts of plots.
     squeezed : int
-        Cells that are written letter below letter.
+        Number of table cells with one letter per line.
     replaced : int
-        Characters without a glyph of their own, and formulas that nobody set.
+        Number of characters without a glyph, and of formulas that are not rendered.
     complaints : int
-        Messages on the browser's console.
+        Number of messages on the browser's console.
     """
 
     width: int
@@ -100,12 +100,12 @@ class Seen:
 
 
 def browser() -> str | None:
-    """The browser of this machine."""
+    """Return the path of Chromium on this machine, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def look(page: Path, picture: Path) -> list[Seen]:
-    """Open a page at every width of `WIDTHS`, draw it to `picture` (PNG), and say what was seen."""
+    """Open a page at every width of `WIDTHS`, write `picture` (PNG), and return the measurements."""
     text = html.escape(page.read_text(encoding="utf-8"))
     frames = "".join(
         f'<iframe srcdoc="{text}" style="border:0;width:{width}px;flex:none;height:100px;background:#fff">'

@@ -1,4 +1,4 @@
-"""One Spark session for all tests, started by the first that asks; no JVM without the marker `spark`."""
+"""Fixtures for all tests: one shared Spark session, and no JVM without the marker `spark`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-#: Examples of a property here, and in a long run (`pytest --hypothesis-profile long`). Without a deadline, as
-#: the first example of a test compiles kernels.
+# Numbers of examples of a property, by default and with `pytest --hypothesis-profile long`. There is no
+# deadline, because the first example of a test may compile kernels.
 settings.register_profile("suite", max_examples=20, deadline=None)
 settings.register_profile("long", max_examples=300, deadline=None)
 settings.load_profile("suite")
 
 #: Folder for pictures of pages; by default "pictures" in the base of pytest's own folders.
 PICTURES = "MICROGUARD_PICTURES"
-#: Stands in for `java` where a test has no marker: writes down that it was called, and fails.
+#: Replacement for `java` in tests without the marker: it records that it was called, and fails.
 _TRAP = """#!/bin/sh
 : >"$MICROGUARD_JAVA_CALLED"
 exit 1
@@ -25,21 +25,21 @@ exit 1
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option that takes long runs along."""
-    parser.addoption("--long", action="store_true", help="take the tests marked long, too")
+    """Add the option for long tests."""
+    parser.addoption("--long", action="store_true", help="also run the tests marked long")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Whatever uses the session has the marker, so that `-m "not spark"` starts no JVM; long runs wait."""
+    """Mark tests that use the session, so that `-m "not spark"` starts no JVM, and skip long tests."""
     if item.get_closest_marker("long") is not None and not item.config.getoption("--long"):
-        item.add_marker(pytest.mark.skip(reason="a long run: --long takes it"))
+        item.add_marker(pytest.mark.skip(reason="a long test: run it with --long"))
     if "spark" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.spark)
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    """A small quiet session, as for a tiny input; two tasks after a shuffle, so that their order shows."""
+    """Start a small session; two tasks after each shuffle reveal results that depend on their order."""
     from microguard.pipelines.engine.jvm import InputSize
     from microguard.pipelines.engine.session import open_session
 
@@ -52,7 +52,7 @@ def spark(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where pictures of pages stay after the tests, to be looked at."""
+    """Return the folder for pictures of pages, which is kept after the tests."""
     given = os.environ.get(PICTURES)
     folder = Path(given) if given else tmp_path_factory.getbasetemp() / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _clean_catalog(request):
-    """Leave no cached frame behind in the shared session."""
+    """Clear cached frames of the shared session after each test."""
     yield
     if "spark" in request.fixturenames:
         request.getfixturevalue("spark").catalog.clearCache()
@@ -81,7 +81,7 @@ def _java_trap(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _no_java_without_the_marker(
     request: pytest.FixtureRequest, _java_trap: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """Fail a test without the marker that looks for Java, itself or in a process that it starts."""
+    """Fail a test without the marker if it or one of its processes starts Java."""
     if request.node.get_closest_marker("spark") is not None:
         yield
         return

@@ -1,4 +1,4 @@
-"""`import microguard` and its command, where packages of other people have the names of ours."""
+"""`import microguard` and its command in projects whose packages have the same names as ours."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def beside_another(name: str, folder: Path, code: str) -> subprocess.CompletedProcess[str]:
-    """Run code where a package of that name is found before ours."""
+def run_next_to_package(name: str, folder: Path, code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a folder with another package of this name, which precedes ours on the import path."""
     (folder / name).mkdir()
     (folder / name / "__init__.py").write_text("")
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(folder), str(ROOT)]))
@@ -24,17 +24,17 @@ def beside_another(name: str, folder: Path, code: str) -> subprocess.CompletedPr
 
 
 @pytest.mark.parametrize("name", ["jobs", "pipelines", "schemas", "sdc"])
-def test_a_project_with_a_folder_of_our_names_beside_it_uses_microguard(name: str, tmp_path: Path) -> None:
+def test_microguard_works_in_a_project_with_folders_of_the_same_names(name: str, tmp_path: Path) -> None:
     code = (
         "import sys, microguard; print(len(microguard.microaggregate([[1.], [2.], [3.]], 3).labels)); "
         "sys.exit(microguard.main(['--help']))"
     )
-    done = beside_another(name, tmp_path, code)
+    done = run_next_to_package(name, tmp_path, code)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("3\n")
 
 
-def test_the_name_of_before_is_deprecated_and_gives_the_same_objects(tmp_path: Path) -> None:
+def test_import_sdc_warns_and_returns_the_objects_of_microguard_sdc(tmp_path: Path) -> None:
     code = (
         "import warnings\n"
         "with warnings.catch_warnings(record=True) as caught:\n"
@@ -60,7 +60,7 @@ def test_the_name_of_before_is_deprecated_and_gives_the_same_objects(tmp_path: P
         assert "import microguard.sdc instead" in done.stdout
 
 
-def test_a_process_that_loaded_the_other_engine_ends_with_its_reason_alone(tmp_path: Path) -> None:
+def test_a_process_that_loaded_duckdb_prints_only_its_reason(tmp_path: Path) -> None:
     code = "import sys, microguard; sys.exit(microguard.main(['verify', 'absent']))"
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -74,8 +74,8 @@ def test_a_process_that_loaded_the_other_engine_ends_with_its_reason_alone(tmp_p
     assert " ".join(done.stderr.split()).endswith("or a specification file.")
 
 
-def from_an_archive(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
-    """Run code where the packages lie in a zip, as ``spark-submit --py-files`` puts them on the path."""
+def run_from_archive(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
+    """Run code with our packages in a zip archive on the path, as ``spark-submit --py-files`` puts them."""
     archive = folder / "microguard.zip"
     with ZipFile(archive, "w") as zipped:
         zipped.write(ROOT / "microguard.py", "microguard.py")
@@ -97,8 +97,8 @@ def from_an_archive(folder: Path, code: str) -> subprocess.CompletedProcess[str]
     "code",
     ["import sys, microguard; sys.exit(microguard.main(['--help']))", "from microguard import Protection"],
 )
-def test_an_archive_of_py_files_is_refused_with_what_to_do_instead(tmp_path: Path, code: str) -> None:
-    done = from_an_archive(tmp_path, code)
+def test_main_and_import_refuse_an_archive_of_py_files(tmp_path: Path, code: str) -> None:
+    done = run_from_archive(tmp_path, code)
     assert done.returncode == 1
     assert done.stdout == ""
     last = done.stderr.splitlines()[-1]

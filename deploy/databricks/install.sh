@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Init script of each machine: microguard and what it needs, by checksum, without the Spark that is there.
-# Beside it lie requirements.txt (of deploy/image) and the wheel (pip wheel --no-deps .).
+# Init script of each machine: install microguard and its requirements by checksum, but not Spark. The folder must
+# also contain requirements.txt (of deploy/image) and the wheel (pip wheel --no-deps .).
 set -euo pipefail
 here=/Volumes/agency/microguard
 grep --invert-match '^pyspark==' "$here/requirements.txt" >/tmp/requirements.txt

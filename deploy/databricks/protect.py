@@ -1,6 +1,7 @@
-"""What the job of `databricks.yml` runs: protect a table of the catalogue, and publish it.
+"""Protect a table of the catalogue and publish it: the script of the job in `databricks.yml`.
 
-The session is the runtime's and is never stopped. A refusal fails the task with its reason as the last line.
+The session of the runtime is used and never stopped. A refusal fails the task, with the reason as its last
+line.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import microguard
 
 
 def main(specification: str, table: str) -> None:
-    """Protect `table` as the specification at a path says."""
+    """Protect `table` with the specification at a path, and publish the release."""
     spark = SparkSession.builder.getOrCreate()
     protection = microguard.Protection(specification)
     protection.publish(protection.protect(spark.table(table)))

@@ -44,8 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
 def default_lanes(source: Path) -> list[str]:
     """Return lowest, pinned and newest on the oldest supported Python, and newest on the newest one found."""
     versions = supported_versions(read_project(source)["requires-python"])
-    found = [version for version in versions if Lane("newest", version, source).has_interpreter()]
-    oldest, newest = versions[0], (found or versions)[-1]
+    available = [version for version in versions if Lane("newest", version, source).has_interpreter()]
+    oldest, newest = versions[0], (available or versions)[-1]
     lanes = [f"{choice}-{oldest}" for choice in ("lowest", "pinned", "newest")]
     return lanes if newest == oldest else [*lanes, f"newest-{newest}"]
 
@@ -53,7 +53,7 @@ def default_lanes(source: Path) -> list[str]:
 def run_lanes(
     lanes: list[Lane], jobs: list[Job], source: Path, folder: Path
 ) -> dict[str, dict[str, JobResult]]:
-    """Install the wheel in each lane and run the jobs; no failure stops what comes after it."""
+    """Install the wheel in each lane and run the jobs; a failure does not stop later lanes and jobs."""
     wheel: Path | None = None
     results: dict[str, dict[str, JobResult]] = {}
     for lane in lanes:

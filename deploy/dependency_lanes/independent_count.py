@@ -1,7 +1,8 @@
 """Count the releases of a public area with pandas alone: independent_count.py LAKE JOB.
 
-Runs in the environment of a lane, without microguard. Writes the published values as sorted lines of text to
-``values.txt``, by which lanes are compared. Exit code 1 says what it does not accept.
+It runs in the environment of a lane, without microguard. It writes the published values as sorted lines of
+text to ``values.txt``, by which lanes are compared. Exit code 1 means that a release was not accepted, with
+the reason.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def _call(lane: Lane, command: Sequence[str], folder: Path, key: Path, number: i
             exit_code = -1
             to_error.write(f"\nnot finished after {TIMEOUT} seconds\n")
         finally:
-            with suppress(ProcessLookupError):  # Java and workers that a command left, or that hang
+            with suppress(ProcessLookupError):  # end Java and worker processes that are still running
                 os.killpg(process.pid, signal.SIGKILL)
     lines = out.read_text(errors="replace").splitlines()
     message = " ".join(error.read_text(errors="replace").split())[-400:]
@@ -225,8 +225,8 @@ def _demo(kind: str) -> Job:
     return Job(kind, (("demo", "--out", ".", *options),))
 
 
-def _protect(night: str) -> tuple[str, ...]:
-    return ("protect", "release.toml", "--set", f"input.path={night}.csv", *_ANSWER)
+def _protect(update: str) -> tuple[str, ...]:
+    return ("protect", "release.toml", "--set", f"input.path={update}.csv", *_ANSWER)
 
 
 JOBS = (

@@ -1,4 +1,4 @@
-"""A lane: one interpreter and one choice of dependency versions, installed in an environment of its own."""
+"""A lane: one interpreter and one choice of dependency versions, installed in a separate environment."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Lane:
         return ""
 
     def environment(self, key: Path) -> dict[str, str]:
-        """Return the variables a user has who installed the wheel, and one key for all lanes."""
+        """Return the environment variables of a user who installed the wheel, with one key for all lanes."""
         clean = {name: value for name, value in os.environ.items() if not _FOREIGN.match(name)}
         path = f"{self.interpreter.parent}{os.pathsep}{os.environ.get('PATH', '')}"
         return clean | {"PATH": path, "PYTHONDONTWRITEBYTECODE": "", "MICROGUARD_KEY_FILE": str(key)}
@@ -137,11 +137,11 @@ def read_project(source: Path) -> dict[str, Any]:
 
 def supported_versions(requires_python: str) -> list[str]:
     """Return the versions of ``>=3.a,<3.b`` in ascending order; an open end is read as the lower one."""
-    found = re.fullmatch(r">=3\.(\d+)(?:,<3\.(\d+))?", requires_python)
-    if found is None:
+    match = re.fullmatch(r">=3\.(\d+)(?:,<3\.(\d+))?", requires_python)
+    if match is None:
         raise ValueError(f"requires-python: expected >=3.A,<3.B, found {requires_python!r}.")
-    first = int(found[1])
-    return [f"3.{minor}" for minor in range(first, int(found[2] or first + 1))]
+    first = int(match[1])
+    return [f"3.{minor}" for minor in range(first, int(match[2] or first + 1))]
 
 
 def lower_bounds(requirements: Sequence[str]) -> str:
@@ -203,7 +203,7 @@ def missing_files(lane: Lane, source: Path) -> JobResult:
 
 
 def _contents(wheel: Path) -> str:
-    """Checksums of the files of a wheel: built twice, its own checksum differs by times."""
+    """Return the checksums of the files in a wheel; that of the wheel itself depends on its time stamps."""
     with zipfile.ZipFile(wheel) as archive:
         return "".join(f"{file.filename} {file.CRC}\n" for file in archive.infolist())
 

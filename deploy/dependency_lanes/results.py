@@ -45,7 +45,7 @@ def reference_lane(lanes: Sequence[str]) -> str:
 def compare(result: JobResult | None, reference: JobResult | None) -> str:
     """Compare the published values of a job with those of the reference lane.
 
-    A release id stands for one answer: the same id with other values is a fault, other values under another
+    A release id identifies one result: the same id with other values is a fault, other values under another
     id are not.
     """
     if result is None or reference is None or not (result.values and reference.values):

@@ -1,7 +1,7 @@
-"""Pin what the image installs, by version and checksum: python deploy/image/pin.py, after a change of pins.
+"""Pin the packages of the image by version and checksum; call it after a change of versions.
 
-Versions are those of `constraints.txt`; the checksums are those that pip reports of the files it would
-install on this machine. On a machine of another architecture its checksums are added. No address is written.
+Versions are those of `constraints.txt`. Checksums are those that pip reports for the files that it would
+install on this machine. On a machine of another architecture, its checksums are added. No address is written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 REQUIREMENTS, BUILD = HERE / "requirements.txt", HERE / "build.txt"
-#: What builds those of them that come as sources, and microguard itself.
+#: Builds microguard and the packages that are only available as sources.
 BUILDER = "setuptools>=77"
 _PIN = re.compile(r"(?P<name>\S+)==(?P<version>\S+)")
 _CHECKSUM = re.compile(r"--hash=(sha256:[0-9a-f]{64})")
@@ -24,7 +24,7 @@ Pins = dict[tuple[str, str], set[str]]
 
 
 def pins(text: str) -> Pins:
-    """Name and version of each requirement of a file, and its checksums."""
+    """Parse a requirements file; return the checksums of each requirement by name and version."""
     read: Pins = {}
     for line in text.replace("\\\n", " ").splitlines():
         if pin := _PIN.match(line):
@@ -33,7 +33,7 @@ def pins(text: str) -> Pins:
 
 
 def _reported(*what: str) -> Pins:
-    """What pip would install."""
+    """Return the files that pip would install."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
     done = subprocess.run([*command, "--report", "-", *what], stdout=subprocess.PIPE, text=True, check=True)
     return {
@@ -41,7 +41,7 @@ def _reported(*what: str) -> Pins:
             f"sha256:{each['download_info']['archive_info']['hashes']['sha256']}"
         }
         for each in json.loads(done.stdout)["install"]
-        if "archive_info" in each["download_info"]  # all but microguard, which is a folder
+        if "archive_info" in each["download_info"]  # excludes microguard, which is installed from a folder
     }
 
 

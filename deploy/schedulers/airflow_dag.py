@@ -1,6 +1,7 @@
-"""An Airflow DAG: each night the release, then an audit of what readers have, from outside.
+"""Airflow DAG that publishes a release every night, and then audits the published files.
 
-Copy it with `nightly.py` into the folder of DAGs; workers need microguard, or reach it by `nightly.COMMAND`.
+Copy it together with `nightly.py` into the folder of DAGs. Workers need microguard, or `nightly.COMMAND` must
+start it on another machine.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ PUBLIC_AREA = "/srv/lake/persons"
     schedule="30 1 * * *",
     start_date=datetime(2026, 1, 1),
     catchup=False,
-    max_active_runs=1,  # the second would only say that the first one holds the lock
+    max_active_runs=1,  # a second run would be refused because the first one holds the lock
     tags=["microguard"],
 )
 def microguard_persons() -> None:
-    """Protect, then verify."""
+    """Protect the microdata, then verify the release."""
 
     @task(retries=3, retry_delay=timedelta(minutes=5))
     def release() -> str:
-        """Id of the release; a run that died is tried again, one that was refused is not."""
-        night = protect(SPECIFICATION)
-        if night.refused:
-            raise AirflowFailException(night.reason)
-        if night.exit_code:
-            raise RuntimeError(night.reason)
-        return str(night.outcome["release_id"])
+        """Publish a release and return its id; a killed run is retried, a refused one is not."""
+        result = protect(SPECIFICATION)
+        if result.refused:
+            raise AirflowFailException(result.reason)
+        if result.exit_code:
+            raise RuntimeError(result.reason)
+        return str(result.outcome["release_id"])
 
     release() >> BashOperator(task_id="verify", bash_command=f"microguard verify {quote(PUBLIC_AREA)}")
 

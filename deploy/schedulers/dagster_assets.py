@@ -1,6 +1,7 @@
-"""A Dagster asset with its schedule: each night the release, with the figures that may be seen.
+"""Dagster asset that publishes a release every night.
 
-`dagster dev --python-file deploy/schedulers/dagster_assets.py`, with `nightly.py` beside it.
+Start it with `dagster dev --python-file deploy/schedulers/dagster_assets.py`; `nightly.py` must be in the
+same folder.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ SPECIFICATION = "/srv/microguard/persons/release.toml"
 
 @asset(retry_policy=RetryPolicy(max_retries=3, delay=300))
 def persons() -> MaterializeResult:
-    """The protected release; a run that died is tried again, one that was refused is not."""
-    night = protect(SPECIFICATION)
-    if night.exit_code:
-        raise Failure(night.reason, allow_retries=not night.refused)
-    return MaterializeResult(metadata={"release": str(night.outcome["release_id"])})
+    """Publish a release; a killed run is retried, a refused one is not."""
+    result = protect(SPECIFICATION)
+    if result.exit_code:
+        raise Failure(result.reason, allow_retries=not result.refused)
+    return MaterializeResult(metadata={"release": str(result.outcome["release_id"])})
 
 
 _job = define_asset_job("microguard_persons", selection=[persons])

@@ -1,6 +1,6 @@
-"""A night of microguard as a scheduler sees it: what came of it, and whether trying again can help.
+"""Run microguard from a scheduler, and decide whether a failed run should be retried.
 
-Beside `airflow_dag.py` and `dagster_assets.py`, which import it; needs the standard library alone.
+`airflow_dag.py` and `dagster_assets.py` import this file; it needs only the standard library.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: Specification, input, gate and protection: the same again ends the same, and a person has to look.
+#: Exit codes after which a retry fails again, so that a person has to act.
 REFUSED = {2: "specification refused", 3: "input rejected", 4: "gate refused", 5: "protection failed"}
 COMMAND = ("microguard",)
 
 
 @dataclass(frozen=True)
-class Night:
-    """How a run ended.
+class RunResult:
+    """The result of a run.
 
     Attributes
     ----------
     exit_code : int
-        0 done; see `REFUSED`; all else may end otherwise when it is tried again, which resumes it.
+        0 if the run is done, or one of `REFUSED`. After any other code a retry resumes the run.
     outcome : dict
-        What ``--outcome`` says, without values of records; empty where the run was killed before it could.
+        The object of ``--outcome``, without values of records; empty if the run was killed.
     """
 
     exit_code: int
@@ -35,26 +35,28 @@ class Night:
 
     @property
     def refused(self) -> bool:
-        """Whether trying again ends the same."""
+        """Whether a retry would fail again."""
         return self.exit_code in REFUSED
 
     @property
     def reason(self) -> str:
-        """Why it ended so, in a sentence that may be logged."""
+        """Reason for the exit code, in a sentence that may be logged."""
         return str(self.outcome.get("reason", f"microguard ended with exit code {self.exit_code}."))
 
 
-def protect(specification: str, command: Sequence[str] = COMMAND) -> Night:
-    """Call ``microguard protect`` and wait.
+def protect(specification: str, command: Sequence[str] = COMMAND) -> RunResult:
+    """Run ``microguard protect`` and wait for its end.
 
-    The outcome counts before the exit code: cluster modes of spark-submit lose the latter.
+    The exit code is read from the outcome file if there is one, because spark-submit does not return it in
+    cluster modes.
 
     Parameters
     ----------
     specification : str
         Path of the release specification.
     command : sequence of str
-        ``("spark-submit", "--master", "yarn", ".../jobs/protect.py")`` on a cluster, without the verb then.
+        Command without the verb; on a cluster
+        ``("spark-submit", "--master", "yarn", ".../jobs/protect.py")``.
     """
     verb = () if command[-1].endswith("protect.py") else ("protect",)
     with tempfile.TemporaryDirectory() as folder:
@@ -63,4 +65,4 @@ def protect(specification: str, command: Sequence[str] = COMMAND) -> Night:
             [*command, *verb, specification, "--quiet", "--outcome", str(file)], check=False
         )
         outcome = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return Night(int(outcome.get("exit_code", done.returncode)), outcome)
+    return RunResult(int(outcome.get("exit_code", done.returncode)), outcome)

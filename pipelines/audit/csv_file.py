@@ -1,4 +1,4 @@
-"""Audit the records as CSV: DuckDB reads them beside the Parquet files, in their order."""
+"""Audit the CSV file of a release: DuckDB compares its records with the Parquet files, in their order."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 import duckdb
 from microguard.pipelines.guarantees.queries import number, quoted_text
 
-#: Types of which Arrow and DuckDB do not write every value in the same way.
+#: Types for which Arrow and DuckDB may write the same value as different text.
 _WRITTEN_OTHERWISE = ("FLOAT", "DOUBLE", "DECIMAL", "TIME")
-#: Bytes of a record.
+#: Maximum size of a record in bytes.
 LONGEST = 2**24
 
 
 def wrong_records(
     engine: duckdb.DuckDBPyConnection, folder: Path, manifest: Mapping[str, Any], keys: Sequence[str]
 ) -> int:
-    """Number of records of the CSV file that are not those of the view ``microdata`` at their place.
+    """Count the records of the CSV file that differ from the record at the same position of ``microdata``.
 
-    Text in quotes is text, the empty one too; an empty field without quotes is missing. All are wrong where
-    the file has other columns, or cannot be read.
+    A quoted field is text, also if it is empty; an empty field without quotes is missing. If the file cannot
+    be read or has other columns, all records are counted.
 
     Parameters
     ----------
     keys : sequence of str
-        Columns of the view, in the order of the manifest.
+        Columns of the view ``microdata``, in the order of the manifest.
     """
     path, records = folder / manifest["csv"]["file"], int(manifest["records"])
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
@@ -51,12 +51,12 @@ def wrong_records(
             "SELECT count(*) FROM (SELECT true AS one, * FROM microdata) POSITIONAL JOIN "
             f"(SELECT true AS other, * FROM as_text) WHERE one IS NULL OR other IS NULL OR {different}",
         )
-    except duckdb.Error:  # its text may quote a record
+    except duckdb.Error:  # the text of the error may quote a record, so it is not shown
         return records
 
 
 def _differs(text: str, key: str, kind: str) -> str:
-    """Condition on a text and a value: other digits than the value has would be information beside it."""
+    """Return the SQL condition that a text is not the value: further digits would disclose information."""
     other = f"CAST({key} AS VARCHAR) IS DISTINCT FROM {text}"
     if not kind.startswith(_WRITTEN_OTHERWISE):
         return other
@@ -65,7 +65,7 @@ def _differs(text: str, key: str, kind: str) -> str:
 
 
 def _type(engine: duckdb.DuckDBPyConnection, key: str) -> str:
-    """Of a column of the view."""
+    """Return the DuckDB type of a column of the view."""
     ((kind,),) = engine.execute(
         "SELECT data_type FROM duckdb_columns() WHERE table_name = 'microdata' AND column_name = ?", [key]
     ).fetchall()

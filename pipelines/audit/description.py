@@ -1,4 +1,4 @@
-"""Audit the descriptor and the page of a release against its files and its manifest."""
+"""Audit the descriptor and the public page of a release by comparing them with its files and manifest."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 DESCRIPTOR, PAGE = "datapackage.json", "report.html"
 #: Codes of SDMX for the status of a cell.
 _STATUSES = {"published": "A", "suppressed": "Q"}
-#: Relative difference of sums of floats that were added in another order.
+#: Relative tolerance for sums of floats that were added in another order.
 TOLERANCE = 1e-9
-#: A page that loads something from elsewhere tells another server who reads it.
+#: A page that loads external resources would disclose its readers to other servers.
 _LOADS = re.compile(
     r"<(?:script|link|img|iframe|object)\b|<[^>]*\b(?:src|href)\s*=|<style[^<]*(?:url\(|@import)",
     re.IGNORECASE,
@@ -27,7 +27,7 @@ _LOADS = re.compile(
 
 
 def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """What is wrong with descriptor and page, a sentence each."""
+    """Return the faults of the descriptor and the page, one sentence each."""
     package = json.loads((folder / DESCRIPTOR).read_text(encoding="utf-8"))
     page = (folder / PAGE).read_text(encoding="utf-8")
     resources = {each["path"]: each for each in package["resources"]}
@@ -36,7 +36,7 @@ def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     }
     discrepancies = []
     if package["id"] != manifest["release_id"] or manifest["release_id"] not in page:
-        discrepancies.append("it is of another release")
+        discrepancies.append("the descriptor or the page belongs to another release")
     if set(resources) != set(described_files):
         discrepancies.append("the descriptor names other files than the manifest")
     elif any(_differs(folder, resources[name], file) for name, file in described_files.items()):
@@ -46,9 +46,9 @@ def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     suppressed = bool(manifest.get("suppressed"))
     exchanged = [table for table in manifest["tables"] if _sdmx(table) in described_files]
     if any(_rewritten(folder, table, suppressed) for table in exchanged):
-        discrepancies.append("a table as SDMX-CSV has other cells than its file")
+        discrepancies.append("an SDMX-CSV file has other cells than its table")
     if _LOADS.search(page):
-        discrepancies.append("the page loads something")
+        discrepancies.append("the page loads an external resource")
     return discrepancies
 
 
@@ -74,7 +74,7 @@ def _sdmx(table: Mapping[str, Any]) -> str:
 
 
 def _rewritten(folder: Path, table: Mapping[str, Any], suppressed: bool) -> bool:
-    """Whether the lines of the SDMX-CSV are not the cells of the file, in their order."""
+    """Return whether the lines of the SDMX-CSV differ from the cells of the table file, in their order."""
     with open(folder / _sdmx(table), encoding="utf-8", newline="") as file:
         _, *lines = csv.reader(file)
     content = pq.read_table(folder / table["file"])
@@ -91,7 +91,7 @@ def _text(value: Any) -> str:
 
 
 def wrong_statistics(engine: duckdb.DuckDBPyConnection, folder: Path, columns: Mapping[str, str]) -> int:
-    """Number of columns whose statistics in the descriptor are not those of the view ``microdata``.
+    """Count the columns whose statistics in the descriptor differ from those of the view ``microdata``.
 
     Parameters
     ----------

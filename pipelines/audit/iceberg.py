@@ -1,11 +1,11 @@
-"""Audit the Iceberg table of a release from outside: its snapshot holds exactly the records of the files."""
+"""Audit the Iceberg table of a release: its snapshot must have exactly the records of the published files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from microguard.pipelines.audit.table_records import contents, files_of, records_in
+from microguard.pipelines.audit.table_records import count_records, multiset_hash, record_files_of_table
 from pyiceberg.table import StaticTable
 
 FOLDER = "iceberg"
@@ -13,18 +13,18 @@ PROPERTY = "release_id"
 
 
 def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
-    """What is wrong with the snapshot of a release, a sentence each.
+    """Return the faults of the Iceberg snapshot of a release, one sentence each.
 
     Parameters
     ----------
     public : Path
         The public area, with the table at ``iceberg`` and the release in the folder of its id.
     manifest : dict
-        The release's.
+        Manifest of the release.
     """
     path, release_id = public / FOLDER, str(manifest["release_id"])
     if not (path / "metadata" / "version-hint.text").is_file():
-        return ["there is no Iceberg table beside the release"]
+        return ["there is no Iceberg table next to the release"]
     table = StaticTable.from_metadata(str(path))
     snapshots = [
         each for each in table.snapshots() if each.summary and each.summary.get(PROPERTY) == release_id
@@ -35,11 +35,13 @@ def faults(public: Path, manifest: dict[str, Any]) -> list[str]:
     scan = table.scan(snapshot_id=newest.snapshot_id)
     if {field.name for field in scan.projection().fields} != {each["name"] for each in manifest["columns"]}:
         return ["the Iceberg table has other columns than the release"]
-    tasks, released = list(scan.plan_files()), files_of(public, manifest)
+    tasks, released = list(scan.plan_files()), record_files_of_table(public, manifest)
     table_files = sorted(task.file.file_path for task in tasks)
-    equal = table_files == released or (bool(table_files) and contents(table_files) == contents(released))
+    equal = table_files == released or (
+        bool(table_files) and multiset_hash(table_files) == multiset_hash(released)
+    )
     if not equal or any(task.delete_files for task in tasks):
         return ["the records of the Iceberg table are not those of the files"]
-    if sum(task.file.record_count for task in tasks) != records_in(released):
+    if sum(task.file.record_count for task in tasks) != count_records(released):
         return ["the Iceberg table counts other records than the release"]
     return []

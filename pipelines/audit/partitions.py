@@ -1,6 +1,6 @@
-"""Audit a release whose records lie in a folder for each region, from the names of folders and the files.
+"""Audit a release that is partitioned by region: each folder has the records of one region.
 
-Named as Hive names them: ``microdata/region=north/part-00000.parquet``, signs by their code (``%20``).
+Folders are named as in Hive (``microdata/region=north/part-00000.parquet``), with percent-encoded characters.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import pyarrow as pa
 from microguard.pipelines.guarantees.queries import number, show
 
 MICRODATA = "microdata"
-#: Column of the view that shows the folder of a record.
+#: Column of the view with the name of the folder of a record.
 FOLDER = "folder"
 
 
 def record_files(folder: Path) -> list[Path]:
-    """The record files of a release, in the order of their records."""
+    """Return the record files of a release, in the order of their records."""
     return sorted((folder / MICRODATA).rglob("*.parquet"))
 
 
 def partition_field(manifest: Mapping[str, Any]) -> pa.Field | None:
-    """The column that folders name, as the manifest has it; None where there are no such folders."""
+    """Return the partition column of the manifest, or None if the release is not partitioned."""
     name = manifest.get("partitioned_by")
     types = {column["name"]: column["type"] for column in manifest["columns"]}
     return None if name is None else pa.field(name, pa.type_for_alias(types[name]))
@@ -34,7 +34,7 @@ def partition_field(manifest: Mapping[str, Any]) -> pa.Field | None:
 def show_records(
     engine: duckdb.DuckDBPyConnection, folder: Path, manifest: Mapping[str, Any], keys: Sequence[str]
 ) -> None:
-    """Make the view ``microdata``: columns of the manifest under `keys`, and `FOLDER` where there are any."""
+    """Create the view ``microdata``: the columns of the manifest as `keys`, and `FOLDER` if partitioned."""
     files, partition = record_files(folder), partition_field(manifest)
     if partition is None:
         show(engine, MICRODATA, files, keys)
@@ -46,7 +46,7 @@ def show_records(
     show(engine, "of_files", files, inside, f"regexp_extract(filename, '([^/]*)/[^/]*$', 1) AS {FOLDER}")
     engine.execute(
         f"CREATE OR REPLACE VIEW {MICRODATA} AS SELECT {FOLDER}, CAST({value} AS {kind}) AS {keys[place]}, "
-        f"{', '.join(inside)} FROM of_files"
+        f"{', '.join(inside)} FROM record_files"
     )
 
 
@@ -56,19 +56,19 @@ def partition_faults(
     manifest: Mapping[str, Any],
     keys: Mapping[str, str],
 ) -> list[str]:
-    """What is wrong with the folders of the records, a sentence each.
+    """Return the faults of the partition folders, one sentence each.
 
     Parameters
     ----------
     keys : mapping of name to column of the view ``microdata``
     """
     partition, k = str(manifest["partitioned_by"]), int(manifest["guarantee"].get("k", 1))
-    places = {path.parent for path in record_files(folder)}
-    named = [place for place in places if place.name.partition("=")[0] == partition]
-    outside = sum(place.parent != folder / MICRODATA for place in named) + len(places) - len(named)
-    faults = [f"{outside} folders of records are none of {partition}"] if outside else []
-    if len({unquote(place.name) for place in named}) < len(named):
-        faults.append(f"two folders have one value of {partition}")
+    folders = {path.parent for path in record_files(folder)}
+    named = [each for each in folders if each.name.partition("=")[0] == partition]
+    outside = sum(each.parent != folder / MICRODATA for each in named) + len(folders) - len(named)
+    faults = [f"{outside} folders of records are not partitions by {partition}"] if outside else []
+    if len({unquote(each.name) for each in named}) < len(named):
+        faults.append(f"two folders have the same value of {partition}")
     for group in manifest["guarantee"].get("groups", ()):
         columns = ", ".join([FOLDER, *(keys[name] for name in group["variables"])])
         rare = number(

@@ -1,8 +1,8 @@
-"""Audit a published release from outside: another engine, nothing but the public files.
+"""Audit a published release with a second engine, from its public files alone.
 
-Shares no code with the methods, with Spark or with the verification before publication: DuckDB counts
-combinations, and everything the manifest says is compared with the files. This room imports nothing of the
-others: it has what any reader of the public area has.
+DuckDB counts each guarantee on the published files, and every statement of the manifest is compared with the
+files. The audit uses no code of the methods and no Spark, and it reads only files that every reader of the
+public area can read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from microguard.pipelines.guarantees.registry import UnknownGuarantee, record_gu
 from microguard.pipelines.guarantees.table_files import table_files, wrong_columns
 
 FREQUENCY = "frequency"
-#: Where the table of each format is audited; a library is imported where its format is used.
+#: Module that audits the tables of each format; its library is imported only if a release has this format.
 _TABLE_FORMATS = {
     "delta": "microguard.pipelines.audit.delta",
     "iceberg": "microguard.pipelines.audit.iceberg",
@@ -41,7 +41,7 @@ _KEPT_METADATA = {b"ARROW:schema"}
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     check: str
     passed: bool
@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit of a release found.
+    """The findings of an audit of one release.
 
     Attributes
     ----------
@@ -63,11 +63,11 @@ class Audit:
 
     @property
     def passed(self) -> bool:
-        """Whether everything held."""
+        """Whether every check passed."""
         return all(finding.passed for finding in self.findings)
 
     def failures(self) -> list[str]:
-        """What did not hold, a sentence each."""
+        """Return the failed checks, one sentence each."""
         return [f"{finding.check}: {finding.detail}" for finding in self.findings if not finding.passed]
 
 
@@ -104,7 +104,7 @@ def audit(folder: Path) -> Audit:
 
 
 def _described(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
-    """Whether descriptor and public page agree with the files; earlier versions wrote neither."""
+    """Check whether descriptor and public page agree with the files; old releases may have neither."""
     if description.DESCRIPTOR not in manifest["files"]:
         return []
     faults = description.faults(folder, manifest)
@@ -112,7 +112,7 @@ def _described(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
 
 
 def _in_format(folder: Path, manifest: dict[str, Any]) -> Finding:
-    """The table of the lake's format that the release is part of."""
+    """Check the Delta or Iceberg table that contains the release."""
     title = manifest["format"].capitalize()
     module = importlib.import_module(_TABLE_FORMATS[manifest["format"]])
     faults = module.faults(folder.resolve().parent, manifest)
@@ -120,7 +120,7 @@ def _in_format(folder: Path, manifest: dict[str, Any]) -> Finding:
 
 
 def _table(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
-    """Count what can be counted on a protected table without its original."""
+    """Check the columns and the guarantee of a protected table, without its original values."""
     wrong = wrong_columns(folder, manifest)
     columns = Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
     if wrong:
@@ -136,7 +136,7 @@ def _table(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
 def _promises(
     engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
 ) -> list[Finding]:
-    """Count every promise that the manifest of records states."""
+    """Count every guarantee that the manifest of a release of records states."""
     try:
         guarantees = record_guarantees(manifest)
     except UnknownGuarantee as error:
@@ -146,7 +146,7 @@ def _promises(
 
 
 def _kept(guarantee: Guarantee[Any], count: Count, manifest: dict[str, Any]) -> Finding:
-    """Whether a count meets its guarantee, and the manifest states what was counted."""
+    """Check whether a count meets its guarantee and whether the manifest states the same numbers."""
     failed = unmet(guarantee.requirements(), count)
     stated = guarantee.manifest(count)
     if not failed and any(not _agrees(manifest.get(name), entry) for name, entry in stated.items()):
@@ -155,7 +155,7 @@ def _kept(guarantee: Guarantee[Any], count: Count, manifest: dict[str, Any]) -> 
 
 
 def _agrees(stated: Any, counted: Any) -> bool:
-    """Whether the manifest states what was counted; earlier versions stated less."""
+    """Return whether a statement of the manifest agrees with a count; old versions stated fewer numbers."""
     if isinstance(stated, dict) and isinstance(counted, dict):
         return all(name in counted and _agrees(each, counted[name]) for name, each in stated.items())
     if isinstance(stated, list) and isinstance(counted, list):
@@ -164,7 +164,7 @@ def _agrees(stated: Any, counted: Any) -> bool:
 
 
 class PublicRecords(RecordFiles):
-    """The view ``microdata`` of the public files, by DuckDB."""
+    """The view ``microdata`` on the public files, queried with DuckDB."""
 
     def __init__(self, engine: duckdb.DuckDBPyConnection, columns: dict[str, str]) -> None:
         self.columns = columns
@@ -180,9 +180,9 @@ def _identity(folder: Path, manifest: dict[str, Any]) -> Finding:
     return Finding(
         "identity",
         same,
-        "the folder carries the release id of its manifest"
+        "the name of the folder is the release id of the manifest"
         if same
-        else "the folder's name is not the release id of its manifest",
+        else "the name of the folder is not the release id of the manifest",
     )
 
 
@@ -197,7 +197,7 @@ def _checksums(folder: Path, manifest: dict[str, Any]) -> Finding:
     return Finding(
         "checksums",
         not (foreign or missing or changed),
-        f"{len(listed)} files named, {len(missing)} missing, {changed} changed, {len(foreign)} not named",
+        f"{len(listed)} files listed, {len(missing)} missing, {changed} changed, {len(foreign)} not listed",
     )
 
 
@@ -216,7 +216,7 @@ def _metadata(folder: Path) -> Finding:
         bool(set(pq.read_metadata(path).metadata or {}) - _KEPT_METADATA)
         for path in folder.rglob("*.parquet")
     )
-    return Finding("metadata", foreign == 0, f"{foreign} files carry metadata of another file")
+    return Finding("metadata", foreign == 0, f"{foreign} files have metadata of another file")
 
 
 def _dictionaries(folder: Path) -> Finding:
@@ -226,17 +226,17 @@ def _dictionaries(folder: Path) -> Finding:
         for column in pq.read_table(path, columns=coded).columns:
             array = column.combine_chunks()
             stale += len(array.dictionary) > len(array.indices.unique().drop_null())
-    return Finding("dictionaries", stale == 0, f"{stale} columns name categories that do not occur")
+    return Finding("dictionaries", stale == 0, f"{stale} columns have categories that do not occur")
 
 
 def _partitions(
     engine: duckdb.DuckDBPyConnection, folder: Path, manifest: dict[str, Any], keys: list[str]
 ) -> list[Finding]:
-    """Whether each folder of records keeps the promise by itself."""
+    """Check whether each partition folder is k-anonymous by itself."""
     if partition_field(manifest) is None:
         return []
-    of_column = dict(zip([column["name"] for column in manifest["columns"]], keys, strict=True))
-    faults = partition_faults(engine, folder, manifest, of_column)
+    key_by_column = dict(zip([column["name"] for column in manifest["columns"]], keys, strict=True))
+    faults = partition_faults(engine, folder, manifest, key_by_column)
     k = manifest["guarantee"].get("k")
     kept = "each holds one region"
     if k is not None:
@@ -298,5 +298,5 @@ def _statistics(
 
 
 def _key(names: list[str], name: str) -> str:
-    """Column of the view that shows the variable."""
+    """Return the column of the view that has the variable."""
     return f"c{names.index(name)}"

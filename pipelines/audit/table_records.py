@@ -1,4 +1,4 @@
-"""Records that a Delta or Iceberg table must hold for a release: its own, and of the nights it continues."""
+"""Find the records that a Delta or Iceberg table must have: those of a release and of those it continues."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ import pyarrow.parquet as pq
 from microguard.pipelines.guarantees.queries import quiet_engine, quoted_name
 
 
-def files_of(public: Path, manifest: dict[str, Any]) -> list[str]:
-    """Record files that a reader of the table has with a release: its own, and of earlier nights that stand.
+def record_files_of_table(public: Path, manifest: dict[str, Any]) -> list[str]:
+    """Return the record files of a release and of the earlier releases that it continues.
 
     Parameters
     ----------
     public : Path
         The public area.
     manifest : dict
-        The release's; of a night of events it names the nights that make the whole.
+        Manifest of the release. In a series of events it lists the current earlier releases.
     """
-    nights = [*manifest.get("series", {}).get("releases", []), manifest["release_id"]]
+    releases = [*manifest.get("series", {}).get("releases", []), manifest["release_id"]]
     return sorted(
         str(path.resolve())
-        for night in set(nights)
-        for path in (public / night / "microdata").glob("*.parquet")
+        for release in set(releases)
+        for path in (public / release / "microdata").glob("*.parquet")
     )
 
 
-def records_in(files: Sequence[str]) -> int:
-    """Number of records, as the files themselves say."""
+def count_records(files: Sequence[str]) -> int:
+    """Return the number of records in the footers of the files."""
     return sum(pq.read_metadata(file).num_rows for file in files)
 
 
-def contents(files: Sequence[str]) -> tuple[int, ...]:
-    """Number of records, sum and exclusive or of their hashes: equal for equal multisets of records.
+def multiset_hash(files: Sequence[str]) -> tuple[int, ...]:
+    """Return the number of records, and the sum and exclusive or of their hashes.
 
-    Columns are taken by position, as names that differ in case alone are one name to DuckDB.
+    The result is equal for equal multisets of records. Columns are compared by position, because DuckDB
+    treats names that differ only in case as equal.
     """
     with quiet_engine() as engine:
         relation = engine.read_parquet(list(files))

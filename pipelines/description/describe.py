@@ -1,7 +1,7 @@
-"""Describe a release to its readers: a page, a descriptor, tables for exchange, made of the release alone.
+"""Describe a release for its readers: a public page, a descriptor, and tables in an exchange format.
 
-What is given is a folder with the files as they will be published, and the public manifest. This room imports
-nothing that has seen an original record (an import contract holds it), so that nothing else can be shown.
+The inputs are the folder of the staged files and the public manifest. An import contract ensures that this
+package imports no code that reads original records, so that a description cannot disclose them.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from microguard.pipelines.description.sdmx import write_sdmx
 from microguard.pipelines.description.statistics import ColumnStatistics, column_statistics
 
 MICRODATA, TABLE = "microdata", "table"
-#: Columns that are counted at once: each is in memory, up to three times.
+#: Number of columns that are counted in parallel; each needs up to three times its size in memory.
 AT_ONCE = 2
 
 
 def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, str]) -> tuple[str, ...]:
-    """Describe the release of a folder that is not public yet; names of the files that do.
+    """Write the description files of a staged release, and return their names.
 
     Parameters
     ----------
     folder : Path
-        With every file that `checksums` names.
+        Folder with every file that `checksums` names.
     manifest : mapping
-        Of the release, its list of files excepted.
+        Manifest of the release, without its list of files.
     checksums : mapping of file name to SHA-256
-        Of the files with data.
+        Checksums of the data files.
     """
-    statistics = {MICRODATA: _of_records(folder, manifest)} if manifest.get("columns") else {}
+    statistics = {MICRODATA: _record_statistics(folder, manifest)} if manifest.get("columns") else {}
     exchanged = write_sdmx(folder, manifest)
     every = {**checksums, **{name: _checksum(folder / name) for name in exchanged}}
     package = descriptor(folder, manifest, every, statistics)
@@ -47,14 +47,14 @@ def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, 
     return (PAGE, DESCRIPTOR, *exchanged)
 
 
-def _of_records(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnStatistics, ...]:
+def _record_statistics(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnStatistics, ...]:
     files = sorted((folder / MICRODATA).rglob("*.parquet"))
     weights = [column["name"] for column in manifest["columns"] if column["role"] == "weight"]
     weight = manifest.get("method", {}).get("weighted_by") or (weights[0] if weights else None)
     partition = partition_field(manifest)
-    of_column = partial(column_statistics, files, weight=weight, partition=partition)
+    statistics_of_column = partial(column_statistics, files, weight=weight, partition=partition)
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        return tuple(threads.map(of_column, [column["name"] for column in manifest["columns"]]))
+        return tuple(threads.map(statistics_of_column, [column["name"] for column in manifest["columns"]]))
 
 
 def _checksum(path: Path) -> str:

@@ -1,9 +1,9 @@
-"""The descriptor of a release: a Data Package, which most readers of open data load.
+"""Build the descriptor of a release, a Data Package that open-data tools can load.
 
-Frictionless Data, Data Package 1.0 and Table Schema 1.0: one resource a file, with the types of its columns.
-Everything in it is the manifest's or was counted on the published files. Beyond what these know, a record
-file in the folder of a region has a `partition` (the value of the column that is not in it), and the package
-has `partitionedBy`, the field of that column.
+It follows Frictionless Data (Data Package 1.0, Table Schema 1.0), with one resource per file and the types of
+its columns. Its content comes from the manifest or is counted on the published files. Two properties extend
+the standard: `partition`, the value of the partition column for a record file, and `partitionedBy`, the field
+of that column.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ def descriptor(
     checksums: Mapping[str, str],
     statistics: Mapping[str, tuple[ColumnStatistics, ...]],
 ) -> dict[str, Any]:
-    """Contents of `DESCRIPTOR`.
+    """Return the content of `DESCRIPTOR`.
 
     Parameters
     ----------
     folder : Path
-        Of the release.
+        Folder of the release.
     manifest : mapping
     checksums : mapping of file name to SHA-256
-        Of the files with data.
+        Checksums of the data files.
     statistics : mapping of folder to statistics
-        ``microdata`` or ``table`` -> its columns; files of other folders have none.
+        Statistics of the columns of ``microdata`` or ``table``; files of other folders have none.
     """
     described = {column["name"]: column for column in manifest.get("columns", ())}
     partition = partition_field(manifest)
-    of_records = {each.name: each for each in statistics.get(MICRODATA, ())}
+    record_statistics = {each.name: each for each in statistics.get(MICRODATA, ())}
     package: dict[str, Any] = {
         "profile": "data-package",
         "name": _name(f"{manifest['name']}-{manifest['release_id']}"),
@@ -77,10 +77,13 @@ def descriptor(
     }
     if partition is not None:
         files = [each for each in package["resources"] if each["path"].startswith(f"{MICRODATA}/")]
-        for number, each in enumerate(files):  # folders may differ in signs alone that a name cannot have
+        # Names of resources are numbered, because folders may differ only in characters a name cannot have.
+        for number, each in enumerate(files):
             each["name"] = f"{MICRODATA}-{number:05d}"
             each["partition"] = {partition.name: folder_value(Path(each["path"]))}
-        package["partitionedBy"] = _field(partition, described[partition.name], of_records[partition.name])
+        package["partitionedBy"] = _field(
+            partition, described[partition.name], record_statistics[partition.name]
+        )
     return package
 
 
@@ -107,7 +110,7 @@ def _resource(
         "name": _name(name.removesuffix(".parquet")),
         "path": name,
         "format": "parquet",
-        "mediatype": "application/vnd.apache.parquet",  # no size: the format's own reader counts none
+        "mediatype": "application/vnd.apache.parquet",  # no size: frictionless does not count Parquet bytes
         "hash": f"sha256:{checksum}",
         "rows": pq.read_metadata(folder / name).num_rows,
         "schema": {
@@ -120,7 +123,7 @@ def _resource(
 
 
 def _records_as_csv(folder: Path, manifest: Mapping[str, Any], checksum: str) -> dict[str, Any]:
-    """All records in one file of text, in the types of the others."""
+    """Return the resource of the CSV file with all records, with the types of the Parquet files."""
     file, columns, partition = manifest["csv"]["file"], manifest["columns"], partition_field(manifest)
     first = min((folder / MICRODATA).rglob("*.parquet"))
     types = {each["name"]: column_type(first, each["name"], partition) for each in columns}
@@ -143,7 +146,7 @@ def _records_as_csv(folder: Path, manifest: Mapping[str, Any], checksum: str) ->
 
 
 def _exchanged(folder: Path, name: str, checksum: str) -> dict[str, Any]:
-    """A table as SDMX-CSV: its codes are text, its observation a number."""
+    """Return the resource of a table as SDMX-CSV: its codes are text, its observation is a number."""
     with open(folder / name, encoding="utf-8", newline="") as file:
         columns = next(csv.reader(file))
     types = ["number" if each == OBSERVATION else "string" for each in columns]
@@ -163,7 +166,7 @@ def _exchanged(folder: Path, name: str, checksum: str) -> dict[str, Any]:
 
 
 def _as_text(folder: Path, name: str, checksum: str) -> dict[str, Any]:
-    """A file of another program's own layout."""
+    """Return the resource of a text file in the format of another program."""
     return {
         "profile": "data-resource",
         "name": _name(name),
@@ -188,7 +191,7 @@ def _field(entry: pa.Field, described: Mapping[str, Any], counted: ColumnStatist
 
 
 def _counted(counted: ColumnStatistics) -> dict[str, Any]:
-    """Of the whole release, whatever the file."""
+    """Return the statistics of a column over all files of the release."""
     entry: dict[str, Any] = {"values": counted.values, "missing": counted.missing}
     if counted.numbers is not None:
         entry |= {
@@ -198,11 +201,11 @@ def _counted(counted: ColumnStatistics) -> dict[str, Any]:
 
 
 def field_type(kind: pa.DataType) -> str:
-    """Type of a column in a Table Schema."""
+    """Return the Table Schema type of a column."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return next((name for is_of, name in _TYPES if is_of(plain)), "any")
 
 
 def _name(text: str) -> str:
-    """As a Data Package has names: lower case, digits and ``.``, ``_``, ``-``."""
+    """Convert a text to a Data Package name of lower case letters, digits, ``.``, ``_`` and ``-``."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text.lower())

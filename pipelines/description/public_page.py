@@ -1,4 +1,4 @@
-"""The public page of a release: what it holds, what is promised, what is not; no measure of the originals."""
+"""Render the public page of a release: its content, guarantee and limits, without the original data."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from markupsafe import Markup
 from microguard.pipelines.description.recodes import recode_text
-from microguard.pipelines.description.statistics import ColumnStatistics, text_of
+from microguard.pipelines.description.statistics import ColumnStatistics, display_text
 
 PAGE = "report.html"
-#: Cells of a table that the page lists, and of all tables together; the others are in their files.
+#: Maximum number of cells that the page lists for one table and for all tables; all cells are in the files.
 MOST_CELLS, MOST_CELLS_TOGETHER = 300, 6_000
-#: Names that are words with a hyphen.
+#: Names that are displayed with a hyphen.
 _HYPHENED = {"quasi_identifier": "quasi-identifier"}
 _HERE = Path(__file__).parent
 
@@ -34,7 +34,7 @@ class ShownTable:
     columns : tuple of str
     cells : int
     rows : tuple of tuple of str
-        In the order of the file; empty where there are too many.
+        Rows in the order of the file; empty if there are too many.
     """
 
     file: str
@@ -45,15 +45,15 @@ class ShownTable:
 
 
 def public_page(folder: Path, manifest: Mapping[str, Any], columns: Sequence[ColumnStatistics]) -> str:
-    """The page as HTML that loads nothing.
+    """Return the page as HTML without external resources.
 
     Parameters
     ----------
     folder : Path
-        Of the release.
+        Folder of the release.
     manifest : mapping
     columns : sequence of ColumnStatistics
-        Of the microdata; none for a release of tables.
+        Statistics of the microdata; empty for a release of tables.
     """
     return (
         _environment()
@@ -70,7 +70,7 @@ def public_page(folder: Path, manifest: Mapping[str, Any], columns: Sequence[Col
 
 @cache
 def _environment() -> jinja2.Environment:
-    """Templates, compiled once however many releases are described."""
+    """Return the template environment; templates are compiled once per process."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
@@ -99,14 +99,14 @@ def _tables(folder: Path, manifest: Mapping[str, Any]) -> Iterator[ShownTable]:
 
 def _rows(content: pa.Table) -> tuple[tuple[str, ...], ...]:
     columns = [
-        ["missing" if value is None else text_of(value) for value in column.to_pylist()]
+        ["missing" if value is None else display_text(value) for value in column.to_pylist()]
         for column in content.columns
     ]
     return tuple(zip(*columns, strict=True))
 
 
 def _listed(column: ColumnStatistics) -> Sequence[tuple[str, int]]:
-    """Values and how often they occur: numbers by size, others by how often."""
+    """Return values with their frequencies: numbers in ascending order, other values by frequency."""
     values = column.frequencies or ()
     return values if column.numbers is None else sorted(values, key=lambda each: float(each[0]))
 

@@ -1,4 +1,4 @@
-"""How a variable was recoded before anything else, in words."""
+"""Describe the recodes of a variable in words."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "top_code": lambda limit: f"values above {_plain(limit)} are {_plain(limit)}",
     "bottom_code": lambda limit: f"values below {_plain(limit)} are {_plain(limit)}",
     "round_to": lambda step: f"rounded to multiples of {_plain(step)}",
-    "bands": lambda limits: f"in bands that begin at {_listed(limits)}",
+    "bands": lambda limits: f"bands with the lower limits {_listed(limits)}",
     "hierarchy": lambda name: f"codes of the hierarchy {name}",
-    "level": lambda level: f"level {level} of it is published",
+    "level": lambda level: f"published at level {level}",
 }
-"""A key of the specification -> what it did."""
+"""Map from a key of the specification to the description of its effect."""
 
 
 def recode_text(recode: Mapping[str, Any]) -> str:
-    """One entry of the manifest's ``recodes`` as a sentence without its variable."""
+    """Return the description of one entry of ``recodes`` in the manifest, without its variable."""
     return "; ".join(words(recode[key]) for key, words in _WORDS.items() if key in recode)
 
 

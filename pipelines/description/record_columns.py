@@ -1,4 +1,4 @@
-"""Columns of a record file, the one that its folder names among them."""
+"""Read columns of a record file, including the partition column, whose value is in the name of its folder."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import pyarrow.parquet as pq
 
 
 def partition_field(manifest: Mapping[str, Any]) -> pa.Field | None:
-    """The column that folders name, as the manifest has it; None where there are no such folders."""
+    """Return the partition column of the manifest, or None if the release is not partitioned."""
     name = manifest.get("partitioned_by")
     types = {column["name"]: column["type"] for column in manifest.get("columns", ())}
     return None if name is None else pa.field(name, pa.type_for_alias(types[name]))
 
 
 def folder_value(path: Path) -> str:
-    """What the folder of a record file says: ``region=Den%20Haag`` of the region Den Haag."""
+    """Return the partition value in the folder name of a record file: Den Haag for ``region=Den%20Haag``."""
     return unquote(path.parent.name.partition("=")[2])
 
 
 def column_type(path: Path, name: str, partition: pa.Field | None) -> pa.DataType:
-    """Type of a column."""
+    """Return the type of a column of a record file."""
     if partition is not None and partition.name == name:
         return partition.type
     return pq.read_schema(path).field(name).type
 
 
 def read_columns(path: Path, names: Sequence[str], partition: pa.Field | None) -> pa.Table:
-    """Columns of a file by name."""
+    """Read the named columns of a record file, including the partition column."""
     inside = [name for name in names if partition is None or name != partition.name]
     with pq.ParquetFile(path) as file:
         table = file.read(columns=inside)

@@ -1,7 +1,6 @@
-"""Published tables as SDMX-CSV 1.0, which statistical offices exchange: a line a cell.
+"""Write published tables as SDMX-CSV 1.0, an exchange format of statistical offices, with one line per cell.
 
-The first column names the dataflow, the last is the observation; what a table leaves out for want of a value
-has the code that SDMX keeps for it.
+The first column is the dataflow, the last is the observation. A missing value has SDMX's code for unknown.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from microguard.pipelines.description.statistics import text_of
+from microguard.pipelines.description.statistics import display_text
 
 FOLDER = "sdmx"
 DATAFLOW, OBSERVATION, UNKNOWN = "DATAFLOW", "OBS_VALUE", "_U"
@@ -24,7 +23,7 @@ STATUSES = {"published": "A", "suppressed": "Q"}
 
 
 def write_sdmx(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Write every published table of a release again; names of the files."""
+    """Write every published table of a release as SDMX-CSV, and return the names of the files."""
     names = []
     for table in manifest["tables"]:
         name = f"{FOLDER}/{Path(table['file']).stem}.csv"
@@ -36,12 +35,12 @@ def write_sdmx(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
 
 
 def sdmx_csv(path: Path, flow: str, suppressed: bool = False) -> str:
-    """One table: its columns but the last are dimensions.
+    """Return one table as SDMX-CSV.
 
     Parameters
     ----------
     path : Path
-        Parquet; the last column is the value.
+        Parquet file; the last column is the value, the others are dimensions.
     flow : str
         Name of the dataflow.
     suppressed : bool
@@ -56,7 +55,7 @@ def sdmx_csv(path: Path, flow: str, suppressed: bool = False) -> str:
     lines.writerow([DATAFLOW, *identifiers(dimensions), *measured])
     dataflow = f"{AGENCY}:{identifiers([flow])[0]}(1.0)"
     columns = [
-        [UNKNOWN if value is None else text_of(value) for value in column.to_pylist()]
+        [UNKNOWN if value is None else display_text(value) for value in column.to_pylist()]
         for column in content.columns
     ]
     if suppressed:
@@ -67,11 +66,11 @@ def sdmx_csv(path: Path, flow: str, suppressed: bool = False) -> str:
 
 
 def identifiers(names: Sequence[str]) -> list[str]:
-    """Names as SDMX has identifiers: letters, digits, ``_``; numbered where two become one."""
-    made: list[str] = []
+    """Convert names to SDMX identifiers of letters, digits and ``_``; equal results are numbered."""
+    result: list[str] = []
     for name in names:
         plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).upper()
         taken = [plain, *(f"{plain}_{number}" for number in range(2, len(names) + 2))]
-        reserved = {DATAFLOW, OBSERVATION, STATUS, *made}
-        made.append(next(each for each in taken if each not in reserved))
-    return made
+        reserved = {DATAFLOW, OBSERVATION, STATUS, *result}
+        result.append(next(each for each in taken if each not in reserved))
+    return result

@@ -1,7 +1,7 @@
-"""What the columns of published files hold, counted on the files alone.
+"""Compute statistics of the columns of published files, from the files alone.
 
-Files and their records are gone through in order, one column at a time, and sums are added exactly, so that
-the same files give the same numbers.
+Each column is read in the order of files and records, and sums are exact, so that the same files give the
+same statistics.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.description.record_columns import column_type, read_columns
 
-#: Values that are listed with their frequencies; a column of more has only its extremes.
+#: Maximum number of distinct values that are listed with frequencies.
 MOST_VALUES = 50
-#: Values that are sorted for quartiles; more would not fit the memory of a small driver.
+#: Maximum number of values for quartiles; sorting more would not fit into the memory of a small driver.
 MOST_SORTED = 20_000_000
 QUARTILES = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Of a numeric column, over the values that are there and finite.
+    """Statistics of the finite values of a numeric column.
 
     Attributes
     ----------
     minimum, maximum : int or float
     mean, deviation : float
-        With ddof=1; 0 of a single value.
+        The deviation has ddof=1 and is 0 for a single value.
     quartiles : tuple of float
-        Smallest value that so many are not above; empty for more than `MOST_SORTED` records.
+        Smallest values with at least 25, 50 and 75 percent of the values at or below them; empty for more
+        than `MOST_SORTED` records.
     total : float
     weighted_total, weighted_mean : float or None
-        By the weight of the release, where it has one.
+        Weighted by the weight of the release, if there is one.
     """
 
     minimum: int | float
@@ -55,19 +56,19 @@ class Numbers:
 
 @dataclass(frozen=True)
 class ColumnStatistics:
-    """Of one column.
+    """Statistics of one column.
 
     Attributes
     ----------
     name, type : str
-        As the files have them.
+        Name and Arrow type in the files.
     values, missing : int
-        Records with a value and without.
+        Number of records with and without a value.
     numbers : Numbers or None
     frequencies : tuple of (text, int), or None
-        Of each value, the most frequent first; None where there are more than `MOST_VALUES`.
+        Values with their frequencies, the most frequent first; None for more than `MOST_VALUES` values.
     extremes : tuple of str, or None
-        First and last moment of dates and times.
+        Earliest and latest value of dates and times.
     """
 
     name: str
@@ -87,19 +88,19 @@ def column_statistics(
     listed: bool = True,
     partition: pa.Field | None = None,
 ) -> ColumnStatistics:
-    """Statistics of one column of Parquet files with one schema.
+    """Compute the statistics of one column of Parquet files with the same schema.
 
     Parameters
     ----------
     files : sequence of Path
-        In order; at least one.
+        Files in order; at least one.
     name : str
     weight : str, optional
-        The column of sampling weights.
+        Column of sampling weights.
     listed : bool
-        Whether values may be listed at all.
+        Whether values may be listed.
     partition : pyarrow.Field, optional
-        The column that is in the names of their folders.
+        Partition column, whose values are in the names of folders.
     """
     kind = column_type(files[0], name, partition)
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -109,7 +110,7 @@ def column_statistics(
     for column in _columns(files, name, plain, partition):
         values, missing = values + len(column) - column.null_count, missing + column.null_count
         if frequencies is not None:
-            frequencies = _more(frequencies, column)
+            frequencies = _add_counts(frequencies, column)
         if _is_moment(plain):
             ends = pc.min_max(column)
             extremes += [each for each in (ends["min"], ends["max"]) if each.is_valid]
@@ -119,13 +120,13 @@ def column_statistics(
         values,
         missing,
         _numbers(files, name, plain, weight, partition) if _is_number(plain) else None,
-        None if frequencies is None else tuple((text_of(v), n) for v, n in _ordered(frequencies)),
-        _span(extremes) if extremes else None,
+        None if frequencies is None else tuple((display_text(v), n) for v, n in _ordered(frequencies)),
+        _first_and_last(extremes) if extremes else None,
     )
 
 
-def text_of(value: Any) -> str:
-    """A value as a reader sees it."""
+def display_text(value: Any) -> str:
+    """Return a value as text for display."""
     if isinstance(value, date | datetime | time):
         return value.isoformat()
     return str(value)
@@ -147,10 +148,10 @@ def _is_moment(kind: pa.DataType) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind))
 
 
-def _span(moments: list[pa.Scalar]) -> tuple[str, str]:
-    """First and last as text, by Arrow: to Python, some years do not exist."""
+def _first_and_last(moments: list[pa.Scalar]) -> tuple[str, str]:
+    """Return the earliest and latest value as text; Arrow also formats years that Python does not support."""
     ends, kind = pc.min_max(pa.array(moments)), moments[0].type
-    bare = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind  # UTC, where a zone was given
+    bare = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind  # zoned values become UTC
     first, last = (ends[end].cast(bare).cast(pa.string()).as_py() for end in ("min", "max"))
     return str(first), str(last)
 
@@ -164,8 +165,8 @@ def _can_be_listed(kind: pa.DataType) -> bool:
     )
 
 
-def _more(frequencies: Counter[Any], column: pa.ChunkedArray) -> Counter[Any] | None:
-    """The frequencies with those of another file; None where there are too many values."""
+def _add_counts(frequencies: Counter[Any], column: pa.ChunkedArray) -> Counter[Any] | None:
+    """Add the frequencies of another file; return None if there are too many distinct values."""
     counted = pc.value_counts(column.drop_null())
     if len(counted) > MOST_VALUES:
         return None

@@ -1,4 +1,4 @@
-"""Columns that tell a protected variable, by the measure that a run refuses them by."""
+"""Find columns that determine a protected variable, with the same measure by which a run refuses them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.classify_column import Guess
 from microguard.pipelines.drafting.profile import Profile
 from microguard.pipelines.measures.attribute_disclosure.arithmetic import computed
 from microguard.pipelines.measures.attribute_disclosure.conditional_mode import (
@@ -20,7 +20,7 @@ from microguard.pipelines.measures.attribute_disclosure.conditional_mode import 
 def dependencies(
     published: Sequence[Guess], protected: Sequence[Guess], profile: Profile
 ) -> list[Dependency]:
-    """Published columns, alone or two together, that tell a protected variable.
+    """Return the unmodified columns, or pairs of them, that determine a protected variable.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def dependencies(
     Returns
     -------
     list of Dependency
-        Of names; those of two columns come after those of one.
+        Dependencies between names: those on one column first, then those on two.
     """
     columns = {each.name: each.column for each in (*published, *protected) if each.column is not None}
     pairs = [
@@ -42,7 +42,7 @@ def dependencies(
     if not pairs:
         return []
 
-    def numbered(codes: pd.DataFrame) -> dict[str, np.ndarray]:
+    def codes_by_name(codes: pd.DataFrame) -> dict[str, np.ndarray]:
         return {
             name: codes[column.label].to_numpy(dtype=np.int64) + 1
             for name, column in columns.items()
@@ -52,19 +52,20 @@ def dependencies(
     nominal = [each.name for each in protected if each.kind == "nominal" and each.name in columns]
 
     def whole(pair: Dependency) -> Guessing:
-        codes = numbered(profile.codes([columns[pair.column], columns[pair.determines]]))
+        codes = codes_by_name(profile.codes([columns[pair.column], columns[pair.determines]]))
         return guessing(codes[pair.column], codes[pair.determines], pair.determines in nominal)
 
     region = next((each.name for each in published if each.role == "region"), None)
-    glance = numbered(profile.glance(list(columns.values())))
-    found = dependencies_among(pairs, glance, nominal, region, whole)
-    sizes = profile.sizes(list(columns.values()))
-    amounts = {name: sizes[column.label] for name, column in columns.items() if column.label in sizes}
+    first_codes = codes_by_name(profile.first_codes(list(columns.values())))
+    functional = dependencies_among(pairs, first_codes, nominal, region, whole)
+    numbers = profile.first_numbers(list(columns.values()))
+    amounts = {name: numbers[column.label] for name, column in columns.items() if column.label in numbers}
 
-    def those(names: list[str]) -> dict[str, np.ndarray]:
+    def amounts_of(names: list[str]) -> dict[str, np.ndarray]:
         return {name: amounts[name] for name in names if name in amounts and name != region}
 
-    as_they_are = those([each.name for each in published])
-    numeric = those([each.name for each in protected if each.kind == "numeric"])
-    among = {each.name: glance[each.name] for each in published if each.name in glance}
-    return [*found, *computed(as_they_are, numeric, {name: glance[name] for name in nominal}, found, among)]
+    unmodified = amounts_of([each.name for each in published])
+    numeric = amounts_of([each.name for each in protected if each.kind == "numeric"])
+    categories = {name: first_codes[name] for name in nominal}
+    published_codes = {each.name: first_codes[each.name] for each in published if each.name in first_codes}
+    return [*functional, *computed(unmodified, numeric, categories, functional, published_codes)]

@@ -1,4 +1,4 @@
-"""Quasi-identifiers in groups that vary together, where these would cost much less."""
+"""Find groups of associated quasi-identifiers whose separate clustering loses much less information."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from microguard.pipelines.drafting.sample import Sample
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-COSTLY, WORTH = 0.1, 2.0
-"""Loss from which groups are looked for, and the factor by which they have to cut it."""
+MIN_LOSS, MIN_IMPROVEMENT = 0.1, 2.0
+"""Minimum loss for which groups are searched, and minimum factor by which groups must reduce it."""
 MOST_GROUPS = 3
 MOST_VARIABLES = 40
-"""Quasi-identifiers whose pairs are looked at."""
+"""Maximum number of quasi-identifiers whose pairs are compared."""
 FIFTHS = 5
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """Quasi-identifiers in groups that vary together.
+    """Groups of associated quasi-identifiers.
 
     Attributes
     ----------
     names : tuple of tuple of str
     cost : float
-        Mean loss of the variables, each clustered with its group.
+        Mean loss of the variables if each group is clustered separately.
     unique : float
-        Share of the sample that is unique on all groups together.
+        Share of the sample that is then unique on all variables together.
     """
 
     names: tuple[tuple[str, ...], ...]
@@ -38,10 +38,18 @@ class Grouping:
     unique: float
 
 
-def grouping_of(sample: Sample, k: int, cost: float) -> Grouping | None:
-    """The fewest groups that cut the loss by `WORTH`, of variables that vary together."""
+def find_grouping(sample: Sample, k: int, cost: float) -> Grouping | None:
+    """Return the smallest number of groups that reduces the loss by `MIN_IMPROVEMENT`, or None.
+
+    Variables are grouped by average-linkage clustering of their association.
+
+    Parameters
+    ----------
+    cost : float
+        Mean loss of the variables if all are clustered together.
+    """
     variables = sample.numeric + sample.nominal
-    if cost < COSTLY or not 3 <= len(variables) <= MOST_VARIABLES:
+    if cost < MIN_LOSS or not 3 <= len(variables) <= MOST_VARIABLES:
         return None
     tree = linkage(squareform(1 - _association(sample, variables), checks=False), "average")
     for count in range(2, min(MOST_GROUPS, len(variables) - 1) + 1):
@@ -54,7 +62,7 @@ def grouping_of(sample: Sample, k: int, cost: float) -> Grouping | None:
         for group, clusters in zip(groups, labels, strict=True):
             losses |= sample.losses(group, clusters)
         together = sample.cost(losses)
-        if len(groups) > 1 and cost >= WORTH * together:
+        if len(groups) > 1 and cost >= MIN_IMPROVEMENT * together:
             unique = float((sample.frame.groupby(labels).size() == 1).sum()) / len(sample.frame)
             names = tuple(tuple(sample.names[label] for label in group) for group in groups)
             return Grouping(names, together, unique)
@@ -62,9 +70,10 @@ def grouping_of(sample: Sample, k: int, cost: float) -> Grouping | None:
 
 
 def _association(sample: Sample, variables: Sequence[str]) -> np.ndarray:
-    """How closely variables vary together, (p, p) from 0 to 1: Cramer's V, numbers cut into fifths.
+    """Return the bias-corrected Cramer's V of each pair of variables, (p, p) in [0, 1].
 
-    Corrected for chance (Bergsma 2013, (9)), which makes many categories look dependent on anything.
+    Numbers are cut into quintiles. The correction (Bergsma 2013, equation 9) removes the bias by which
+    variables with many categories appear associated with any other variable.
     """
     codes = [
         sample.frame[label].rank(pct=True).mul(FIFTHS).clip(upper=FIFTHS - 1).astype(int)
@@ -79,7 +88,7 @@ def _association(sample: Sample, variables: Sequence[str]) -> np.ndarray:
 
 
 def _cramer(counts: np.ndarray) -> float:
-    """Bergsma's corrected V of a table of counts."""
+    """Return Bergsma's bias-corrected V of a contingency table."""
     n = counts.sum()
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n
     rows, columns = counts.shape

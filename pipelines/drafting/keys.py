@@ -1,4 +1,4 @@
-"""Numbers and texts that name something: each thing once, or the same thing again and again."""
+"""Recognise keys by their values: serial numbers, registration numbers, and keys that repeat."""
 
 from __future__ import annotations
 
@@ -9,51 +9,52 @@ import pandas as pd
 from microguard.pipelines.drafting.profile import Column, Profile
 
 EXPECTED_TIES = 5.0
-"""Where chance would have made so many ties among whole numbers and there is none, they number things."""
-FEWEST_THINGS = 10
-FEWEST_TIES = 20
+"""Whole numbers without ties are serial numbers if chance would produce at least so many ties."""
+MIN_ENTITIES = 10
+MIN_TIES = 20
 AGREEING = 0.98
-"""Share of the records of a thing that agree on what belongs to it; a slip of the pen is no proof."""
-LEAST_VARIETY = 0.2
-"""Chance that two records differ in a column: below it agreement says nothing."""
-MOST_WITNESSES = 12
-"""Columns whose agreement is looked at."""
-EVEN = 0.06
-"""Largest distance from the uniform distribution (Kolmogorov) of numbers that were given or drawn: 600 drawn
-ones exceed it in a case of forty, and are then taken for amounts."""
-ROUNDED = 0.15
-"""Share of round numbers from which they are amounts; of drawn ones it is a tenth."""
+"""Minimum share of an entity's records that agree on its attributes; the rest may be typing errors."""
+MIN_DISAGREEMENT = 0.2
+"""Minimum probability that two records differ in a column; below it agreement is no evidence."""
+MAX_WITNESSES = 12
+"""Maximum number of columns whose agreement is tested."""
+MAX_KOLMOGOROV_DISTANCE = 0.06
+"""Maximum Kolmogorov distance of serial and registration numbers from the uniform distribution.
+
+A sample of 600 uniform numbers exceeds it with probability 1/40, and is then classified as amounts."""
+MAX_ROUND_SHARE = 0.15
+"""Maximum share of multiples of ten among registration numbers; a uniform distribution has a tenth."""
 
 
-def numbers_things(column: Column, values: np.ndarray) -> bool:
-    """Whole numbers, evenly spread, without a tie where chance would have made some: a serial number.
+def is_serial_number(column: Column, values: np.ndarray) -> bool:
+    """Return whether whole numbers are a serial number: uniformly distributed, and without expected ties.
 
-    Of n numbers over a range of W values, n (n - 1) / (2 W) pairs are expected to be equal where all values
-    are as likely, and more where they are not.
+    Of n uniformly distributed numbers over a range of W values, n (n - 1) / (2 W) pairs are expected to be
+    equal. Every other distribution has more ties.
     """
     least, most = column.range
     expected = column.present * (column.present - 1) / (2.0 * (most - least + 1.0))
     return column.is_whole and column.ties == 0 and expected >= EXPECTED_TIES and _is_even(values)
 
 
-def looks_drawn(column: Column, values: np.ndarray) -> bool:
-    """Numbers of one length, evenly spread over their range and no rounder than chance: registrations."""
+def is_registration_number(column: Column, values: np.ndarray) -> bool:
+    """Return whether whole numbers have one length, are uniform over their range, and are rarely round."""
     least, most = column.widths
-    if not column.is_whole or least != most or least < 5 or column.round > ROUNDED * column.present:
+    if not column.is_whole or least != most or least < 5 or column.round > MAX_ROUND_SHARE * column.present:
         return False
     return _is_even(values)
 
 
 def _is_even(values: np.ndarray) -> bool:
-    """Whether values are spread like drawn ones over their range (Kolmogorov's distance)."""
+    """Return whether values are uniformly distributed over their range, by Kolmogorov's distance."""
     ordered = np.sort(values)
     position = (ordered - ordered[0]) / max(ordered[-1] - ordered[0], 1.0)
-    return bool(np.abs(position - np.linspace(0.0, 1.0, len(ordered))).max() <= EVEN)
+    return bool(np.abs(position - np.linspace(0.0, 1.0, len(ordered))).max() <= MAX_KOLMOGOROV_DISTANCE)
 
 
-def repeats_by_period(column: Column, periods: Sequence[Column], profile: Profile) -> bool:
-    """Whether each value occurs several times, and at most once in a period: the key of a panel."""
-    if column.distinct < FEWEST_THINGS or column.present != profile.records:
+def is_panel_key(column: Column, periods: Sequence[Column], profile: Profile) -> bool:
+    """Return whether a column is the key of a panel: values repeat, but at most once in each period."""
+    if column.distinct < MIN_ENTITIES or column.present != profile.records:
         return False
     if 2 * column.distinct > profile.records:
         return False
@@ -64,31 +65,31 @@ def repeats_by_period(column: Column, periods: Sequence[Column], profile: Profil
     )
 
 
-def holds_together(column: Column, witnesses: Sequence[Column], profile: Profile) -> bool:
-    """Whether records of one value agree in another column, as those of a firm or household do.
+def identifies_entities(column: Column, witnesses: Sequence[Column], profile: Profile) -> bool:
+    """Return whether records with the same value agree in another column, as those of a firm or household do.
 
-    A column that only cuts this one into ranges (age groups) is no witness.
+    A witness that is a binning of this column (age groups of ages) is not evidence.
     """
-    if column.distinct < FEWEST_THINGS or column.ties < FEWEST_TIES or not witnesses:
+    if column.distinct < MIN_ENTITIES or column.ties < MIN_TIES or not witnesses:
         return False
-    codes = profile.glance([column, *witnesses])
+    codes = profile.first_codes([column, *witnesses])
     codes = codes[codes[column.label] >= 0]
     tied = codes[codes.duplicated(column.label, keep=False)]
     repeats = len(tied) - tied[column.label].nunique()
-    if repeats < FEWEST_TIES:
+    if repeats < MIN_TIES:
         return False
     for witness in witnesses:
         shares = codes[witness.label].value_counts(normalize=True).to_numpy()
-        if 1.0 - float(np.sum(shares**2)) < LEAST_VARIETY:
+        if 1.0 - float(np.sum(shares**2)) < MIN_DISAGREEMENT:
             continue
         breaks = len(tied.drop_duplicates([column.label, witness.label])) - tied[column.label].nunique()
-        if breaks <= (1.0 - AGREEING) * repeats and not cuts_into_ranges(column, witness, profile):
+        if breaks <= (1.0 - AGREEING) * repeats and not is_binning_of(column, witness, profile):
             return True
     return False
 
 
-def cuts_into_ranges(column: Column, other: Column, profile: Profile) -> bool:
-    """Whether `other` has one value for each range of `column`: in its order, it rarely changes."""
-    ordered = profile.in_order(column, other)
+def is_binning_of(column: Column, other: Column, profile: Profile) -> bool:
+    """Return whether `other` is a binning of `column`: sorted by `column`, its value rarely changes."""
+    ordered = profile.codes_in_order(column, other)
     changes = int(np.count_nonzero(ordered[1:] != ordered[:-1])) + 1
     return changes <= 2 * pd.unique(ordered).size

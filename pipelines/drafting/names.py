@@ -1,4 +1,4 @@
-"""What the name of a column says, in the languages of the files we met."""
+"""Interpret names of columns by keywords in English, German, French and other languages."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def _glued(entities: str) -> re.Pattern[str]:
 
 
 _GLUED = {"household": _glued(_HOUSEHOLD), "key": _glued(f"{_ENTITY}|{_HOUSEHOLD}")}
-"""Keys that are written in one word: "personid", "hhnr", "idfirm"."""
+"""Keys whose name is written as one word: "personid", "hhnr", "idfirm"."""
 
 
-def says(name: str, what: str) -> bool:
-    """Whether a name says what a column is: a word of it, or all of it written in one word.
+def name_indicates(name: str, what: str) -> bool:
+    """Return whether a name contains a keyword of a category, as a word or as a key in one word.
 
     Parameters
     ----------
     name : str
-        "PersonId", "person_id", "person-id" and "PERSONID" are the same; digits at the end of a word do not
-        count ("nace2").
+        "PersonId", "person_id", "person-id" and "PERSONID" are equivalent. Digits at the end of a word are
+        ignored ("nace2").
     what : str
-        "date", "period", "key", "name", "household", "weight", "region", "sensitive", "code", "amount" or
-        "body" (a measure of the body, beside which "weight" is one too).
+        Category: "date", "period", "key", "name", "household", "weight", "region", "sensitive", "code",
+        "amount" or "body" (a measure of the body).
     """
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     words = [word for word in re.split(r"[\W_]+", parted.lower()) if word]

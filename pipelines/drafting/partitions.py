@@ -1,4 +1,4 @@
-"""Columns that a folder's own folders hold: `year=2026/region=3/part-0.parquet`, as Spark reads them."""
+"""Derive partition columns from the names of folders (`year=2026/region=3/part-0.parquet`), as Spark does."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ import pyarrow as pa
 NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-def partitions_of(
+def hive_partitions(
     folder: Path, files: Sequence[Path]
 ) -> tuple[pa.Schema, Mapping[Path, Mapping[str, str | None]]]:
-    """Partition columns of the files below a folder, and the value each file has of them as text.
+    """Return the partition columns of the files below a folder, and their values for each file.
 
     Returns
     -------
     pyarrow.Schema
-        In the order of the path; whole numbers, numbers or text, as all values are. Empty where the files do
-        not agree on the names.
+        Columns in the order of the path, of type int64, float64 or text. Empty if the files have different
+        partition columns.
     mapping of Path to mapping of str to str or None
+        Values as text, None for a missing value.
     """
     values: dict[Path, dict[str, str | None]] = {}
     for file in files:
@@ -37,7 +38,7 @@ def partitions_of(
 
 
 def constants(schema: pa.Schema, values: Mapping[str, str | None], records: int) -> list[pa.Array]:
-    """One file's partition columns, each of one value."""
+    """Return the partition columns of one file as constant arrays with `records` values."""
     first = pa.nulls(records, pa.int32()).fill_null(0)
     return [pa.array([values[entry.name]], pa.string()).cast(entry.type).take(first) for entry in schema]
 

@@ -1,6 +1,6 @@
-"""Profile a file for a draft: per column counts of what its values look like, none of the values.
+"""Profile a file for a draft: count the forms of the values of each column, without keeping values.
 
-DuckDB counts, in memory and in no file of its own.
+DuckDB computes the counts in memory and writes no files.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from microguard.pipelines.drafting.numerals import Numerals, numerals_of
+from microguard.pipelines.drafting.number_format import NumberFormat, detect_number_format
 from microguard.pipelines.drafting.sentinels import CODES, sentinels
 from microguard.pipelines.drafting.sniff import Source
 from microguard.pipelines.engine.sql_text import quoted_text
 from microguard.schemas.errors import InputRejected
 
 MOST_RECORDS = 1_000_000
-"""A draft looks at no more records than this, the first ones."""
+"""A draft reads at most this number of records from the beginning of the input."""
 MISSING_MARKS = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", ".", "-", "*")
 LARGEST_NUMBER = 1e150
-"""As in a run: beyond it a sum of squares overflows."""
+"""Largest absolute value that a run accepts; larger ones would overflow sums of squares."""
 
-GLANCE = 20_000
-"""Records of the glance: the first ones."""
-WRITTEN = 2_000
-"""First records from which the writing of numbers is told."""
-SMALL = 100_000
-"""With fewer records one thread is quicker than two."""
+FIRST_RECORDS = 20_000
+"""Number of records at the beginning of the input whose values are compared in memory."""
+NUMBER_FORMAT_RECORDS = 2_000
+"""Number of records at the beginning of the input from which the number format is detected."""
+SINGLE_THREAD_RECORDS = 100_000
+"""With fewer records, one thread is faster than two."""
 ENDS = 60
-"""Distinct values at each end of a column among which codes of missing values are looked for."""
+"""Number of distinct values at each end of a column that are searched for codes of missing values."""
 
 _DATE = (
     r"^((1[6-9]|20|21)[0-9]{2}[-/.](0[1-9]|1[0-2])([-/.][0-9]{1,2})?([ T].*)?"  # 2026-11-21, 2026-11, a time
@@ -47,28 +47,29 @@ _DATE = (
 
 @dataclass(frozen=True)
 class Column:
-    """What is known of a column.
+    """Counts of the values of one column.
 
     Attributes
     ----------
     name : str
     label : str
-        Its name in the queries of `Profile.count`.
+        Name of the column in the queries of `Profile`.
     type : pyarrow.DataType
     present : int
-        Values that are not missing.
+        Number of values that are not missing.
     distinct : int
-        Distinct values that are not missing.
+        Number of distinct values that are not missing.
     numbers, whole, dates, zero_led : int
-        Values that are or read as a number, a whole number, a date or time, and a number like "007".
+        Number of values that are, or can be parsed as, a number, a whole number, a date or time, and a number
+        with leading zeros ("007").
     positive, finite, round : int
-        Numbers above zero; numbers that can be squared; whole numbers that ten divides.
+        Number of positive numbers, of numbers up to `LARGEST_NUMBER`, and of multiples of ten.
     range : tuple of float
-        Least and largest of the numbers, 0 where there is none.
+        Smallest and largest number, 0 if there is none.
     missing_codes : tuple of int
-        Codes that stand for a missing value and are counted as one.
+        Numeric codes that are treated as missing values.
     widths : tuple of int
-        Least and largest number of characters.
+        Smallest and largest number of characters.
     words : float
         Mean number of words.
     """
@@ -92,31 +93,31 @@ class Column:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every value is a whole number, also one that is written 6000.0."""
+        """Whether every value is a whole number; 6000.0 is one."""
         return 0 < self.present == self.whole
 
     @property
     def ties(self) -> int:
-        """Records whose value an earlier one has."""
+        """Number of records whose value also occurs in an earlier record."""
         return self.present - self.distinct
 
 
 class Profile:
-    """Counts of a file; a context manager.
+    """Counts of the values of a file; a context manager that closes its DuckDB connection.
 
     Attributes
     ----------
     source : Source
     records : int
-        Records looked at.
+        Number of records that were read.
     cut : bool
-        Whether the file has more.
-    numerals : Numerals
+        Whether the file has more records.
+    number_format : Numerals
         How the numbers of a CSV are written.
     missing : str or None
-        The mark that stands for missing values in text.
+        The text that marks missing values.
     columns : tuple of Column
-        Columns with a name and single values; nested and binary ones are left out.
+        Columns with a name and scalar values; nested and binary columns are omitted.
     """
 
     def __init__(self, source: Source) -> None:
@@ -129,15 +130,15 @@ class Profile:
         except (pa.ArrowException, duckdb.Error, UnicodeError, OSError):
             raise InputRejected(
                 f"{source.path.name} cannot be read to its end: a line has another number of fields than the "
-                "header, its files differ, or it is cut off."
+                "header, the files differ, or one is truncated. Correct the file and draft again."
             ) from None
         self.cut = self._one("count(*)") > MOST_RECORDS
         self._engine.execute(f"DELETE FROM file WHERE rowid >= {MOST_RECORDS}")
         self.records = self._one("count(*)")
-        if self.records < SMALL:
+        if self.records < SINGLE_THREAD_RECORDS:
             self._engine.execute("SET threads = 1")
         self.missing = self._missing_mark(positions)
-        self.numerals = self._numerals(positions)
+        self.number_format = self._detect_number_format(positions)
         self.columns = tuple(self._column(position) for position in positions)
 
     def __enter__(self) -> Profile:
@@ -151,9 +152,20 @@ class Profile:
     def classes(
         self, columns: Sequence[Column], k: int, accepted: str = "true", counted: Column | None = None
     ) -> tuple[int, int, int, int]:
-        """Equivalence classes: how many, records in those below k, uniques, units of the smallest.
+        """Count the equivalence classes on these columns.
 
-        Units are records, or the values of `counted`.
+        Parameters
+        ----------
+        accepted : str
+            SQL condition on the records.
+        counted : Column, optional
+            Column whose distinct values are the units; by default units are records.
+
+        Returns
+        -------
+        tuple of int
+            Number of classes, of records in classes with fewer than k units, of unique records, and of units
+            in the smallest class.
         """
         labels = ", ".join(column.label for column in columns) or "()"
         units = "count(*)" if counted is None else f"count(DISTINCT {counted.label})"
@@ -165,27 +177,32 @@ class Profile:
         classes, below, uniques, smallest = (int(value or 0) for value in row)
         return classes, below, uniques, smallest
 
-    def glance(self, columns: Sequence[Column]) -> pd.DataFrame:
-        """Codes of the values of some columns in the first records, by label; -1 is missing."""
-        return self.codes(columns, f"rowid < {GLANCE}")
+    def first_codes(self, columns: Sequence[Column]) -> pd.DataFrame:
+        """Return the values of columns in the first records as codes, by label; -1 is missing."""
+        return self.codes(columns, f"rowid < {FIRST_RECORDS}")
 
     def codes(self, columns: Sequence[Column], condition: str = "true") -> pd.DataFrame:
-        """Codes of the values of some columns in all records, by label; -1 is missing."""
+        """Return the values of columns in the selected records as codes, by label; -1 is missing."""
         labels = ", ".join(column.label for column in columns)
         frame = self._engine.execute(f"SELECT {labels} FROM file WHERE {condition}").df()
         return pd.DataFrame({label: pd.factorize(frame[label])[0] for label in frame.columns})
 
-    def drawn(
+    def draw(
         self, numeric: Sequence[Column], nominal: Sequence[Column], accepted: str, most: int
     ) -> pd.DataFrame:
-        """Records drawn by a hash of their contents, by label: numbers, and codes of the rest (-1 missing).
+        """Draw records by a hash of their contents, so that the sample does not depend on their order.
 
         Parameters
         ----------
         accepted : str
-            Condition on the records.
+            SQL condition on the records.
         most : int
-            Records drawn at most. Which ones does not depend on their order.
+            Maximum number of records.
+
+        Returns
+        -------
+        DataFrame
+            One column per label: numbers of numeric columns, codes of nominal ones (-1 is missing).
         """
         numbers = [f"{self._number(column)} AS {column.label}" for column in numeric]
         labels = [column.label for column in nominal]
@@ -198,43 +215,44 @@ class Profile:
         return frame
 
     def numbers(self, column: Column) -> np.ndarray:
-        """Numbers of a column in the first records, without the missing ones."""
+        """Return the numbers of a column in the first records, without missing values."""
         numbers = self._engine.execute(
-            f"SELECT {self._number(column)} AS v FROM file WHERE rowid < {GLANCE} AND v IS NOT NULL"
+            f"SELECT {self._number(column)} AS v FROM file WHERE rowid < {FIRST_RECORDS} AND v IS NOT NULL"
         ).fetchnumpy()["v"]
         return np.asarray(numbers, dtype=np.float64)
 
-    def sizes(self, columns: Sequence[Column]) -> dict[str, np.ndarray]:
-        """Columns of nothing but numbers in the first records, by label; NaN is missing."""
+    def first_numbers(self, columns: Sequence[Column]) -> dict[str, np.ndarray]:
+        """Return the columns that have only numbers, in the first records and by label; NaN is missing."""
         numeric = [column for column in columns if 0 < column.present == column.numbers]
         if not numeric:
             return {}
         numbers = ", ".join(f"{self._number(column)} AS {column.label}" for column in numeric)
-        frame = self._engine.execute(f"SELECT {numbers} FROM file WHERE rowid < {GLANCE}").df()
+        frame = self._engine.execute(f"SELECT {numbers} FROM file WHERE rowid < {FIRST_RECORDS}").df()
         return {label: frame[label].to_numpy(np.float64, na_value=np.nan) for label in frame.columns}
 
-    def in_order(self, column: Column, other: Column) -> np.ndarray:
-        """Codes of `other` in the first records by the order of `column`: of its numbers, else its text."""
+    def codes_in_order(self, column: Column, other: Column) -> np.ndarray:
+        """Return the codes of `other` in the first records, sorted by the numbers or the text of `column`."""
         number = self._number(column)
         order = f"{number}, {column.label}" if column.numbers else column.label
         records = self._engine.execute(
-            f"SELECT {other.label} AS v FROM file WHERE rowid < {GLANCE} ORDER BY {order}, {other.label}"
+            f"SELECT {other.label} AS v FROM file WHERE rowid < {FIRST_RECORDS} ORDER BY {order}, "
+            f"{other.label}"
         ).df()
         return np.asarray(pd.factorize(records["v"])[0])
 
-    def accepting(self, numeric: Sequence[Column]) -> str:
-        """Condition that none of these numbers is missing or out of bounds."""
+    def condition_all_finite(self, numeric: Sequence[Column]) -> str:
+        """Return the SQL condition that all these numbers are present and at most `LARGEST_NUMBER`."""
         conditions = [f"coalesce({_finite(self._number(column))}, false)" for column in numeric]
         return " AND ".join(conditions) or "true"
 
-    def lacking(self, numeric: Sequence[Column]) -> str:
-        """Condition that some of these numbers is missing."""
+    def condition_any_missing(self, numeric: Sequence[Column]) -> str:
+        """Return the SQL condition that at least one of these numbers is missing."""
         return " OR ".join(f"{column.label} IS NULL" for column in numeric) or "false"
 
     def smallest_pattern(
         self, numeric: Sequence[Column], region: Sequence[Column], counted: Column | None
     ) -> int:
-        """Units of the rarest pattern of missing numbers in a region."""
+        """Return the number of units with the rarest missing pattern in a region."""
         labels = [f"{column.label} IS NULL" for column in numeric] + [column.label for column in region]
         units = "count(*)" if counted is None else f"count(DISTINCT {counted.label})"
         row = self._engine.execute(
@@ -244,7 +262,7 @@ class Profile:
         return int(row[0] or 0)
 
     def count(self, condition: str) -> int:
-        """Records for which a condition holds."""
+        """Count the records that satisfy a SQL condition."""
         return self._one(f"count(*) FILTER ({condition})")
 
     def _load(self, positions: list[int]) -> None:
@@ -267,40 +285,44 @@ class Profile:
         texts = [
             f"c{position}" for position in positions if _is_text(self.source.schema.field(position).type)
         ]
-        seen = dict.fromkeys(MISSING_MARKS, 0)
+        occurrences_of_mark = dict.fromkeys(MISSING_MARKS, 0)
         for label in texts:
             counts = ", ".join(f"count(*) FILTER ({label} = '{mark}')" for mark in MISSING_MARKS)
             occurrences = self._engine.execute(f"SELECT {counts} FROM file").fetchone() or ()
             for mark, count in zip(MISSING_MARKS, occurrences, strict=True):
-                seen[mark] += int(count)
-        mark = max(MISSING_MARKS, key=lambda each: seen[each])
-        if not seen[mark]:
+                occurrences_of_mark[mark] += int(count)
+        mark = max(MISSING_MARKS, key=lambda each: occurrences_of_mark[each])
+        if not occurrences_of_mark[mark]:
             return None
         for label in texts:
             self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {label} = '{mark}'")
         return mark
 
-    def _numerals(self, positions: list[int]) -> Numerals:
+    def _detect_number_format(self, positions: list[int]) -> NumberFormat:
         texts = [f"c{i}" for i in positions if _is_text(self.source.schema.field(i).type)]
         if self.source.format == "parquet" or not texts:
-            return Numerals()
-        frame = self._engine.execute(f"SELECT {', '.join(texts)} FROM file WHERE rowid < {WRITTEN}").df()
-        return numerals_of(frame[label].dropna().unique().tolist() for label in texts)
+            return NumberFormat()
+        frame = self._engine.execute(
+            f"SELECT {', '.join(texts)} FROM file WHERE rowid < {NUMBER_FORMAT_RECORDS}"
+        ).df()
+        return detect_number_format(frame[label].dropna().unique().tolist() for label in texts)
 
     def _number(self, column: Column) -> str:
         return self._number_in(column.label, column.type)
 
     def _number_in(self, label: str, type: pa.DataType) -> str:
-        """A number as DOUBLE, NULL where there is none; text is one in a CSV only."""
+        """Return SQL of a value as DOUBLE, NULL if it is no number; only text of a CSV is parsed."""
         if _is_number(type):
             return f"CAST({label} AS DOUBLE)"
         if self.source.format == "parquet" or not _is_text(type):
             return "NULL::DOUBLE"
-        number = f"TRY_CAST({self.numerals.plain(label)} AS DOUBLE)"
-        return f"CASE WHEN regexp_matches({label}, {quoted_text(self.numerals.number)}) THEN {number} END"
+        number = f"TRY_CAST({self.number_format.plain(label)} AS DOUBLE)"
+        return (
+            f"CASE WHEN regexp_matches({label}, {quoted_text(self.number_format.number)}) THEN {number} END"
+        )
 
     def _missing_codes(self, label: str, number: str) -> tuple[int, ...]:
-        """Codes of missing values among the numbers of a column; they become NULL."""
+        """Find codes of missing values among the numbers of a column, and replace them by NULL."""
         counts = self._engine.execute(
             f"SELECT {number} AS v, count(*) AS n FROM file WHERE v IS NOT NULL GROUP BY v ORDER BY v"
         ).fetchnumpy()
@@ -325,9 +347,9 @@ class Profile:
             whole = "v = round(v) AND abs(v) < 1e15"
             integer = f"{number} = round({number}) AND abs({number}) < 1e15"
             text = f"CASE WHEN {integer} THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) ELSE {text} END"
-            dates = f"({dates}) AND ({whole})"  # 2019.11 is an amount
+            dates = f"({dates}) AND ({whole})"  # a floating-point 2019.11 is an amount and not a month
         else:
-            whole = f"regexp_matches(s, {quoted_text(self.numerals.whole)})"
+            whole = f"regexp_matches(s, {quoted_text(self.number_format.whole)})"
         if pa.types.is_temporal(entry.type):
             dates = "true"
         row = self._engine.execute(
@@ -380,7 +402,7 @@ def _is_flat(type: pa.DataType) -> bool:
 
 
 def _as_loaded(label: str, type: pa.DataType) -> str:
-    """NaN is missing, as in a run; a category is its text."""
+    """Return SQL that loads a column: NaN becomes NULL, as in a run, and a category becomes text."""
     if pa.types.is_floating(type):
         return f"CASE WHEN isnan({label}) THEN NULL ELSE {label} END AS {label}"
     return f"CAST({label} AS VARCHAR) AS {label}" if pa.types.is_dictionary(type) else label

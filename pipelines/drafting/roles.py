@@ -1,42 +1,45 @@
-"""Guess roles and kinds from a profile, on the safe side: what might identify is an identifier until a person
-says otherwise, and nothing that could is ever published as it is."""
+"""Guess the roles and kinds of all columns from a profile, erring on the side of protection.
+
+A column that may identify a unit becomes an identifier until a person changes its role. No column that may
+identify a unit is published without modification.
+"""
 
 from __future__ import annotations
 
+from microguard.pipelines.drafting.classify_column import Guess, classify_column
 from microguard.pipelines.drafting.corrections import (
-    one_each,
-    with_codes,
+    with_numeric_codes,
+    with_one_key_per_role,
     with_region,
     with_repeated_keys,
     with_some_quasi_identifier,
-    with_weights_that_count,
     without_dependencies,
-    without_rare_numbers,
     without_small_region,
+    without_sparse_numbers,
+    without_unusable_weights,
 )
-from microguard.pipelines.drafting.first_guess import Guess, first_guess
-from microguard.pipelines.drafting.names import says
+from microguard.pipelines.drafting.names import name_indicates
 from microguard.pipelines.drafting.profile import Profile
 
 
-def guess(profile: Profile) -> list[Guess]:
-    """A guess for every column of the file that a specification can name."""
+def guess_roles(profile: Profile) -> list[Guess]:
+    """Return a guess for every column that a specification can name."""
     known = {column.name: column for column in profile.columns}
     names = [name for name in profile.source.schema.names if is_nameable(name)]
-    body = any(says(name, "body") for name in names)
+    body = any(name_indicates(name, "body") for name in names)
     guesses = [
-        first_guess(known[name], profile, body)
+        classify_column(known[name], profile, body)
         if name in known
-        else Guess(name, "identifier", None, "not a single value")
+        else Guess(name, "identifier", None, "nested or binary values")
         for name in names
     ]
-    guesses = one_each(with_repeated_keys(guesses, profile))
-    guesses = with_region(with_codes(guesses, profile), profile)
-    guesses = without_small_region(without_rare_numbers(guesses, profile), profile)
-    guesses = with_weights_that_count(without_dependencies(guesses, profile), profile)
+    guesses = with_one_key_per_role(with_repeated_keys(guesses, profile))
+    guesses = with_region(with_numeric_codes(guesses, profile), profile)
+    guesses = without_small_region(without_sparse_numbers(guesses, profile), profile)
+    guesses = without_unusable_weights(without_dependencies(guesses, profile), profile)
     return with_some_quasi_identifier(guesses)
 
 
 def is_nameable(name: str) -> bool:
-    """Whether a specification can name the column."""
+    """Return whether a specification can name the column."""
     return bool(name.strip()) and not name.startswith("__")

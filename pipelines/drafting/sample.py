@@ -1,7 +1,7 @@
-"""A sample of the drafted roles, clustered in this process: what clusters cost, and what they leave open.
+"""Cluster a sample with the drafted roles in this process, and measure its information loss and risk.
 
-Clusters are those of the quickest method within each region; a whole file has nearer neighbours, so that it
-costs less than its sample.
+The clusters are computed with the fastest method within each region. In the whole file records have nearer
+neighbours, so its loss is smaller than that of the sample.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.drafting.compared import Compared
-from microguard.pipelines.drafting.counted import counts_units
-from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.classify_column import Guess
+from microguard.pipelines.drafting.comparison_row import ComparisonRow
+from microguard.pipelines.drafting.counting import counted_unit
 from microguard.pipelines.drafting.profile import Column, Profile
 from microguard.schemas.specification.sections import Quality
 from microguard.sdc.clusters.diversity import Diversity, diversify
@@ -21,14 +21,15 @@ from microguard.sdc.errors import ImpossibleProtection, NoVariation
 from microguard.sdc.microaggregation import microaggregate
 
 MOST, SMALLEST = 2_000, 200
-"""Records of a sample: enough for shares of a percent, few enough for a second."""
+"""Maximum and minimum number of records of a sample: shares of one percent are measured within a second."""
 WORK = 1e9
-"""Squared records times coordinates (one a number, one a category) of one clustering."""
+"""Work of one clustering: the squared number of records times coordinates (one a number, one a category)."""
 LEAST_LEFT = 0.5
-"""Share of the sample in regions that have k of it: with less a trial would speak of few regions."""
+"""Minimum share of the sample in regions with k sampled units, so that the trial covers most regions."""
 
 
 def columns_of(guesses: Sequence[Guess], role: str, *kinds: str) -> list[Column]:
+    """Return the columns with a guessed role and, if kinds are given, with one of these kinds."""
     return [
         each.column
         for each in guesses
@@ -38,14 +39,21 @@ def columns_of(guesses: Sequence[Guess], role: str, *kinds: str) -> list[Column]
 
 @dataclass(frozen=True)
 class Sample:
-    """Drawn records, a row each; names are labels of `Profile`.
+    """Sampled records and the labels of their columns by role.
 
     Attributes
     ----------
     frame : DataFrame
-        Numbers in standard deviations, other variables as codes.
+        One row per record, with labels of `Profile` as columns. Numbers are standardised, other variables are
+        codes, and -1 is a missing value.
     names : mapping of label to name
+    numeric, nominal : tuple of str
+        Labels of the quasi-identifiers by kind.
+    sensitive : tuple of str
+    others : tuple of str
+        Labels of the other columns that are published without modification.
     region : tuple of str
+        Label of the region, or nothing.
     """
 
     frame: pd.DataFrame
@@ -57,18 +65,24 @@ class Sample:
     region: tuple[str, ...]
 
     @classmethod
-    def of(cls, profile: Profile, guesses: Sequence[Guess], k: int) -> Sample | None:
-        """Draw a record of each unit, and keep the regions that have k of them."""
+    def from_profile(cls, profile: Profile, guesses: Sequence[Guess], k: int) -> Sample | None:
+        """Draw one record of each unit, and drop regions with fewer than k of them.
+
+        Returns
+        -------
+        Sample or None
+            None if less than `LEAST_LEFT` of the sample is left.
+        """
         numeric = columns_of(guesses, "quasi_identifier", "numeric")
         nominal = columns_of(guesses, "quasi_identifier", "nominal")
         sensitive, region = columns_of(guesses, "sensitive"), columns_of(guesses, "region")
         others = [*columns_of(guesses, "weight"), *columns_of(guesses, "other")]
-        unit = counts_units(guesses, profile)
+        unit = counted_unit(guesses, profile)
         units = [] if unit is None else [unit]
         coordinates = len(numeric) + sum(column.distinct + 1 for column in nominal)
         most = int(min(max((WORK / max(coordinates, 1)) ** 0.5, SMALLEST), MOST))
         codes = [*nominal, *sensitive, *others, *region, *units]
-        frame = profile.drawn(numeric, codes, profile.accepting(numeric), most)
+        frame = profile.draw(numeric, codes, profile.condition_all_finite(numeric), most)
         for column in units:
             frame = frame.drop_duplicates(column.label)
         drawn = len(frame)
@@ -85,7 +99,7 @@ class Sample:
         return cls(frame, names, *(tuple(each) for each in labels))
 
     def clusters(self, variables: Sequence[str], k: int) -> np.ndarray:
-        """Cluster of each record, (n,), on these variables within its region."""
+        """Microaggregate the records on these variables within regions; return the cluster of each, (n,)."""
         labels = np.empty(len(self.frame), np.int64)
         first = 0
         nominal = np.isin(variables, self.nominal)
@@ -102,15 +116,20 @@ class Sample:
         return labels
 
     def _regions(self) -> list[np.ndarray]:
-        """Places of the records of each region."""
+        """Return the positions of the records of each region."""
         if not self.region:
             return [np.arange(len(self.frame))]
         return [np.asarray(each) for each in self.frame.groupby(self.region[0]).indices.values()]
 
-    def diverse(self, variables: Sequence[str], labels: np.ndarray, least: int) -> np.ndarray | None:
-        """The clusters merged until each has so many values of each sensitive variable, within regions.
+    def merge_for_diversity(
+        self, variables: Sequence[str], labels: np.ndarray, least: int
+    ) -> np.ndarray | None:
+        """Merge clusters within regions until each has `least` values of every sensitive variable.
 
-        None where a region has fewer.
+        Returns
+        -------
+        (n,) int array or None
+            Cluster of each record; None if a region has fewer values.
         """
         indicators = [
             pd.get_dummies(self.frame[label]).to_numpy(np.float64) / 2**0.5
@@ -132,7 +151,7 @@ class Sample:
         return merged
 
     def losses(self, variables: Sequence[str], labels: np.ndarray) -> dict[str, float]:
-        """SSE/SST of a number; share of records that lose their category to the mode of their cluster."""
+        """Return the loss of each variable: SSE/SST, or the share of records whose category changes."""
         records = len(self.frame)
         lost = {}
         for label in variables:
@@ -147,7 +166,7 @@ class Sample:
         return {self.names[label]: share for label, share in lost.items()}
 
     def cost(self, losses: Mapping[str, float]) -> float:
-        """Mean loss of the variables, each over what could be lost."""
+        """Return the mean loss of the variables, each divided by its maximum."""
         shares = []
         for label in (*self.numeric, *self.nominal):
             most = (
@@ -156,12 +175,14 @@ class Sample:
             shares.append(losses[self.names[label]] / most if most > 0 else 0.0)
         return float(np.mean(shares))
 
-    def compared(self, k: int, labels: np.ndarray, choice: str, broken: tuple[str, ...]) -> Compared:
-        """What the clusters cost and leave open."""
+    def comparison_row(
+        self, k: int, labels: np.ndarray, choice: str, broken: tuple[str, ...]
+    ) -> ComparisonRow:
+        """Return the information loss and risk of these clusters."""
         losses = self.losses(self.numeric + self.nominal, labels)
         numeric = [losses[self.names[label]] for label in self.numeric]
         nominal = [losses[self.names[label]] for label in self.nominal]
-        return Compared(
+        return ComparisonRow(
             k=k,
             information_loss=float(np.mean(numeric)) if numeric else None,
             categories_changed=float(np.mean(nominal)) if nominal else None,
@@ -172,8 +193,8 @@ class Sample:
             broken=broken,
         )
 
-    def broken(self, labels: np.ndarray) -> tuple[str, ...]:
-        """Limits on disclosure, of those that hold by default, which the clusters break."""
+    def broken_limits(self, labels: np.ndarray) -> tuple[str, ...]:
+        """Return the names of the default limits on disclosure that the clusters exceed."""
         limits = Quality()
         jointly = self.unique(labels, self.others) if self.others else 0.0
         shares = [("unique jointly", jointly, limits.max_unique_jointly)]
@@ -188,16 +209,16 @@ class Sample:
         return tuple(name for name, share, most in shares if share > most)
 
     def unique_with(self, labels: np.ndarray) -> dict[str, float]:
-        """Share unique by cluster and one column published as it is."""
+        """Return the share of records that are unique by cluster and each single unmodified column."""
         return {self.names[label]: self.unique(labels, [label]) for label in self.others}
 
     def unique(self, labels: np.ndarray, columns: Sequence[str]) -> float:
-        """Share unique by cluster and columns."""
+        """Return the share of records that are unique by cluster and these columns."""
         classes = self.frame.groupby([labels, *[self.frame[label] for label in columns]])
         return float((classes.size() == 1).sum()) / len(self.frame)
 
     def homogeneous(self, labels: np.ndarray) -> dict[str, float]:
-        """Share in clusters with one value at most, of each sensitive variable."""
+        """Return the share of records in clusters with at most one value of each sensitive variable."""
         known = self.frame[list(self.sensitive)].where(lambda codes: codes >= 0)
         clusters = known.groupby(labels)
         return {

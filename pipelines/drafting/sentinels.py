@@ -1,4 +1,4 @@
-"""Codes that stand for a missing number: 97 and 99, -9, 999, where other values do not lead up to them."""
+"""Detect numeric codes of missing values (97, 99, -9, 999) that are separated from the other values."""
 
 from __future__ import annotations
 
@@ -9,33 +9,31 @@ _LONG = [10**digits - below for digits in (4, 5, 6, 7, 8, 9) for below in (4, 3,
 _NEGATIVE = [-1, -2, -3, -4, -5, -6, -7, -8, -9, -77, -88, -97, -98, -99, -777, -888, -997, -998, -999, -9999]
 CODES = frozenset([*_POSITIVE, *_LONG, *_NEGATIVE])
 
-FEWEST = 3
-"""A code occurs in this many records at least: a value that happens to be 99 once is a value."""
-GAP = 0.2
-"""Beyond the other values by this share of their range, the code is none of them."""
-SPIKE = 5.0
-"""Without such a gap, it occurs that many times as often as the values nearest to it."""
+MIN_RECORDS = 3
+"""Minimum number of records with a code; a rarer 99 may be an ordinary value."""
+MIN_GAP = 0.2
+"""A code whose distance from the other values exceeds this share of their range is a missing value."""
+MIN_SPIKE = 5.0
+"""Without such a gap, a code must be this many times as frequent as the nearest values."""
 NEAREST = 5
-"""Distinct values that count as nearest."""
+"""Number of distinct values that count as nearest."""
 
 
 def sentinels(values: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
-    """Codes among the values of a column, ascending.
+    """Return the codes of missing values among the values of a column, ascending.
+
+    A negative code is returned if no other value is negative. A positive code above the other values is
+    returned if there is a gap, or if it is much more frequent than its neighbours. Within the range of the
+    other values, only long codes (9999) are returned, and only because of their frequency.
 
     Parameters
     ----------
     values : (m,) float array
-        Distinct values, ascending: all, or those at both ends with all that are in `CODES`.
+        Distinct values, ascending: all of them, or both ends and all values in `CODES`.
     counts : (m,) int array
-        Records that have each.
-
-    Returns
-    -------
-    tuple of int
-        Negative codes where no other value is negative; positive ones beyond a gap or, where the values
-        reach them, that stand out by how often they occur; long ones (9999) inside the range by that alone.
+        Number of records with each value.
     """
-    candidate = np.isin(values, list(CODES)) & (counts >= FEWEST)
+    candidate = np.isin(values, list(CODES)) & (counts >= MIN_RECORDS)
     rest = values[~candidate]
     if len(rest) < 2 or not candidate.any():
         return ()
@@ -45,9 +43,9 @@ def sentinels(values: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
         if value < 0:
             missing = rest[0] >= 0
         elif value > rest[-1]:
-            missing = value - rest[-1] > GAP * (rest[-1] - rest[0]) or count >= SPIKE * usual
+            missing = value - rest[-1] > MIN_GAP * (rest[-1] - rest[0]) or count >= MIN_SPIKE * usual
         else:
-            missing = value >= 9_990 and count >= 4 * SPIKE * usual
+            missing = value >= 9_990 and count >= 4 * MIN_SPIKE * usual
         if missing:
             codes.append(int(value))
     return tuple(codes)

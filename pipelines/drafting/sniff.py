@@ -1,6 +1,7 @@
-"""Find out how a file is written: format, delimiter, encoding, decimal mark; and read it as text and types.
+"""Detect the format, delimiter and encoding of a file, and read it for a draft.
 
-For drafts only: a run reads by its specification. Messages name the file, never what stands in it.
+Only drafts use this; a run reads its input by the specification. Messages name the file and contain none of
+its values.
 """
 
 from __future__ import annotations
@@ -19,38 +20,39 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-from microguard.pipelines.drafting.partitions import constants, partitions_of
-from microguard.pipelines.intake.lake_tables import places_of, refuse_lake_tables
+from microguard.pipelines.drafting.partitions import constants, hive_partitions
+from microguard.pipelines.intake.lake_tables import folders_and_links, refuse_lake_tables
 from microguard.schemas.errors import InputRejected
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_CHARACTERS = 1 << 18
 SAMPLE_LINES = 200
-#: So many names of columns that stand among their values are none: one may be a category's, such as "other".
-NAMES_AGAIN = 2
+#: If so many names of the header are also values of their columns, the header is a record. A single one may
+#: be both the name of a column and a category, such as "other".
+MIN_REPEATED_NAMES = 2
 BLOCK_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
 class Source:
-    """Files of one input and how they are written.
+    """The files of one input and their format.
 
     Attributes
     ----------
     path : Path
-        As it was named, made absolute.
+        Absolute path of the input.
     files : tuple of Path
         Data files, sorted.
     format : str
         "parquet" or "csv".
     schema : pyarrow.Schema
-        Names and types; all text for CSV. Partition columns, which the names of folders hold, come last.
+        Names and types, all text for CSV. The partition columns are last.
     delimiter, encoding : str
-        Of a CSV.
+        Delimiter and encoding of a CSV.
     partitions : pyarrow.Schema
-        The partition columns.
+        The partition columns, whose values are part of the names of folders.
     values : mapping of Path to mapping of str to str or None
-        What each file has of them.
+        Values of the partition columns for each file.
     """
 
     path: Path
@@ -63,7 +65,7 @@ class Source:
     values: Mapping[Path, Mapping[str, str | None]] = field(default_factory=dict)
 
     def batches(self, positions: list[int]) -> Iterator[pa.RecordBatch]:
-        """Records of the columns at these positions, named by position ("c0", "c1", ...)."""
+        """Yield the columns at these positions in batches, named by position ("c0", "c1", ...)."""
         names = [self.schema.names[position] for position in positions]
         labels = [f"c{position}" for position in positions]
         for file in self.files:
@@ -80,18 +82,18 @@ class Source:
 
 
 def sniff(named: str) -> Source:
-    """Look at a file, folder or glob.
+    """Detect the format of a file, folder or glob.
 
     Raises
     ------
     InputRejected
-        If there is nothing, it is neither Parquet nor a CSV with a header, or it is a Delta, Iceberg or Hudi
-        table.
+        If there are no files, they are neither Parquet nor CSV with a header, or they belong to a Delta,
+        Iceberg or Hudi table.
     """
     path = Path(named).absolute()
     refuse_lake_tables([str(path)], named)
     files = _files(named)
-    refuse_lake_tables(places_of(map(str, files)), named)
+    refuse_lake_tables(folders_and_links(map(str, files)), named)
     try:
         source = (
             Source(path, files, "parquet", pq.read_schema(files[0]))
@@ -100,14 +102,14 @@ def sniff(named: str) -> Source:
         )
     except (pa.ArrowException, OSError, UnicodeError, csv.Error):
         raise InputRejected(
-            f"{named} cannot be read, neither as Parquet nor as CSV with a header. Check that it is complete."
+            f"{named} cannot be read, expected Parquet or CSV with a header. Check that the file is complete."
         ) from None
     return _with_partitions(source) if path.is_dir() else source
 
 
 def _with_partitions(source: Source) -> Source:
-    partitions, values = partitions_of(source.path, source.files)
-    if source.format == "csv":  # as a run reads them
+    partitions, values = hive_partitions(source.path, source.files)
+    if source.format == "csv":  # a run also reads partition columns of a CSV as text
         partitions = pa.schema([(name, pa.string()) for name in partitions.names])
     inside = [entry for entry in source.schema if entry.name not in partitions.names]
     return replace(source, schema=pa.schema([*inside, *partitions]), partitions=partitions, values=values)
@@ -120,7 +122,9 @@ def _files(named: str) -> tuple[Path, ...]:
     inside = path.rglob("*") if path.is_dir() else map(Path, glob.glob(named, recursive=True))
     files = tuple(sorted(each for each in inside if each.is_file() and each.name[0] not in "._"))
     if not files:
-        raise InputRejected(f"{named} does not exist or has no files. Name a file, a folder or a glob.")
+        raise InputRejected(
+            f"{named} does not exist or has no files, expected a file, a folder or a glob. Correct the path."
+        )
     return files
 
 
@@ -132,7 +136,7 @@ def _is_parquet(file: Path) -> bool:
 def _sniff_csv(path: Path, files: tuple[Path, ...]) -> Source:
     encodings = [_encoding(file) for file in files]
     encoding = next((each for each in encodings if each != "utf-8"), "utf-8")
-    with _opened(files[0]) as stream:
+    with _open(files[0]) as stream:
         sample = io.TextIOWrapper(stream, encoding).read(SAMPLE_CHARACTERS).removeprefix("\ufeff")
     delimiter = _delimiter(sample)
     header, *rows = list(csv.reader(io.StringIO(sample), delimiter=delimiter)) or [[]]
@@ -141,18 +145,27 @@ def _sniff_csv(path: Path, files: tuple[Path, ...]) -> Source:
     return Source(path, files, "csv", schema, delimiter, encoding)
 
 
-def _opened(file: Path) -> BinaryIO:
+def _open(file: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(file)) if file.suffix == ".gz" else open(file, "rb")
 
 
 def _encoding(file: Path) -> str:
-    """UTF-16 by its mark, UTF-8 where all of it is, else the one-byte code of western Europe."""
+    """Return utf-8 if the whole file is valid UTF-8, else the fitting single-byte code of western Europe.
+
+    Raises
+    ------
+    InputRejected
+        If the file begins with the byte order mark of UTF-16 or UTF-32, which a run cannot read.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     plain = controls = True
-    with _opened(file) as stream:
+    with _open(file) as stream:
         block = stream.read(BLOCK_BYTES)
-        if block[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            return "utf-16"
+        if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+            raise InputRejected(
+                f"{file.name} is encoded in UTF-16 or UTF-32, expected UTF-8 or an encoding that extends "
+                "ASCII. Convert the file to UTF-8 (iconv -f UTF-16 -t UTF-8)."
+            )
         while block:
             if plain:
                 try:
@@ -167,7 +180,7 @@ def _encoding(file: Path) -> str:
 
 
 def _delimiter(sample: str) -> str:
-    """The delimiter under which most lines have one and the same number of fields, more than one."""
+    """Return the delimiter with which most lines have the same number of fields, which is at least two."""
 
     def agreement(delimiter: str) -> tuple[float, int]:
         rows = list(csv.reader(io.StringIO(sample), delimiter=delimiter))[:SAMPLE_LINES]
@@ -181,14 +194,15 @@ def _delimiter(sample: str) -> str:
 
 
 def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
-    """Refuse a first line that is a record: its values would be shown as names of columns."""
+    """Refuse a first line that is a record, because its values would be shown as names of columns."""
     unnamed = sum(not name.strip() for name in header)
-    again = sum(any(row[i : i + 1] == [name] for row in rows) for i, name in enumerate(header) if name)
+    repeated = sum(any(row[i : i + 1] == [name] for row in rows) for i, name in enumerate(header) if name)
     numbers = any(map(_is_number, header))
-    if not header or len(set(header)) < len(header) or unnamed > 1 or numbers or again >= NAMES_AGAIN:
+    duplicates = len(set(header)) < len(header)
+    if not header or duplicates or unnamed > 1 or numbers or repeated >= MIN_REPEATED_NAMES:
         raise InputRejected(
-            f"The first line of {path.name} does not look like a header: a CSV needs one line of column "
-            "names, each once and none of them a number."
+            f"The first line of {path.name}: expected a header of distinct column names that are not "
+            "numbers, found a line that may be a record. Add a header to the file."
         )
 
 
@@ -202,7 +216,7 @@ def _is_number(text: str) -> bool:
 
 def _csv_batches(file: Path, source: Source) -> Iterator[pa.RecordBatch]:
     text = {name: pa.string() for name in source.schema.names if name not in source.partitions.names}
-    with _opened(file) as stream:
+    with _open(file) as stream:
         yield from pa_csv.open_csv(
             stream,
             read_options=pa_csv.ReadOptions(encoding=source.encoding, block_size=BLOCK_BYTES),

@@ -1,22 +1,22 @@
-"""Draft a `[table]` for a file of records: its hierarchies, two dimensions and a value, all commented out."""
+"""Draft a commented-out `[table]` section for a file of records: two dimensions, hierarchies and a value."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 
-from microguard.pipelines.drafting.counted import K
-from microguard.pipelines.drafting.first_guess import Guess
+from microguard.pipelines.drafting.classify_column import Guess
+from microguard.pipelines.drafting.counting import K
 from microguard.pipelines.drafting.profile import Column, Profile
 
 MOST_COLUMNS = 12
-"""Columns among which nesting is looked for; each pair costs a pass over the file."""
+"""Maximum number of columns that are tested for nesting; each pair costs a pass over the file."""
 DIMENSIONS = 2
-"""Dimensions of the drafted table: what a page can show."""
+"""Number of dimensions of the drafted table, which a page can show."""
 
 
-def drafted_table(profile: Profile, guesses: Sequence[Guess], k: int) -> str:
-    """The section as comments that a person may remove the marks of; nothing where there is no category."""
+def draft_table(profile: Profile, guesses: Sequence[Guess], k: int) -> str:
+    """Return the section as TOML comments, or an empty text if there is no categorical column."""
     categories = [
         each.column
         for each in guesses
@@ -28,22 +28,24 @@ def drafted_table(profile: Profile, guesses: Sequence[Guess], k: int) -> str:
         return ""
     chains = sorted(_chains(profile, categories[:MOST_COLUMNS]), key=len, reverse=True)[:DIMENSIONS]
     numeric = [each.name for each in guesses if each.role == "quasi_identifier" and each.kind == "numeric"]
-    lines = ["[table]    # microguard adjust: remove the marks of these lines to protect a table, too"]
+    lines = ["[table]    # to protect a table with microguard adjust, remove the # of these lines"]
     lines.append(f"value = {quoted(numeric[0])}" if numeric else 'kind = "frequency"')
     if any(each.role == "weight" for each in guesses):
         lines.append("weighted = true")
-    lines.append(f"tables = [{_listed([chain[-1] for chain in chains])}]    # the finest column of each")
+    lines.append(
+        f"tables = [{_listed([chain[-1] for chain in chains])}]    # the finest column of each dimension"
+    )
     nested = [_listed(chain) for chain in chains if len(chain) > 1]
     if nested:
-        lines.append(f"hierarchies = [{', '.join(nested)}]    # coarse to fine, as the codes nest here")
+        lines.append(f"hierarchies = [{', '.join(nested)}]    # coarse to fine: these codes are nested")
     if numeric:
         lines.append("p_percent = 10")
-    lines.append(f"# minimum_frequency = {k}    # release.k where it is not given")
+    lines.append(f"# minimum_frequency = {k}    # default: release.k")
     return "\n".join(f"# {line}" if not line.startswith("#") else line for line in lines)
 
 
 def _chains(profile: Profile, columns: Sequence[Column]) -> list[list[Column]]:
-    """Columns in chains from coarse to fine, each nesting in the one before it."""
+    """Arrange columns in chains from coarse to fine, in which each column is nested in the one before."""
     chains: list[list[Column]] = []
     for column in sorted(columns, key=lambda each: each.distinct):
         classes = profile.classes([column], K)[0]
@@ -64,5 +66,5 @@ def _listed(columns: Sequence[Column]) -> str:
 
 
 def quoted(text: str) -> str:
-    """A TOML basic string: JSON's, which leaves one control character as it is."""
+    """Return a TOML basic string: a JSON string in which DEL is also escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,6 +1,7 @@
-"""A trial of the drafted roles: a sample is clustered for several k, in this process; nothing is written.
+"""Try the drafted roles on a sample for several k in this process, without writing files.
 
-What it costs and leaves open decides k, limit and groups of a draft, and is said of each variable.
+The measured loss and risk determine k, the limit of the loss and the groups of a draft. The draft also shows
+them for each variable.
 """
 
 from __future__ import annotations
@@ -8,49 +9,51 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from microguard.pipelines.drafting.compared import Compared
-from microguard.pipelines.drafting.counted import K, by_pattern, counts_units
-from microguard.pipelines.drafting.first_guess import Guess
-from microguard.pipelines.drafting.grouping import Grouping, grouping_of
+from microguard.pipelines.drafting.classify_column import Guess
+from microguard.pipelines.drafting.comparison_row import ComparisonRow
+from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
+from microguard.pipelines.drafting.grouping import Grouping, find_grouping
 from microguard.pipelines.drafting.profile import Profile
 from microguard.pipelines.drafting.sample import Sample, columns_of
 from microguard.schemas.specification.sections import Quality
 
 SIZES = (K, 5, 10)
-"""The k that are tried, ascending."""
-DIVERSE = 2
-"""Values of a sensitive variable in each cluster that are tried where clusters of one value are too many."""
+"""Values of k that are tried, ascending."""
+DIVERSITY = 2
+"""The `min_diversity` that is tried if too many records are in clusters with one sensitive value."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a sample of the file showed.
+    """The result of a trial on a sample of the file.
 
     Attributes
     ----------
     sampled : int
+        Number of sampled records.
     one_each : bool
-        Whether these are one record of each unit, as units repeat and k counts them.
-    rows : tuple of Compared
-        For each k that the file can keep, and for the values of `min_diversity` that were tried of it.
+        Whether the sample has one record of each unit, because units repeat and k counts them.
+    rows : tuple of ComparisonRow
+        One row for each feasible k and each `min_diversity` that was tried with it.
     k, min_diversity : int
-        Those which break fewest of the limits on disclosure that hold by default; of such, those that cost
-        least.
+        Proposed values: they exceed the fewest default limits on disclosure, and among such values they have
+        the least loss.
     cost : float
-        Mean loss of the variables by these.
+        Mean loss of the variables with the proposed values.
     losses : mapping of quasi-identifier to float
-        By these: of a numeric one SSE/SST, of a nominal one the share of records whose category changes.
-    unique_with : mapping of column published as it is to float
-        Share unique on the quasi-identifiers with it.
+        Loss with the proposed values: SSE/SST of a numeric variable, the share of changed categories of a
+        nominal one.
+    unique_with : mapping of unmodified column to float
+        Share of records that are unique on the quasi-identifiers and this column.
     homogeneous : mapping of sensitive variable to float
-        Share in clusters with one value of it.
+        Share of records in clusters with one value of the variable.
     grouping : Grouping or None
-        Where groups would cost much less.
+        Groups of quasi-identifiers, if they reduce the loss considerably.
     """
 
     sampled: int
     one_each: bool
-    rows: tuple[Compared, ...]
+    rows: tuple[ComparisonRow, ...]
     k: int
     min_diversity: int
     cost: float
@@ -60,35 +63,35 @@ class Trial:
     grouping: Grouping | None
 
     @property
-    def chosen(self) -> Compared:
-        """What the proposal costs and leaves open."""
+    def chosen(self) -> ComparisonRow:
+        """Row with the information loss and risk of the proposed values."""
         choice = _choice(self.min_diversity)
         return next(row for row in self.rows if (row.k, row.choice) == (self.k, choice))
 
 
 def trial(profile: Profile, guesses: Sequence[Guess]) -> Trial | None:
-    """Try the guessed roles on a sample; None where the file is too small or has too many regions for one."""
+    """Try the guessed roles on a sample; return None if the file is too small or has too many regions."""
     sizes = [k for k in SIZES if _can_keep(k, profile, guesses)]
-    sample = Sample.of(profile, guesses, sizes[-1]) if sizes else None
+    sample = Sample.from_profile(profile, guesses, sizes[-1]) if sizes else None
     if sample is None:
         return None
     protected = sample.numeric + sample.nominal
     labels = {(k, 1): sample.clusters(protected, k) for k in sizes}
     alike = [share for each in labels.values() for share in sample.homogeneous(each).values()]
-    if max(alike, default=0.0) > Quality().max_homogeneous and _can_differ(profile, guesses):
+    if max(alike, default=0.0) > Quality().max_homogeneous and _has_diverse_regions(profile, guesses):
         for k in sizes:
-            diverse = sample.diverse(protected, labels[k, 1], DIVERSE)
+            diverse = sample.merge_for_diversity(protected, labels[k, 1], DIVERSITY)
             if diverse is not None:
-                labels[k, DIVERSE] = diverse
-    broken = {tried: sample.broken(labels[tried]) for tried in labels}
+                labels[k, DIVERSITY] = diverse
+    broken = {tried: sample.broken_limits(labels[tried]) for tried in labels}
     costs = {tried: sample.cost(sample.losses(protected, labels[tried])) for tried in labels}
     best = min(labels, key=lambda tried: (len(broken[tried]), costs[tried], tried))
     k, min_diversity = best
     return Trial(
         sampled=len(sample.frame),
-        one_each=counts_units(guesses, profile) is not None,
+        one_each=counted_unit(guesses, profile) is not None,
         rows=tuple(
-            sample.compared(tried[0], labels[tried], _choice(tried[1]), broken[tried])
+            sample.comparison_row(tried[0], labels[tried], _choice(tried[1]), broken[tried])
             for tried in sorted(labels)
         ),
         k=k,
@@ -97,7 +100,7 @@ def trial(profile: Profile, guesses: Sequence[Guess]) -> Trial | None:
         losses=sample.losses(protected, labels[best]),
         unique_with=sample.unique_with(labels[best]),
         homogeneous=sample.homogeneous(labels[best]),
-        grouping=grouping_of(sample, k, costs[best]),
+        grouping=find_grouping(sample, k, costs[best]),
     )
 
 
@@ -106,21 +109,21 @@ def _choice(min_diversity: int) -> str:
 
 
 def _can_keep(k: int, profile: Profile, guesses: Sequence[Guess]) -> bool:
-    """Whether no region, and no pattern of missing numbers, has fewer than k units."""
+    """Return whether every region, or every missing pattern in it, has at least k units."""
     numeric = columns_of(guesses, "quasi_identifier", "numeric")
-    region, counted = columns_of(guesses, "region"), counts_units(guesses, profile)
-    if by_pattern(guesses, profile):
+    region, counted = columns_of(guesses, "region"), counted_unit(guesses, profile)
+    if clusters_by_missing_pattern(guesses, profile):
         return profile.smallest_pattern(numeric, region, counted) >= k
-    return profile.classes(region, k, profile.accepting(numeric), counted)[3] >= k
+    return profile.classes(region, k, profile.condition_all_finite(numeric), counted)[3] >= k
 
 
-def _can_differ(profile: Profile, guesses: Sequence[Guess]) -> bool:
-    """Whether every region has `DIVERSE` values of each sensitive variable."""
-    if by_pattern(guesses, profile):
+def _has_diverse_regions(profile: Profile, guesses: Sequence[Guess]) -> bool:
+    """Return whether every region has `DIVERSITY` values of each sensitive variable."""
+    if clusters_by_missing_pattern(guesses, profile):
         return False
-    accepted = profile.accepting(columns_of(guesses, "quasi_identifier", "numeric"))
+    accepted = profile.condition_all_finite(columns_of(guesses, "quasi_identifier", "numeric"))
     region = columns_of(guesses, "region")
     return all(
-        profile.classes(region, K, accepted, sensitive)[3] >= DIVERSE
+        profile.classes(region, K, accepted, sensitive)[3] >= DIVERSITY
         for sensitive in columns_of(guesses, "sensitive")
     )

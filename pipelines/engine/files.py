@@ -1,6 +1,6 @@
-"""Small files and private folders that survive a crash: atomic replacement, durable names, checksums.
+"""Write small files and private folders that survive a crash: atomic replacement, durable names, checksums.
 
-A small JSON file of ours that cannot be read is named (`FileDamaged`), whoever reads it.
+A JSON file that microguard wrote and that cannot be read raises `FileDamaged`, which names the file.
 """
 
 from __future__ import annotations
@@ -9,33 +9,35 @@ import hashlib
 import json
 import os
 import shutil
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from microguard.schemas.errors import MicroguardError
 
-PRIVATE, PRIVATE_FILE, ANY_FILE = 0o700, 0o600, 0o666
-"""Modes of a folder and a file that are their owner's alone, and of one that the umask decides of."""
+PRIVATE, PRIVATE_FILE, ANY_FOLDER, ANY_FILE = 0o700, 0o600, 0o777, 0o666
+"""Modes of a folder and a file for their owner alone, and of those whose modes follow the umask."""
 
 
 class FileDamaged(MicroguardError):
-    """A file of ours cannot be read: it is cut off, was changed, or is of a newer version."""
+    """A file that microguard wrote cannot be read: it is cut off, changed, or of a newer version."""
 
     exit_code = 1
 
 
 def parse_json(content: bytes, what: str, remedy: str, *keys: str) -> dict[str, Any]:
-    """Parse a JSON object of ours.
+    """Parse a JSON object that microguard wrote.
 
     Parameters
     ----------
     content : bytes
     what : str
-        Names the file in the message.
+        Name of the file in the message.
     remedy : str
-        A sentence: what to do if it is damaged.
+        Sentence that says what to do if it is damaged.
     *keys : str
-        Keys that it must have.
+        Keys that the object must have.
 
     Raises
     ------
@@ -51,12 +53,12 @@ def parse_json(content: bytes, what: str, remedy: str, *keys: str) -> dict[str, 
 
 
 def read_json(path: Path, what: str, remedy: str, *keys: str) -> dict[str, Any]:
-    """Read a JSON object of ours from a file; see `parse_json`."""
+    """Read a JSON object that microguard wrote to a file; see `parse_json`."""
     return parse_json(path.read_bytes(), what, remedy, *keys)
 
 
 def damaged(what: str, remedy: str) -> FileDamaged:
-    """The error of a file that cannot be read."""
+    """Return the error for a file that cannot be read."""
     return FileDamaged(
         f"{what}: expected a file that microguard wrote, found one that is cut off, was changed, or is of a "
         f"newer version. {remedy}"
@@ -64,33 +66,74 @@ def damaged(what: str, remedy: str) -> FileDamaged:
 
 
 def private_folder(path: Path) -> Path:
-    """Create a folder that only its owner may enter; one that exists already keeps the mode it has."""
-    path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    """Create a folder that only its owner may enter; one that exists already keeps the mode it has.
+
+    Missing parents are private as well where they lie in a private folder; others are left to the umask, as
+    public folders may come to lie in them.
+    """
+    missing = [each for each in path.parents if not each.exists()]
+    above = next((each for each in path.parents if each.exists()), path)
+    private = not above.stat().st_mode & 0o077
+    for each in reversed(missing):
+        each.mkdir(mode=PRIVATE if private else 0o777, exist_ok=True)
+    path.mkdir(mode=PRIVATE, exist_ok=True)
     return path
 
 
-def write_atomically(path: Path, text: str, mode: int = ANY_FILE) -> None:
+def write_atomically(path: Path, content: str | bytes | memoryview, mode: int = ANY_FILE) -> None:
     """Replace a small file in one step that survives a crash of the machine."""
     for left in path.parent.glob(f".{path.name}.*"):  # of runs that died while they wrote
         left.unlink(missing_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    _write_fresh(path, content, mode).replace(path)
     sync_folder(path.parent)
 
 
+def create_once(path: Path, content: str | bytes | memoryview, mode: int = ANY_FILE) -> None:
+    """Create a small file in one step unless it exists; of two writers the first succeeds."""
+    if path.exists():
+        return
+    try:
+        with suppress(FileExistsError):  # of another run, a moment ago
+            os.link(_write_fresh(path, content, mode), path)
+    finally:
+        _fresh(path).unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def _fresh(path: Path) -> Path:
+    """Return the hidden name under which this thread writes a file."""
+    return path.with_name(f".{path.name}.{os.getpid()}{threading.get_ident()}")
+
+
+def _write_fresh(path: Path, content: str | bytes | memoryview, mode: int) -> Path:
+    fresh = _fresh(path)
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+    return fresh
+
+
 def copy_durably(source: Path, target: Path) -> None:
-    """Copy a file so that its contents survive a crash of the machine."""
+    """Copy a file so that its content survives a crash of the machine."""
     shutil.copyfile(source, target)
     with open(target, "rb") as file:
         os.fsync(file.fileno())
 
 
+def copy_atomically(source: Path, target: Path) -> None:
+    """Replace a file by a copy of another one, in one step that survives a crash of the machine."""
+    fresh = _fresh(target)
+    try:
+        copy_durably(source, fresh)
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
+    sync_folder(target.parent)
+
+
 def hardlink(source: Path, target: Path) -> None:
-    """Give a file that nobody changes a second name, in one step; a copy where a file has one name only."""
+    """Give an immutable file a second name in one step; copy it if the file system has no hard links."""
     fresh = target.with_name(f".{target.name}")
     fresh.unlink(missing_ok=True)
     try:
@@ -101,7 +144,7 @@ def hardlink(source: Path, target: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Make the names in a folder durable."""
+    """Make the names in a folder durable (fsync)."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -110,7 +153,7 @@ def sync_folder(path: Path) -> None:
 
 
 def sync_tree(path: Path) -> None:
-    """Make everything below a folder durable: what other libraries wrote, they may not have."""
+    """Make everything below a folder durable: other libraries write files without fsync."""
     for folder, _, names in os.walk(path):
         for name in names:
             with open(Path(folder) / name, "rb") as file:
@@ -119,6 +162,6 @@ def sync_tree(path: Path) -> None:
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a file, hexadecimal."""
+    """Return the SHA-256 of a file, hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import locale
+import logging
 import os
 import resource
 import signal
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import py4j.java_gateway
 from microguard.schemas.errors import MicroguardError
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkRuntimeError
@@ -46,6 +48,7 @@ def start_java(settings: Mapping[str, str]) -> None:
         Where it does not start, or may open too few files.
     """
     _require_open_files()
+    silence_calls()
     with SparkContext._lock:  # as pyspark does where it starts Java itself
         if SparkContext._gateway is None:
             conf = SparkConf().setAll(list(settings.items()))
@@ -60,6 +63,18 @@ def start_java(settings: Mapping[str, str]) -> None:
                     "container) and at JAVA_TOOL_OPTIONS; `java -version` says whether it starts at all."
                 ) from None
             SparkContext._ensure_initialized(gateway=gateway)
+
+
+def silence_calls() -> None:
+    """Keep py4j from logging the traceback of a call to Java that a signal interrupts, or that Java ends.
+
+    py4j writes it to the root logger, and so to standard error. Whoever called says why.
+    """
+    logging.getLogger().addFilter(_not_of_py4j)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return record.pathname != py4j.java_gateway.__file__
 
 
 def end() -> None:

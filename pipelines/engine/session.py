@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from microguard.pipelines.engine.java import java_home
 from microguard.pipelines.engine.java_process import start_java, without_signal_handler
 from microguard.pipelines.engine.jvm import InputSize, input_size, jvm_options
 from py4j.protocol import Py4JError
+from pyspark import SparkConf
 from pyspark.accumulators import AccumulatorTCPServer
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
@@ -53,9 +55,18 @@ _SETTINGS = {
     "spark.sql.legacy.javaCharsets": "true",  # else a CSV may not be in windows-1252
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
-_LOCAL = {
+#: Local mode: other users of the machine can reach loopback ports. Without authentication the block port
+#: serves them blocks of records, and the RPC port deserialises their Java objects. Spark draws a secret for
+#: each context and keeps it in its memory (Spark, `SecurityManager.initializeAuth`).
+_PRIVATE_PORTS = {
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.saslFallback": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+}
+_LOCAL = {
+    **_PRIVATE_PORTS,
     "spark.driver.memory": "4g",
     "spark.sql.shuffle.partitions": "8",
 }
@@ -173,6 +184,8 @@ def open_session(
         chosen |= workers.PRELOADED
     chosen |= settings or {}
     start_java(chosen)
+    if submitted() and _is_local(SparkConf().get("spark.master", "")):
+        chosen |= _PRIVATE_PORTS
     builder = SparkSession.builder
     for key, value in chosen.items():
         builder = builder.config(key, value)
@@ -217,6 +230,25 @@ def _settings(master: str | None, size: InputSize, jvm: Sequence[str] | None = N
 
 def _on_this_machine(master: str | None) -> bool:
     return not submitted() and (master or "local").startswith("local")
+
+
+def _is_local(master: str | None) -> bool:
+    """Return whether a master runs all tasks in the driver's process."""
+    return re.fullmatch(r"local(\[.*\])?", master or "") is not None
+
+
+def warn_without_authentication(spark: SparkSession) -> None:
+    """Warn if a session of somebody else's lets every user of its network fetch blocks of records.
+
+    The session is not altered: its ports are open already.
+    """
+    if spark.conf.get("spark.authenticate", "false") != "true":
+        warnings.warn(
+            "spark.authenticate of this session: expected true, found false. Whoever reaches its ports, "
+            "every user of this machine among them, can read records from its memory. Start the session with "
+            "spark.authenticate=true (in local mode Spark draws the secret).",
+            stacklevel=2,
+        )
 
 
 def _with_a_second_try(master: str) -> str:

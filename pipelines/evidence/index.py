@@ -16,7 +16,7 @@ from markupsafe import Markup
 from microguard.pipelines.engine.files import PRIVATE_FILE, FileDamaged, write_atomically
 from microguard.pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_of
-from microguard.pipelines.publication.public.public_area import PublicArea
+from microguard.pipelines.publication.public_area import PublicArea
 
 _HERE = Path(__file__).parent
 #: What the last line of the ledger makes of a release, in words.
@@ -87,7 +87,7 @@ def index_of(areas: Areas) -> list[Line]:
 def _served(public: PublicArea) -> str | None:
     """The current release of a public area; None also where nobody can say."""
     try:
-        return public.served()
+        return public.current()
     except FileDamaged:
         return None
 

@@ -19,6 +19,7 @@ from microguard.pipelines.gate.gate import Verdict
 from microguard.pipelines.gate.plain_names import metric_in_words
 from microguard.pipelines.publication.areas import PAGE, QUALITY
 from microguard.pipelines.publication.ledger import Entry
+from microguard.schemas.errors import MicroguardError
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
 from microguard.schemas.specification.sections import RECODES
@@ -37,6 +38,7 @@ _COUNTED_BY = {
     "min_entropy_diversity": "homogeneity",
     "max_t": "homogeneity",
     "max_below_k_in_population": "k_map",
+    "max_of_one_value": "dominance",
     "dominance": "dominance",
 }
 
@@ -46,6 +48,8 @@ class Drawn(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def on_page(self) -> bool: ...
     @property
     def plots(self) -> Any: ...
     @property
@@ -64,6 +68,11 @@ class Page:
     evidence : Evidence
     measures : iterable of measures
         Shown in their order, each by the template of its name in ``sections``.
+
+    Raises
+    ------
+    MicroguardError
+        If the template of a measure that has a section on the page is missing.
     """
 
     def __init__(self, folder: Path, evidence: Evidence, measures: Iterable[Drawn]) -> None:
@@ -130,9 +139,16 @@ def _parts(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
     for measure in measures:
         name = f"sections/{measure.name}.html"
         section = evidence.sections.get(measure.name)
-        if section is None or not (_HERE / name).is_file():
+        if section is None or not measure.on_page:
             continue
-        template = _environment().get_template(name)
+        try:
+            template = _environment().get_template(name)
+        except jinja2.TemplateNotFound as error:
+            raise MicroguardError(
+                f"The report of release {evidence.release.release_id}: expected the template {error.name} of "
+                f"the measure {measure.name!r}, found none. A page without it would hide a measure, so "
+                "none was written. Reinstall microguard, or add the template of the measure."
+            ) from None
         drawn = measure.plots(section, evidence.release.k)
         yield template.render(
             section=section,

@@ -1,4 +1,4 @@
-"""Judge what was counted on the input, and say what does not fit."""
+"""Accept or reject the validated input by its requirements and by the agency's own suite."""
 
 from __future__ import annotations
 
@@ -16,54 +16,53 @@ from microguard.schemas.specification.model import Specification
 QUARANTINE = "quarantine.json"
 
 
-def accept_input(screened: ValidatedInput, specification: Specification, folder: Path) -> Verdicts:
-    """Count rejections in the evidence and judge the input.
+def accept_input(validated: ValidatedInput, specification: Specification, folder: Path) -> Verdicts:
+    """Write the counts of rejected records into the evidence and judge the input by its requirements.
 
     Raises
     ------
     InputRejected
-        With everything that is not met.
+        With every requirement that is not met.
     """
     private_folder(folder)
     report = {
-        "input": screened.records,
-        "rejected": dict(screened.rejected),
-        "suppressed": screened.suppressed,
+        "input": validated.records,
+        "rejected": dict(validated.rejected),
+        "suppressed": validated.suppressed,
     }
     write_atomically(folder / QUARANTINE, json.dumps(report, indent=2, sort_keys=True))
-    verdicts = judge("input", input_requirements(specification), screened.metrics, folder / EXPECTATIONS)
+    verdicts = judge("input", input_requirements(specification), validated.metrics, folder / EXPECTATIONS)
     if not verdicts.passed:
-        reasons = "; ".join(f"{reason}: {count}" for reason, count in screened.rejected.items())
+        reasons = "; ".join(f"{reason}: {count}" for reason, count in validated.rejected.items())
         rejected = f" Records rejected: {reasons}." if reasons else ""
         raise InputRejected(
-            f"The input does not fit the specification: {' '.join(verdicts.failures)}{rejected}"
+            f"The input does not meet the specification: {' '.join(verdicts.failures)}{rejected}"
         )
     return verdicts
 
 
 def accept_by_suite(microdata: Microdata, folder: Path) -> Verdicts:
-    """Judge the original records by the agency's own suite; nothing to judge where there is none.
+    """Judge the original records by the agency's own suite; without a suite there are no verdicts.
 
     Parameters
     ----------
     folder : Path
-        Of the evidence.
+        Folder of the evidence.
 
     Raises
     ------
     InputRejected
-        With every expectation that is not met, by type and column.
+        With the type and column of every expectation that is not met.
     """
     if microdata.suite is None or microdata.originals is None:
         return Verdicts((), (), ())
-    from microguard.pipelines.gate.agency_expectations import (
-        judge_records,  # Great Expectations: seconds to import
-    )
+    # Importing Great Expectations takes seconds.
+    from microguard.pipelines.gate.agency_expectations import judge_records
 
     verdicts = judge_records(microdata.suite, microdata.originals, private_folder(folder) / EXPECTATIONS)
     if not verdicts.passed:
         raise InputRejected(
             f"The input does not meet the expectations of {microdata.suite.path!r}: "
-            f"{' '.join(verdicts.failures)} Mend the records, or the suite."
+            f"{' '.join(verdicts.failures)} Correct the records, or the suite."
         )
     return verdicts

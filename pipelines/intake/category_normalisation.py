@@ -1,4 +1,4 @@
-"""Values of a sensitive variable as they tell a category, however spelled; what is missing tells none."""
+"""Normalise the categories of a sensitive variable, so that spellings of one category count as one value."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pyspark.sql import types as t
 _VALUE, _SPELLED = "__value", "__spelled"
 
 
-def with_category(frame: DataFrame, name: str, alias: str) -> DataFrame:
-    """The records with a number that all spellings of a value have and no other value; NULL where missing."""
+def with_category_code(frame: DataFrame, name: str, alias: str) -> DataFrame:
+    """Add the column `alias`: a hash that all spellings of one category share, NULL for missing values."""
     value, kind = column(name), frame.schema[name].dataType
     if not isinstance(kind, t.StringType):
         known = value.isNotNull()
@@ -30,7 +30,7 @@ def with_category(frame: DataFrame, name: str, alias: str) -> DataFrame:
 
 
 def _spelled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """In a task: texts, and how they are spelled."""
+    """Return distinct texts with their normalised spelling; this runs in a Spark task."""
     for batch in batches:
         values = batch.column(0)
         spellings = [spelled(value) for value in values.to_pylist()]

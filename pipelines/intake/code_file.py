@@ -1,4 +1,4 @@
-"""A CSV that says something of the codes of a variable: its hierarchy, or what mismatches cost."""
+"""Read the CSV files that describe the codes of a variable: hierarchies and cost matrices."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ DELIMITERS = (",", ";", "\t", "|")
 
 
 def code_rows(path: str, key: str, expected: str) -> list[list[str]]:
-    """Lines that are not empty, the header first.
+    """Return the lines of a file that are not empty, the header first.
 
     Parameters
     ----------
     key : str
-        Of the specification, as messages name it.
+        Key of the specification, for messages.
     expected : str
-        What the file should hold, to follow "Give a CSV in UTF-8 with".
+        Expected content of the file: the end of the sentence "Give a CSV in UTF-8 with".
 
     Raises
     ------
     SpecificationError
-        Where the file cannot be read.
+        If the file cannot be read.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:

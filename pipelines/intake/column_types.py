@@ -1,4 +1,4 @@
-"""Types of the columns of Parquet files: as the release publishes them, and as each file declares them."""
+"""Read the types of Parquet columns: the types that a file declares and the types that are published."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-#: Keys under which Arrow and Spark declare their own types in the footer of a file.
+#: Keys of the footer of a file under which Arrow and Spark store their own types.
 _OF_ARROW, _OF_SPARK = b"ARROW:schema", b"org.apache.spark.sql.parquet.row.metadata"
 _UNITS = ("s", "ms", "us")
 
 
-class Unfit(Exception):
-    """Files that make no contract; the text goes on after the name of the input."""
+class SchemaConflict(Exception):
+    """Files whose schemas cannot be merged; the text continues a sentence that begins with the input."""
 
 
 @dataclass(frozen=True)
 class FileTypes:
-    """Types of some columns of one file.
+    """Types of the columns of one file.
 
     Attributes
     ----------
     types : dict of column to DataType
-        As the release has them if there is no other file.
+        Types that the release publishes if this is the only file.
     declared : dict of column to str
-        As the writer declared them.
+        Types that the writer of the file declared.
     """
 
     types: dict[str, pa.DataType]
@@ -36,7 +36,7 @@ class FileTypes:
 
 
 def file_types(path: Path, names: Iterable[str]) -> FileTypes:
-    """Read the types of columns from the footer of a file; columns that it lacks are left out."""
+    """Read the types of columns from the footer of a file; columns that the file lacks are omitted."""
     with pq.ParquetFile(path) as file:
         schema, metadata, physical = file.schema_arrow, file.metadata.metadata or {}, physical_types(file)
     written = _arrow_types(metadata)
@@ -46,19 +46,19 @@ def file_types(path: Path, names: Iterable[str]) -> FileTypes:
             continue
         types[name], declared[name] = schema.field(name).type, str(written.get(name, schema.field(name).type))
         if physical.get(name) == "INT96":
-            # INT96 has no unit and no time zone; Spark writes instants, and reads microseconds.
+            # INT96 declares neither unit nor time zone: Spark writes instants in UTC and reads microseconds.
             zone = "UTC" if _OF_SPARK in metadata else getattr(written.get(name), "tz", None)
             types[name], declared[name] = pa.timestamp("us", zone), "INT96"
     return FileTypes(types, declared)
 
 
 def joint_types(files: Sequence[FileTypes]) -> dict[str, pa.DataType]:
-    """Return one type for each column over all files.
+    """Return one type for each column that holds its values in all files.
 
     Raises
     ------
-    Unfit
-        With every column that a file lacks, or whose types have none in common.
+    SchemaConflict
+        With every column that a file lacks, or whose types have no common type.
     """
     joint, faults = {}, []
     for name in dict.fromkeys(name for file in files for name in file.types):
@@ -71,40 +71,41 @@ def joint_types(files: Sequence[FileTypes]) -> dict[str, pa.DataType]:
         else:
             joint[name] = kind
     if faults:
-        raise Unfit(
-            f"has files that differ in columns or types: {'; '.join(faults)}. Write them with one schema."
+        raise SchemaConflict(
+            f"has files that differ in columns or types: {'; '.join(faults)}. Write all files with one "
+            "schema."
         )
     return joint
 
 
 def declared_otherwise(files: Sequence[FileTypes], schema: pa.Schema) -> dict[str, str]:
-    """Return the types that writers declared, for each column that is published with another one."""
-    found = {}
+    """Return the types that writers declared, for each column that is published with another type."""
+    differing = {}
     for entry in schema:
         declared = dict.fromkeys(file.declared[entry.name] for file in files if entry.name in file.declared)
         if declared and list(declared) != [str(entry.type)]:
-            found[entry.name] = " or ".join(sorted(declared))
-    return found
+            differing[entry.name] = " or ".join(sorted(declared))
+    return differing
 
 
 def physical_types(file: pq.ParquetFile) -> dict[str, str]:
-    """Physical types of the columns that are not nested, such as INT64."""
+    """Return the Parquet physical type (such as INT64) of each column that is not nested."""
     columns = [file.schema.column(position) for position in range(len(file.schema))]
     return {column.path: column.physical_type for column in columns}
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values of a dictionary, or the type itself."""
+    """Return the value type of a dictionary type, and any other type unchanged."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values are text, however it is laid out in memory."""
+    """Return whether values are text, in any of Arrow's memory layouts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_binary(kind: pa.DataType) -> bool:
-    """Whether values are bytes, however they are laid out in memory."""
+    """Return whether values are bytes, in any of Arrow's memory layouts."""
     return bool(
         pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
@@ -114,7 +115,7 @@ def is_binary(kind: pa.DataType) -> bool:
 
 
 def _arrow_types(metadata: dict[bytes, bytes]) -> dict[str, pa.DataType]:
-    """Types that Arrow had when it wrote the file; none if it was not Arrow, or does not say so legibly."""
+    """Return the Arrow types in the footer of a file, or nothing if there are no readable ones."""
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(metadata[_OF_ARROW])))
     except (KeyError, ValueError, pa.ArrowException):
@@ -123,7 +124,7 @@ def _arrow_types(metadata: dict[bytes, bytes]) -> dict[str, pa.DataType]:
 
 
 def _joint(kinds: list[pa.DataType]) -> pa.DataType | None:
-    """Return the type that holds the values of all; None if there is none."""
+    """Return the type that can hold the values of all these types, or None if there is no such type."""
     distinct = list(dict.fromkeys(kinds))
     values = list(dict.fromkeys(map(value_type, kinds)))
     coded = all(map(pa.types.is_dictionary, kinds))
@@ -142,6 +143,6 @@ def _joint(kinds: list[pa.DataType]) -> pa.DataType | None:
         return None
     if not coded:
         return value
-    # Together they may have more categories than a small code has numbers.
+    # Together the files may have more categories than an 8-bit or 16-bit code can number.
     codes = kinds[0].index_type if len(distinct) == 1 and kinds[0].index_type.bit_width >= 32 else pa.int32()
     return pa.dictionary(codes, value, all(kind.ordered for kind in kinds))

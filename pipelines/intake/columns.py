@@ -1,18 +1,18 @@
-"""Whether a file has the columns that are declared, of types that fit.
+"""Compare the columns of a file and their types with the variables that the specification declares.
 
-Names of columns are shown only where the file plausibly has a header.
+A message shows names of columns only if the file plausibly has a header.
 """
 
 from __future__ import annotations
 
-from microguard.pipelines.intake.faults import input_named
+from microguard.pipelines.intake.faults import input_label
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Variable
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-#: Names that begin like this are ours.
+#: Prefix of the columns that a run adds; columns of the input must not have it.
 RESERVED = "__"
 
 _NUMERIC = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
@@ -21,15 +21,24 @@ _NESTED = (t.ArrayType, t.MapType, t.StructType, t.VariantType, t.NullType)
 
 
 def check_columns(columns: list[str], specification: Specification) -> None:
-    """Compare names; those of the file are shown only where at least half of the declared ones are in it."""
+    """Compare the names of the columns with the declared variables.
+
+    Names of the file are shown only if at least half of the declared variables are among them: otherwise the
+    first line may be a record.
+
+    Raises
+    ------
+    InputRejected
+        If columns are missing, undeclared or reserved.
+    """
     absent = [name for name in specification.variables if name not in columns]
     unknown = [name for name in columns if name not in specification.variables]
     if absent and 2 * len(absent) > len(specification.variables):
         raise InputRejected(
-            f"{input_named(specification)} has {len(columns)} columns, but only "
-            f"{len(specification.variables) - len(absent)} of the {len(specification.variables)} variables "
-            "the specification declares. Check input.path, input.delimiter and, for CSV, that the first line "
-            "is a header."
+            f"{input_label(specification)} has {len(columns)} columns, expected the "
+            f"{len(specification.variables)} variables that the specification declares, found "
+            f"{len(specification.variables) - len(absent)} of these. Check input.path and, for CSV, "
+            "input.delimiter, input.encoding and whether the first line is a header."
         )
     faults = []
     if absent:
@@ -45,15 +54,16 @@ def check_columns(columns: list[str], specification: Specification) -> None:
             f"has column(s) whose names begin with {RESERVED!r}, which are reserved: {_listed(reserved)}"
         )
     if faults:
-        raise InputRejected(f"{input_named(specification)} {'; and it '.join(faults)}.")
+        raise InputRejected(f"{input_label(specification)} {'; and it '.join(faults)}.")
 
 
 def check_types(frame: DataFrame, specification: Specification) -> None:
-    """Compare types with roles and kinds.
+    """Compare the types of columns with the role and kind of their variables.
 
     Raises
     ------
     InputRejected
+        With every column whose type does not fit.
     """
     faults = []
     for entry in frame.schema:
@@ -76,13 +86,13 @@ def check_types(frame: DataFrame, specification: Specification) -> None:
             faults.append(f"{entry.name} has costs and is {entry.dataType.simpleString()}")
     if faults:
         raise InputRejected(
-            f"{input_named(specification)} has columns of types that do not fit: {'; '.join(faults)}. Change "
+            f"{input_label(specification)} has columns whose types do not fit: {'; '.join(faults)}. Change "
             "the file, or kind and role in the specification."
         )
 
 
 def is_number(variable: Variable) -> bool:
-    """Whether the file must hold numbers: bands are made of them, too."""
+    """Return whether the file must have numbers for a variable; bands are computed from numbers, too."""
     return variable.kind == "numeric" or variable.role == "weight" or variable.bands is not None
 
 

@@ -1,4 +1,4 @@
-"""The contract of a release: the columns and types of the input, which what is published keeps."""
+"""Define the contract of a release: the columns and types of the input, which published files must keep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from microguard.pipelines.intake.column_types import Unfit, declared_otherwise, file_types, joint_types
+from microguard.pipelines.intake.column_types import (
+    SchemaConflict,
+    declared_otherwise,
+    file_types,
+    joint_types,
+)
 from microguard.pipelines.intake.lake_tables import local_path
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -17,20 +22,20 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 @dataclass(frozen=True)
 class Contract:
-    """What the published microdata look like.
+    """Columns, types and layout of the published microdata.
 
     Attributes
     ----------
     schema : pyarrow.Schema
         Columns in the order and with the types of the input.
     categories : mapping of column to list
-        Order of the categories of ordered dictionary columns; only those that occur are written.
+        Categories of ordered dictionary columns in their order; only categories that occur are written.
     partition_by : str or None
-        The column whose values name the folders of the record files, which do not hold it.
+        Partition column: its values name the folders, and the record files do not contain it.
     csv : bool
-        Whether the records are published as CSV, too.
+        Whether the records are also published as CSV.
     declared : mapping of column to str
-        Types that the writer of the input declared, of columns that are published with another one.
+        Types that the writer of the input declared, for columns that are published with another type.
     """
 
     schema: pa.Schema
@@ -45,18 +50,18 @@ class Contract:
         return list(self.schema.names)
 
     @property
-    def as_read(self) -> list[str]:
-        """Published columns, in the order of those who read them: what folders name comes last."""
-        return [*self.of_files.names, *([] if self.partition_by is None else [self.partition_by])]
+    def reader_order(self) -> list[str]:
+        """Published columns in the order in which readers return them: the partition column last."""
+        return [*self.file_schema.names, *([] if self.partition_by is None else [self.partition_by])]
 
     @property
-    def of_files(self) -> pa.Schema:
-        """Columns that the record files hold."""
+    def file_schema(self) -> pa.Schema:
+        """Columns that the record files contain: all but the partition column."""
         return pa.schema([entry for entry in self.schema if entry.name != self.partition_by])
 
     @property
     def plain(self) -> pa.Schema:
-        """All columns, categories as the values they stand for."""
+        """All columns, with dictionary types replaced by the types of their values."""
         return pa.schema(
             [
                 pa.field(e.name, e.type.value_type if pa.types.is_dictionary(e.type) else e.type)
@@ -65,61 +70,63 @@ class Contract:
         )
 
 
-def contract_of(
+def contract_from_files(
     frame: DataFrame,
     files: list[str],
     parquet: bool,
     retyped: frozenset[str] = frozenset(),
     hidden: Sequence[str] = (),
 ) -> Contract:
-    """Types of the published columns as the files declare them, categories of dictionaries included.
+    """Return the contract with the types and dictionary categories that the input files declare.
 
     Parameters
     ----------
     frame : DataFrame
         The published columns, as Spark reads them.
     files : list of str
-        Addresses; what no local Parquet file declares has Spark's type.
+        Addresses of the input files. Columns that no local Parquet file declares have Spark's type.
     retyped : frozenset of str
-        Columns that recoding gave another type, which is Spark's.
+        Columns whose type recoding changed; they have Spark's type.
     hidden : sequence of str
-        Columns that are read and not published: the files must agree on their types, too.
+        Columns that are read but not published; the files must also agree on their types.
 
     Raises
     ------
-    Unfit
+    SchemaConflict
+        If the files differ, or a column has no type or one that Arrow does not know.
     """
     from_spark = to_arrow_schema(frame.schema)
     paths = [Path(path) for path in map(local_path, files) if path is not None]
     if not parquet or len(paths) < len(files):
         return Contract(from_spark)
-    of_files = [file_types(path, [*from_spark.names, *hidden]) for path in paths]
-    types = joint_types(of_files)
+    types_by_file = [file_types(path, [*from_spark.names, *hidden]) for path in paths]
+    types = joint_types(types_by_file)
     untyped = [e.name for e in from_spark if pa.types.is_null(types.get(e.name, e.type))]
     if untyped:
-        raise Unfit(
-            f"has columns without a type, as every value is missing: {', '.join(untyped)}. Give them one in "
-            'the file, or leave them out by the role "identifier".'
+        raise SchemaConflict(
+            f"has columns without a type, because every value is missing: {', '.join(untyped)}. Write them "
+            'with a type, or exclude them with the role "identifier".'
         )
     fields = [
         pa.field(e.name, e.type if e.name in retyped else types.get(e.name, e.type)) for e in from_spark
     ]
     foreign = [e.name for e in fields if isinstance(e.type, pa.BaseExtensionType)]
     if foreign:
-        raise Unfit(
-            f"has columns of types that only another program knows: {', '.join(foreign)}. Change the file."
+        raise SchemaConflict(
+            f"has columns of extension types of another program: {', '.join(foreign)}, expected types that "
+            "Arrow defines. Write these columns with another type."
         )
     ordered = [e.name for e in fields if pa.types.is_dictionary(e.type) and e.type.ordered]
-    kept = pa.schema([entry for entry in fields if entry.name not in retyped])
+    with_own_type = pa.schema([entry for entry in fields if entry.name not in retyped])
     return Contract(
         pa.schema(fields),
         {name: _categories(paths, name) for name in ordered},
-        declared=declared_otherwise(of_files, kept),
+        declared=declared_otherwise(types_by_file, with_own_type),
     )
 
 
 def _categories(paths: list[Path], name: str) -> list[object]:
-    """Categories of an ordered dictionary column, in their order; further ones of later files follow."""
+    """Return the ordered categories of a column: those of the first file, then new ones of later files."""
     categories: dict[object, None] = {}
     for path in paths:
         with pq.ParquetFile(path) as file:

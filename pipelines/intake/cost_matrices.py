@@ -1,4 +1,4 @@
-"""Cost matrices of nominal variables, from their files: what it costs to publish one category for another."""
+"""Read the cost matrices of nominal variables: the cost of publishing one category for another."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from microguard.sdc.errors import SdcError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: More categories than a person has priced, or a matrix in every task can hold.
+#: A person does not assign costs to more categories, and every task holds the matrix in memory.
 MOST_CATEGORIES = 1_000
 
 
 def cost_matrices(specification: Specification) -> dict[str, CostMatrix]:
-    """The matrix of each quasi-identifier that has one.
+    """Return the cost matrix of each nominal quasi-identifier that has one.
 
     Raises
     ------
     SpecificationError
-        Where a file cannot be read, or is no cost matrix.
+        If a file cannot be read or is not a cost matrix.
     """
     paths = {name: specification.variables[name].costs for name in specification.nominal}
     return {
@@ -32,17 +32,17 @@ def cost_matrices(specification: Specification) -> dict[str, CostMatrix]:
     }
 
 
-def unpriced(frame: DataFrame, specification: Specification) -> Column:
-    """Whether a recoded record has a value that is not in the cost matrix of its variable; NULL is in any."""
-    strange = f.lit(False)
+def not_in_cost_matrix(frame: DataFrame, specification: Specification) -> Column:
+    """Return whether a recoded record has a value, not NULL, that the cost matrix of its variable lacks."""
+    unknown = f.lit(False)
     for name, matrix in cost_matrices(specification).items():
         text = column(name).cast("string")
-        strange = strange | (text.isNotNull() & ~text.isin(list(matrix.categories)))
-    return strange
+        unknown = unknown | (text.isNotNull() & ~text.isin(list(matrix.categories)))
+    return unknown
 
 
 def _read(path: str, key: str) -> CostMatrix:
-    """A CSV with a header: a name for the first column, then the categories; below, a line each."""
+    """Read a CSV whose header has the categories after a first name, with one line of costs per category."""
     rows = code_rows(path, key, "the categories in its header and a line for each of them")
     categories = tuple(rows[0][1:]) if rows else ()
     if len(categories) > MOST_CATEGORIES:
@@ -53,15 +53,18 @@ def _read(path: str, key: str) -> CostMatrix:
     if any(len(row) != len(categories) + 1 for row in rows) or len(rows) != len(categories) + 1:
         raise SpecificationError(
             f"{key}: the file has {len(categories)} categories in its header and {max(len(rows) - 1, 0)} "
-            "lines below, expected one line a category with a cost for each."
+            "lines below, expected one line per category with a cost for each."
         )
     if not all(categories) or tuple(row[0] for row in rows[1:]) != categories:
         raise SpecificationError(
-            f"{key}: the lines name other categories than the header, or in another order."
+            f"{key}: expected one line for each category of the header in the same order, found other "
+            "categories or another order. Sort the lines as the header."
         )
     try:
         return CostMatrix(categories, np.array([row[1:] for row in rows[1:]], dtype=np.float64))
-    except SdcError as error:  # some are a ValueError, too
+    except SdcError as error:  # some subclasses of it are also ValueErrors
         raise SpecificationError(f"{key}: {error}.") from None
     except ValueError:
-        raise SpecificationError(f"{key}: a cost is no number; write 2.5 with a point.") from None
+        raise SpecificationError(
+            f"{key}: expected numbers as costs, found other text. Write decimals with a point, as in 2.5."
+        ) from None

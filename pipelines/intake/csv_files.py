@@ -1,4 +1,4 @@
-"""CSV as text: every file with the header of the others, and no record over two lines."""
+"""Read CSV files as text. All files must have the same header, and no field may contain a line break."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import re
 from typing import Any
 
 from microguard.pipelines.intake.columns import check_columns
-from microguard.pipelines.intake.faults import input_named
-from microguard.pipelines.intake.lake_tables import places_of, refuse_lake_tables
-from microguard.schemas.errors import InputRejected
+from microguard.pipelines.intake.faults import input_label
+from microguard.pipelines.intake.lake_tables import folders_and_links, refuse_lake_tables
+from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Names of Python's codecs, as patterns, and how Java writes them.
+#: Patterns of names of Python codecs, each with the name that Java uses for the same encoding.
 _OF_JAVA = (
     (r"^utf-8-sig$", "UTF-8"),
     (r"^iso8859-", "ISO-8859-"),
@@ -28,45 +28,52 @@ _OF_JAVA = (
 
 
 def read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFrame, list[str]]:
-    """All columns as text, and their names; every file has the header of the first, or the named columns."""
+    """Return all columns as text, and their names.
+
+    The names are those of the header of the first file, which all files must share, or `input.columns`.
+
+    Raises
+    ------
+    InputRejected
+        If the input is a Delta, Iceberg or Hudi table, a header does not fit, or a field has a line break.
+    SpecificationError
+        If lines cannot be split before they are decoded (UTF-16, EBCDIC).
+    """
+    charset = java_charset(spark, specification.input.encoding)
     options: dict[str, Any] = {
         "sep": specification.input.delimiter,
-        "encoding": java_charset(spark, specification.input.encoding),
+        "encoding": charset,
         "escape": '"',
         "columnPruning": False,
         "maxCharsPerColumn": -1,
     }
+    delimiter = _delimiter_bytes(spark, specification, charset)
     if specification.input.columns:
-        frame = _without_header(spark, specification, options)
+        _refuse_open_fields(spark, specification, delimiter)
+        schema = t.StructType([t.StructField(name, t.StringType()) for name in specification.input.columns])
+        reader = spark.read.options(**options, header=False, mode="FAILFAST")
+        frame = reader.schema(schema).csv(specification.input_path)
         return frame, frame.columns
     lines = spark.read.options(**options, header=False, inferSchema=False).csv(specification.input_path)
-    refuse_lake_tables(places_of(lines.inputFiles()), input_named(specification), spark)
-    inside = [
-        name for name in lines.columns if re.fullmatch(r"_c[0-9]+", name)
-    ]  # of the file, not of folders
-    first = lines.select(inside).first()
+    refuse_lake_tables(folders_and_links(lines.inputFiles()), input_label(specification), spark)
+    # Other columns are partition columns, which Spark derives from the names of folders.
+    in_file = [name for name in lines.columns if re.fullmatch(r"_c[0-9]+", name)]
+    first = lines.select(in_file).first()
     header = [] if first is None else ["" if name is None else name.removeprefix("\ufeff") for name in first]
-    _check_header([*header, *[name for name in lines.columns if name not in inside]], specification)
-    _check_lines(spark, specification)
+    _check_header([*header, *[name for name in lines.columns if name not in in_file]], specification)
+    _refuse_open_fields(spark, specification, delimiter)
     schema = t.StructType([t.StructField(name, t.StringType()) for name in header])
-    reader = spark.read.options(
-        **options, header=True, mode="FAILFAST", enforceSchema=False
-    )  # every file's header
+    # With enforceSchema=False Spark compares the header of every file with the schema.
+    reader = spark.read.options(**options, header=True, mode="FAILFAST", enforceSchema=False)
     frame = reader.schema(schema).csv(specification.input_path)
     return frame, frame.columns
 
 
-def _without_header(spark: SparkSession, specification: Specification, options: dict[str, Any]) -> DataFrame:
-    """A file whose fields the specification names."""
-    names = specification.input.columns
-    _check_lines(spark, specification)
-    schema = t.StructType([t.StructField(name, t.StringType()) for name in names])
-    reader = spark.read.options(**options, header=False, mode="FAILFAST")
-    return reader.schema(schema).csv(specification.input_path)
-
-
 def java_charset(spark: SparkSession, encoding: str) -> str:
-    """Return the name that Java has for an encoding, for names that only Python or IANA have (latin-1)."""
+    """Return Java's name of an encoding, also for names that only Python or IANA use (latin-1).
+
+    A name that Java does not support is returned unchanged, and Spark refuses it when it reads.
+    """
     jvm = spark._jvm
     assert jvm is not None
     try:
@@ -79,18 +86,47 @@ def java_charset(spark: SparkSession, encoding: str) -> str:
     return encoding
 
 
-def _check_lines(spark: SparkSession, specification: Specification) -> None:
-    """Refuse fields with line breaks: what follows the break could be taken for a record of its own."""
+def _delimiter_bytes(spark: SparkSession, specification: Specification, charset: str) -> bytes:
+    """Return the encoded delimiter, and refuse encodings whose lines cannot be split before decoding.
+
+    Spark splits a file at the bytes of ASCII line breaks and decodes each line afterwards. UTF-16, UTF-32 and
+    EBCDIC write line breaks with other bytes. The bytes of characters of ISO 2022 include ASCII quotes.
+    """
+    jvm, delimiter = spark._jvm, specification.input.delimiter
+    assert jvm is not None
+    charsets = jvm.java.nio.charset.Charset
+    if not charsets.isSupported(charset):
+        return delimiter.encode()
+    java = charsets.forName(charset)
+    structure = '\r\n"'
+    if java.canEncode() and "2022" not in java.name():
+        buffer = java.encode(structure + delimiter)
+        encoded = bytes(buffer.array())[: buffer.limit()]
+        if encoded.startswith(structure.encode()):
+            return encoded[len(structure) :]
+    raise SpecificationError(
+        f"[input] encoding: found {specification.input.encoding!r}, expected an encoding that writes line "
+        "breaks "
+        "and quotation marks as single ASCII bytes, such as utf-8 or windows-1252. Convert the "
+        'file to UTF-8 (iconv -t UTF-8) and set the key to "utf-8", or write the file as Parquet.'
+    )
+
+
+def _refuse_open_fields(spark: SparkSession, specification: Specification, delimiter: bytes) -> None:
+    """Refuse fields with line breaks: the text after the break could be read as a separate record.
+
+    Lines are compared as bytes, one ISO-8859-1 character for each, because they are not decoded yet.
+    """
     line = f.col("value")
     quotes = f.octet_length(line) - f.octet_length(f.replace(line, f.lit('"'), f.lit("")))
-    begun = rf'(?:^|{re.escape(specification.input.delimiter)})"[^"]*+(?:""[^"]*+)*+$'
-    open_lines = (
-        spark.read.text(specification.input_path).where((quotes % 2 == 1) & line.rlike(begun)).count()
-    )
+    in_bytes = f.decode(line.cast("binary"), "ISO-8859-1")
+    open_field = rf'(?:^|{re.escape(delimiter.decode("iso-8859-1"))})"[^"]*+(?:""[^"]*+)*+$'
+    lines = spark.read.text(specification.input_path)
+    open_lines = lines.where((quotes % 2 == 1) & in_bytes.rlike(open_field)).count()
     if open_lines:
         raise InputRejected(
-            f"{input_named(specification)} has {open_lines} line(s) that end inside of a quoted field. A "
-            "line break in a field is not supported: take it out, or write the file as Parquet."
+            f"{input_label(specification)} has {open_lines} line(s) that end inside a quoted field, expected "
+            "fields without line breaks. Remove the line breaks, or write the file as Parquet."
         )
 
 
@@ -98,7 +134,7 @@ def _check_header(header: list[str], specification: Specification) -> None:
     known = sum(name in specification.variables for name in header)
     if len(set(header)) < len(header) and 2 * known >= len(specification.variables):
         raise InputRejected(
-            f"{input_named(specification)} has {len(header) - len(set(header))} column name(s) twice or "
-            "empty. Rename them in the file."
+            f"{input_label(specification)} has {len(header) - len(set(header))} column name(s) that occur "
+            "twice or are empty, expected distinct names. Rename these columns in the file."
         )
     check_columns(header, specification)

@@ -1,4 +1,4 @@
-"""What is wrong with a file, as a paragraph without any of its contents."""
+"""Translate errors of reading a file into messages that contain none of its values."""
 
 from __future__ import annotations
 
@@ -14,11 +14,18 @@ from pyspark.errors import PySparkException
 
 
 @contextmanager
-def reading(specification: Specification) -> Iterator[None]:
-    """Turn what Spark says about a file into a paragraph without any of its contents.
+def translate_read_errors(specification: Specification) -> Iterator[None]:
+    """Translate an error of Spark about a file into a paragraph that contains none of its values.
 
-    Where machines failed and not the file, what Spark raised goes on to
-    `pipelines.engine.failures.without_values_of_records`.
+    An error that a failed machine caused is raised unchanged, and
+    `pipelines.engine.failures.without_values_of_records` translates it.
+
+    Raises
+    ------
+    InputRejected
+        If the file is missing or cannot be read.
+    SpecificationError
+        If Java does not support the encoding.
     """
     try:
         yield
@@ -28,19 +35,19 @@ def reading(specification: Specification) -> Iterator[None]:
         condition = _condition(error)
         if "CHARSET" in condition:
             raise SpecificationError(
-                f"[input] encoding: found {specification.input.encoding!r}, allowed: an encoding that Java "
-                "knows, such as utf-8, windows-1252 or iso-8859-1."
+                f"[input] encoding: found {specification.input.encoding!r}, expected an encoding that Java "
+                "supports. Use its name in Java, such as utf-8, windows-1252 or iso-8859-1."
             ) from None
         raise InputRejected(_paragraph(condition, specification)) from None
 
 
 def _condition(error: Exception) -> str:
-    """Spark's name of what was wrong; none for a task, whose text holds the faulty line."""
+    """Return the name of Spark's error condition; the text of a failed task would contain the faulty line."""
     return (error.getCondition() or "") if isinstance(error, PySparkException) else ""
 
 
 def _paragraph(condition: str, specification: Specification) -> str:
-    name = input_named(specification)
+    name = input_label(specification)
     if "PATH_NOT_FOUND" in condition:
         return (
             f"{name} does not exist. Set input.path to a file, a directory or a glob; it is relative to the "
@@ -52,14 +59,14 @@ def _paragraph(condition: str, specification: Specification) -> str:
         return (
             f"{name} cannot be read as CSV: a line has another number of fields than the header, the files "
             "have different headers, or the encoding is another one. Check input.delimiter, input.encoding "
-            "and the file's lines (a line break inside of a field is not supported)."
+            "and the lines of the file (a line break in a field is not supported)."
         )
     return (
-        f"{name} cannot be read as Parquet: it is no Parquet file, is cut off, or its files differ in their "
-        "columns. Check input.path and input.format."
+        f"{name} cannot be read as Parquet: it is not a Parquet file, is truncated, or its files differ in "
+        "their columns. Check input.path and input.format."
     )
 
 
-def input_named(specification: Specification) -> str:
-    """The input as messages name it."""
+def input_label(specification: Specification) -> str:
+    """Return the name of the input in messages."""
     return f"The input {specification.input.path!r}"

@@ -1,4 +1,4 @@
-"""Exact mean and scale of each numeric quasi-identifier: the same whatever the order of the records."""
+"""Compute exact means and standard deviations by fixed-point sums, independent of the order of records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from microguard.pipelines.engine.column_names import column
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Bits of the fixed-point numbers that means and scales are summed from, relative to the largest magnitude.
+#: Bits of the fixed-point numbers below the largest magnitude, from which means and deviations are summed.
 FIXED_POINT_BITS = 30
 
 
@@ -22,9 +22,9 @@ class Scale:
     Attributes
     ----------
     mean, deviation : float
-        `deviation` is 0 where the variable is constant.
+        `deviation` is 0 if the variable is constant.
     present : int
-        Records that have a value.
+        Number of records with a value.
     """
 
     mean: float
@@ -33,22 +33,30 @@ class Scale:
 
     @property
     def divisor(self) -> float:
-        """What standardising divides by: 1 for a constant variable, which has nothing to lose."""
+        """Divisor for standardisation: the deviation, or 1 for a constant variable."""
         return self.deviation if self.deviation > 0.0 else 1.0
 
 
-def scales(frame: DataFrame, names: Sequence[str], magnitude: Mapping[str, float]) -> dict[str, Scale]:
-    """Mean and scale of numeric variables, the same for any partitioning."""
+def compute_scales(
+    frame: DataFrame, names: Sequence[str], magnitude: Mapping[str, float]
+) -> dict[str, Scale]:
+    """Compute the `Scale` of each numeric variable, independent of the partitioning of the frame.
+
+    Parameters
+    ----------
+    magnitude : mapping of variable to float
+        Largest absolute value of each variable.
+    """
     if not names:
         return {}
-    return scales_of(frame.agg(*fixed_point_sums(names, magnitude)).toArrow(), names, magnitude)
+    return scales_from_sums(frame.agg(*fixed_point_sums(names, magnitude)).toArrow(), names, magnitude)
 
 
 def fixed_point_sums(names: Sequence[str], magnitude: Mapping[str, float]) -> list[Column]:
-    """What `scales_of` needs of the records, or of each of their parts.
+    """Return the aggregates from which `scales_from_sums` computes means and deviations.
 
-    Each value is rounded to a fixed-point integer of `FIXED_POINT_BITS` bits below the largest magnitude;
-    integers and their squares are summed exactly, squares in two halves so that no sum overflows.
+    Each value is rounded to a fixed-point integer of `FIXED_POINT_BITS` bits below the largest magnitude.
+    Integers and their squares are summed exactly, squares in two halves so that no sum overflows.
     """
     sums = []
     for i, name in enumerate(names):
@@ -65,13 +73,15 @@ def fixed_point_sums(names: Sequence[str], magnitude: Mapping[str, float]) -> li
     return sums
 
 
-def scales_of(parts: pa.Table, names: Sequence[str], magnitude: Mapping[str, float]) -> dict[str, Scale]:
+def scales_from_sums(
+    parts: pa.Table, names: Sequence[str], magnitude: Mapping[str, float]
+) -> dict[str, Scale]:
     """Mean and scale of numeric variables, from the `fixed_point_sums` of the parts of a file, a row each."""
     by_variable = {}
     for i, name in enumerate(names):
         n, total, high, low = (sum(filter(None, parts[f"__{each}{i}"].to_pylist())) for each in "nshl")
         squares = (high << 30) + low
-        variance = (n * squares - total * total) / (n * (n - 1)) if n > 1 else 0.0  # of exact integers
+        variance = (n * squares - total * total) / (n * (n - 1)) if n > 1 else 0.0  # all terms are integers
         unit = math.ldexp(1.0, -_exponent(magnitude[name]))
         by_variable[name] = Scale(total / max(n, 1) * unit, math.sqrt(variance) * unit, n)
     return by_variable

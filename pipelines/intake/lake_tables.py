@@ -1,7 +1,7 @@
-"""Refuse a Delta, Iceberg or Hudi table given as plain files: its files hold deleted and older rows, too.
+"""Refuse a Delta, Iceberg or Hudi table given as plain files: they contain deleted and replaced rows.
 
-Which files make up the current snapshot is in the log of the table only. Until snapshots are read, every
-path of a user that is read as Parquet or CSV passes `refuse_lake_tables` first.
+Only the log of the table defines which files belong to the current snapshot. Every path of a user that is
+read as Parquet or CSV therefore passes `refuse_lake_tables` first.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from urllib.parse import unquote, urlparse
 from microguard.schemas.errors import InputRejected
 from pyspark.sql import SparkSession
 
-#: What the folder of a table contains, as a glob relative to it, and the format of the table.
+#: Globs relative to a folder that match if the folder is a table, with the format of the table.
 _MARKS = {
     "_delta_log": "a Delta table",
     "metadata/*.metadata.json": "an Iceberg table",
     ".hoodie/hoodie.properties": "a Hudi table",
 }
-#: Signs that make a path a glob, in Hadoop's globs and in Python's.
+#: Characters that make a path a glob for Hadoop and for Python.
 _GLOB = frozenset("*?[{")
-#: Whether a folder contains something that matches a glob relative to it.
+#: Function of a folder and a glob relative to it: whether the folder contains a match.
 _Contains = Callable[[str, str], bool]
 
 
 def refuse_lake_tables(paths: Iterable[str], named: str, spark: SparkSession | None = None) -> None:
-    """Refuse paths that are, contain or lie in the folder of a table, links followed.
+    """Refuse paths that are the folder of a table, are inside one, or are links to one.
 
     Parameters
     ----------
     paths : iterable of str
-        Files, folders and globs. An address with a scheme (`s3a://`) is looked up by Hadoop's file systems.
+        Files, folders and globs. Hadoop's file systems list an address with a scheme (`s3a://`).
     named : str
-        The input as messages name it.
+        Name of the input in messages.
     spark : SparkSession, optional
         Needed for addresses with a scheme other than `file`.
 
     Raises
     ------
     InputRejected
-        With the format of the table and what to do.
+        With the format of the table and a way to export its snapshot.
     """
     checked: set[str] = set()
     for path in paths:
@@ -56,14 +56,14 @@ def refuse_lake_tables(paths: Iterable[str], named: str, spark: SparkSession | N
                 _refuse(_above(place), _listed_by_hadoop(spark), checked, named)
 
 
-def places_of(files: Iterable[str]) -> set[str]:
-    """The folders of files, and what links among the files point to."""
+def folders_and_links(files: Iterable[str]) -> set[str]:
+    """Return the folders of files, and also the files that are links, whose targets have to be checked."""
     here = {local_path(file) or file for file in files}
     return {os.path.dirname(file) for file in here} | {file for file in here if os.path.islink(file)}
 
 
 def local_path(path: str) -> str | None:
-    """Path on this machine of an address or a path; None where it is on another file system."""
+    """Return the local path of an address or path, or None if it is on another file system."""
     address = urlparse(path)
     if address.scheme == "file":
         return unquote(address.path)
@@ -73,20 +73,20 @@ def local_path(path: str) -> str | None:
 def _refuse(folders: Iterable[str], contains: _Contains, checked: set[str], named: str) -> None:
     for folder in folders:
         if folder in checked:
-            return  # and so are those above it
+            return  # the folders above it were also checked
         checked.add(folder)
         for mark, table in _MARKS.items():
             if contains(folder, mark):
                 raise InputRejected(
-                    f"{named} is {table}, or a part of one ({PurePosixPath(mark).parts[0]} found). Its "
-                    "files also hold rows that were deleted or replaced, so reading them would add records "
-                    "that the table does not have. Export the current snapshot to a folder of Parquet files "
-                    "by the engine that writes the table, and set input.path to that folder."
+                    f"{named} is {table}, or a part of one ({PurePosixPath(mark).parts[0]} found), expected "
+                    "plain files. The files of a table also contain deleted and replaced rows, which would "
+                    "be read as records. Export the current snapshot to a folder of Parquet files with the "
+                    "engine that writes the table, and set input.path to that folder."
                 )
 
 
 def _above(path: str) -> list[str]:
-    """A path up to its first sign of a glob, and every folder above it, deepest first."""
+    """Return the part of a path before its first glob character, and every folder above, deepest first."""
     scheme, separator, rest = path.rpartition("://")
     parts = takewhile(lambda part: not _GLOB & set(part), rest.split("/"))
     steps = list(parts)
@@ -103,19 +103,19 @@ def _listed_by_hadoop(spark: SparkSession) -> _Contains:
 
 
 def _matches(path: str, spark: SparkSession | None) -> list[str]:
-    """What a glob stands for; nothing for another path."""
+    """Return the paths that match a glob, and nothing for a path that is no glob."""
     if not _GLOB & set(path):
         return []
     return glob.glob(local_path(path) or "") if spark is None else _hadoop_glob(path, spark)
 
 
 def _hadoop_glob(path: str, spark: SparkSession) -> list[str]:
-    """Addresses that match a glob as Spark reads it."""
+    """Return the addresses that match a glob on a file system of Hadoop."""
     jvm, context = spark._jvm, spark.sparkContext._jsc
     assert jvm is not None
     assert context is not None
     place = jvm.org.apache.hadoop.fs.Path(path)
-    found = [
+    matches = [
         each.getPath() for each in place.getFileSystem(context.hadoopConfiguration()).globStatus(place) or []
     ]
-    return [str(each.toUri() if each.toUri().getScheme() == "file" else each) for each in found]
+    return [str(each.toUri() if each.toUri().getScheme() == "file" else each) for each in matches]

@@ -1,4 +1,4 @@
-"""Which variables hold magnitudes, whether or not the specification says so, and their values as numbers."""
+"""Find the variables whose values are magnitudes, and parse their values as numbers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Stands for a text that is no number.
-UNREAD = float("inf")
+#: Value of a text that cannot be parsed as a number.
+NOT_A_NUMBER = float("inf")
 _TIMES = (t.DateType, t.TimestampType, t.TimestampNTZType)
 
 
-def magnitudes(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:
-    """Variables that hold magnitudes, as double columns: NULL where there is no finite number.
+def numeric_columns(
+    frame: DataFrame, names: Sequence[str], specification: Specification
+) -> dict[str, Column]:
+    """Return the variables whose values are magnitudes as double columns; non-finite values become NULL.
 
-    A variable whose kind is not given holds magnitudes where its type is a number, or where each of its
-    texts reads as one, as in a CSV. Kind "nominal" says that they are codes.
+    A variable without a kind has magnitudes if its type is numeric, or if each of its texts is a number, as
+    in a CSV. Values of a variable of kind "nominal" are codes, even if they are numbers.
 
     Parameters
     ----------
@@ -34,38 +36,43 @@ def magnitudes(frame: DataFrame, names: Sequence[str], specification: Specificat
         read = [f.max(text).alias(str(i)) for i, text in enumerate(texts.values())]
         row = frame.agg(*read).first()
         assert row is not None
-        numbers |= {name: text for i, (name, text) in enumerate(texts.items()) if row[str(i)] != UNREAD}
+        numbers |= {name: text for i, (name, text) in enumerate(texts.items()) if row[str(i)] != NOT_A_NUMBER}
     return {name: numbers[name] for name in names if name in numbers}
 
 
-def sizes(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:
-    """Variables that hold magnitudes, whatever is said of them, dates or times among them, or texts.
+def readable_numbers(
+    frame: DataFrame, names: Sequence[str], specification: Specification
+) -> dict[str, Column]:
+    """Return every numeric, text, date and time variable as a double column, whatever its declared kind.
 
-    As `magnitudes` but for kinds, which bind no reader, and for texts that are no number, which are `UNREAD`:
-    whoever has some of the records tells, without another pass over all of them.
+    A reader of published files can do arithmetic with values of any kind, so this ignores kinds, unlike
+    `numeric_columns`. Texts that are not numbers become `NOT_A_NUMBER`. A caller that has some of the records
+    can therefore decide whether a text variable is numeric without another pass over all records.
     """
-    of = {name: frame.schema[name].dataType for name in names}
+    types = {name: frame.schema[name].dataType for name in names}
     numbers = {
         name: _finite(column(name).cast("double"))
-        for name, kind in of.items()
+        for name, kind in types.items()
         if isinstance(kind, t.NumericType)
     }
-    texts = {name: _text(name, specification) for name, kind in of.items() if isinstance(kind, t.StringType)}
+    texts = {
+        name: _text(name, specification) for name, kind in types.items() if isinstance(kind, t.StringType)
+    }
     times = {
         name: column(name).cast("timestamp").cast("double")
-        for name, kind in of.items()
+        for name, kind in types.items()
         if isinstance(kind, _TIMES)
     }
     return numbers | texts | times
 
 
-def digits(frame: DataFrame, names: Sequence[str]) -> dict[str, tuple[Column, Column]]:
-    """What the digits of a text tell that is no number: a date, an amount with its currency, a file number.
+def digits_as_numbers(frame: DataFrame, names: Sequence[str]) -> dict[str, tuple[Column, Column]]:
+    """Return the digits in texts such as dates, amounts with a currency or file numbers as two numbers.
 
-    Of each text, or bytes that are one, all digits as one number, and their runs from the last to the first:
-    "17.05.1980" is 17051980 and 19800517. NULL where there is none.
+    The first number has all digits of the text in order, the second has the runs of digits in reverse order:
+    "17.05.1980" becomes 17051980 and 19800517. Both are NULL for a text without digits.
     """
-    found = {}
+    numbers = {}
     for name in names:
         if isinstance(frame.schema[name].dataType, t.StringType | t.BinaryType):
             runs = f.regexp_extract_all(column(name).cast("string"), f.lit("[0-9]+"), f.lit(0))
@@ -74,8 +81,8 @@ def digits(frame: DataFrame, names: Sequence[str]) -> dict[str, tuple[Column, Co
             )
             both = f.array_join(padded, ""), f.array_join(f.reverse(padded), "")
             first, last = (_finite(each.try_cast(t.DoubleType())) for each in both)
-            found[name] = first, last
-    return found
+            numbers[name] = first, last
+    return numbers
 
 
 def _numbers(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:
@@ -90,16 +97,16 @@ def _numbers(frame: DataFrame, names: Sequence[str], specification: Specificatio
 def _texts(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:
     texts = {}
     for name in names:
-        given = specification.variables[name].kind in (None, "numeric")
-        if given and isinstance(frame.schema[name].dataType, t.StringType):
+        may_be_numeric = specification.variables[name].kind in (None, "numeric")
+        if may_be_numeric and isinstance(frame.schema[name].dataType, t.StringType):
             texts[name] = _text(name, specification)
     return texts
 
 
 def _text(name: str, specification: Specification) -> Column:
     number = _finite(number_in_text(column(name), specification))
-    return f.when(column(name).isNotNull(), f.coalesce(number, f.lit(UNREAD)))
+    return f.when(column(name).isNotNull(), f.coalesce(number, f.lit(NOT_A_NUMBER)))
 
 
 def _finite(number: Column) -> Column:
-    return f.when(f.abs(number) < float("inf"), number)  # NaN is larger than any number
+    return f.when(f.abs(number) < float("inf"), number)  # in Spark, NaN is larger than any number

@@ -1,4 +1,4 @@
-"""Read Parquet files by Spark, also where a column that is not needed has a type that Spark cannot read."""
+"""Read Parquet files with Spark, even if Spark cannot read the type of a column that is not needed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.failures import of_machines
 from microguard.pipelines.intake.column_types import is_binary, is_text, physical_types, value_type
-from microguard.pipelines.intake.faults import input_named
-from microguard.pipelines.intake.lake_tables import local_path, places_of, refuse_lake_tables
+from microguard.pipelines.intake.faults import input_label
+from microguard.pipelines.intake.lake_tables import folders_and_links, local_path, refuse_lake_tables
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
 from py4j.protocol import Py4JJavaError
@@ -39,10 +39,11 @@ def read_parquet(spark: SparkSession, specification: Specification) -> tuple[Dat
     InputRejected
         If the input is a Delta, Iceberg or Hudi table, or a needed column has a type that Spark cannot read.
     """
-    path, named = specification.input_path, input_named(specification)
+    path, named = specification.input_path, input_label(specification)
     reader = spark.read.option("mergeSchema", False)
-    files = sorted(reader.schema(t.StructType()).parquet(path).inputFiles())  # listed, not opened
-    refuse_lake_tables(places_of(files), named, spark)
+    # With an empty schema Spark lists the files without opening them.
+    files = sorted(reader.schema(t.StructType()).parquet(path).inputFiles())
+    refuse_lake_tables(folders_and_links(files), named, spark)
     reader = spark.read.option("mergeSchema", False)
     try:
         frame = reader.parquet(path)
@@ -63,14 +64,14 @@ def read_parquet(spark: SparkSession, specification: Specification) -> tuple[Dat
     if needed:
         raise InputRejected(
             f"{named} has columns of types that Spark cannot read: {', '.join(needed)}. Write them as text "
-            'or as a number of another type, or leave them out by the role "identifier".'
+            'or as a number of another type, or exclude them with the role "identifier".'
         )
     frame = reader.schema(t.StructType([t.StructField(*each) for each in readable.items()])).parquet(path)
     return frame, [*frame.columns, *unreadable]
 
 
 def _types_of(paths: list[str]) -> tuple[dict[str, t.DataType], dict[str, pa.DataType]]:
-    """Types of the columns as Spark infers them, and the Arrow types of the columns it cannot read."""
+    """Return Spark's types of the readable columns, and the Arrow types of the columns it cannot read."""
     readable: dict[str, t.DataType] = {}
     unreadable: dict[str, pa.DataType] = {}
     for path in paths:
@@ -86,7 +87,7 @@ def _types_of(paths: list[str]) -> tuple[dict[str, t.DataType], dict[str, pa.Dat
 
 
 def _spark_type(kind: pa.DataType, physical: str) -> t.DataType | None:
-    """What Spark reads a column as with the settings of our session; None if it cannot."""
+    """Return the type with which our session reads a column, or None if Spark cannot read it."""
     if pa.types.is_timestamp(kind):
         if physical == "INT96":
             return t.TimestampType()

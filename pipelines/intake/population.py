@@ -1,7 +1,7 @@
-"""How many the population has of each combination, where an office gives counts of it.
+"""Read the population counts of key combinations, if the specification gives a file of them.
 
-The counts are read and recoded as the input is, so that both have the same values; what is recoded to one
-combination is added up.
+The counts are read and recoded like the input, so that both have the same values. Counts of combinations that
+recoding merges are summed.
 """
 
 from __future__ import annotations
@@ -9,64 +9,66 @@ from __future__ import annotations
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.intake.typed import UNREADABLE
-from microguard.schemas.errors import InputRejected
+from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Variable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: How many the population has of the combination in a line.
+#: Column with the number of units of a combination in the population.
 HOLDERS = "__holders"
 
 
 def population(frame: DataFrame, specification: Specification) -> DataFrame | None:
-    """The combinations of the population by `Specification.population_key`, and `HOLDERS` of each.
+    """Return the combinations of `Specification.population_key` in the population with their `HOLDERS`.
 
     Parameters
     ----------
     frame : DataFrame
-        The records: values of the population get the types of theirs.
+        The records; the values of the population are cast to their types.
 
     Raises
     ------
     InputRejected
-        Where the counts are absent, unreadable, lack a column, or have a line without a count.
+        If the file of counts is missing, unreadable, lacks a column, or has a line without a count.
     """
-    given = specification.population
-    if given is None:
+    source = specification.population
+    if source is None:
         return None
     try:
         counts = read(frame.sparkSession, _as_input(specification)).frame
-    except InputRejected as error:
-        raise InputRejected(f"[population] is read as an input is, by its own keys: {error}") from None
-    number = column(given.count).cast("double")
+    except (InputRejected, SpecificationError) as error:
+        raise type(error)(
+            f"[population] is read with its own keys in place of those of [input]: {error}"
+        ) from None
+    number = column(source.count).cast("double")
     counted = f.coalesce(number >= 0, f.lit(False)) & ~f.isnan(number) & (number != float("inf"))
     faulty = counts.where(~counted).count()
     if faulty:
         raise InputRejected(
-            f"[population] {given.path!r} has {faulty} line(s) without a count: {given.count} needs a number "
-            "of at least 0 in each."
+            f"[population] {source.path!r} has {faulty} line(s) without a count, expected a finite number of "
+            f"at least 0 in the column {source.count}. Correct these lines, or set population.count to the "
+            "column with the counts."
         )
     key, fits = [], f.col(UNREADABLE) == 0
     for name in specification.population_key:
         value = column(name).try_cast(frame.schema[name].dataType)
-        fits = fits & (
-            value.isNotNull() | column(name).isNull()
-        )  # a value no record can have is none of theirs
+        # A value that the type of the records cannot represent matches no record, so its line is dropped.
+        fits = fits & (value.isNotNull() | column(name).isNull())
         key.append(value.alias(name))
     return counts.where(fits).groupBy(*key).agg(f.sum(number).alias(HOLDERS))
 
 
 def _as_input(specification: Specification) -> Specification:
-    """The counts as an input of their own, of the key and the number alone."""
-    given = specification.population
-    assert given is not None
+    """Return a specification whose input is the file of counts, with the key and the count as variables."""
+    population = specification.population
+    assert population is not None
     source = specification.input.model_copy(
         update={
-            "path": given.path,
-            "format": given.format,
-            "delimiter": given.delimiter,
-            "encoding": given.encoding,
+            "path": population.path,
+            "format": population.format,
+            "delimiter": population.delimiter,
+            "encoding": population.encoding,
             "columns": (),
             "metadata": None,
             "expectations": None,
@@ -74,5 +76,5 @@ def _as_input(specification: Specification) -> Specification:
         }
     )
     variables = {name: specification.variables[name] for name in specification.population_key}
-    variables[given.count] = Variable(role="other", kind="numeric")
+    variables[population.count] = Variable(role="other", kind="numeric")
     return specification.model_copy(update={"input": source, "variables": variables, "population": None})

@@ -1,8 +1,8 @@
-"""Read the microdata: only the columns the specification names, identifiers left out at the reader.
+"""Read the microdata: only the columns that the specification names, and no identifiers.
 
-Types are kept as the file has them, unless a variable is recoded. CSV text stays as it is written ("007");
-only numeric variables, bands and the weight become numbers. No message holds anything that stands in the
-file, except names of columns, and these only where the file plausibly has a header.
+Columns keep the types of the file unless they are recoded. CSV text is not changed ("007" stays "007"); only
+numeric variables, bands and the weight become numbers. Messages contain nothing of the file except names of
+columns, and these only if the file plausibly has a header.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.gate.agency_suite import AgencySuite, agency_suite
-from microguard.pipelines.intake.column_types import Unfit
+from microguard.pipelines.intake.column_types import SchemaConflict
 from microguard.pipelines.intake.columns import check_columns, check_types
-from microguard.pipelines.intake.contract import Contract, contract_of
+from microguard.pipelines.intake.contract import Contract, contract_from_files
 from microguard.pipelines.intake.csv_files import read_csv
-from microguard.pipelines.intake.faults import input_named, reading
+from microguard.pipelines.intake.faults import input_label, translate_read_errors
 from microguard.pipelines.intake.lake_tables import local_path, refuse_lake_tables
 from microguard.pipelines.intake.parquet_files import read_parquet
 from microguard.pipelines.intake.recode import retyped
@@ -28,24 +28,24 @@ from pyspark.sql import DataFrame, SparkSession
 
 @dataclass(frozen=True)
 class Microdata:
-    """The original records as far as a run may know them.
+    """The original records without identifiers, and the contract for publishing them.
 
     Attributes
     ----------
     frame : DataFrame
-        Published columns in the order of the file, recoded, then those that are needed and never published
+        Recoded published columns in the order of the file, then columns that are needed but never published
         (unit, household), then `UNREADABLE`.
     contract : Contract
-        Names and types of the published columns: as in the file, unless recoding gave them another.
+        Names and types of the published columns: those of the file, unless recoding changed them.
     files : int
-        Files read.
+        Number of files read.
     suite : AgencySuite or None
-        What an agency expects of its records beside ourselves.
+        Expectations of the agency in addition to our requirements.
     originals : DataFrame or None
-        Where there is a suite: all declared columns but identifiers, before any recoding; missing marks and
-        codes are NULL, numbers of a CSV are numbers.
+        If there is a suite: all declared columns but identifiers, before recoding. Missing marks and missing
+        codes are NULL, and numbers of a CSV are parsed.
     raw : DataFrame
-        Every column of the input that Spark can read, as it came.
+        Every column of the input that Spark can read, unchanged.
     """
 
     frame: DataFrame
@@ -64,23 +64,23 @@ class Microdata:
 def read(
     spark: SparkSession, specification: Specification, declared: Specification | None = None
 ) -> Microdata:
-    """Read what the specification names.
+    """Read the columns of the input that the specification names.
 
     Parameters
     ----------
     declared : Specification, optional
-        With the variables that the agency's suite may speak of, where the reader leaves some of them out.
+        Specification with all variables that the agency's suite may use, if `specification` has fewer.
 
     Raises
     ------
     InputRejected
-        Where the file is absent, unreadable, or does not have the columns that are declared.
+        If the file is missing, unreadable, or lacks declared columns.
     SpecificationError
-        Where the agency's suite cannot be judged, or records lie in the public area.
+        If the agency's suite cannot be evaluated, or the input contains files of the public area.
     """
     suite = agency_suite(declared or specification)
-    with reading(specification):
-        refuse_lake_tables([specification.input_path], input_named(specification), spark)
+    with translate_read_errors(specification):
+        refuse_lake_tables([specification.input_path], input_label(specification), spark)
         raw, names = (
             read_csv(spark, specification)
             if specification.input.format == "csv"
@@ -88,45 +88,46 @@ def read(
         )
         files = sorted(raw.inputFiles())
         if not files:
-            raise InputRejected(f"{input_named(specification)} has no files with records. Check input.path.")
+            raise InputRejected(f"{input_label(specification)} has no files with records. Check input.path.")
         _refuse_public(files, specification)
         microdata = _microdata(raw, names, files, specification)
         return _with_suite(microdata, suite, raw, declared or specification)
 
 
 def _refuse_public(files: list[str], specification: Specification) -> None:
-    """Refuse original records that lie where readers look, by a glob or a link."""
+    """Refuse an input path that reads files of the public area, also through a glob or a link."""
     places = [local_path(file) or file for file in files]
     exposed = sum(within(place, specification.public_area) for place in places)
     if exposed:
         raise SpecificationError(
             f"[input] path: found {specification.input.path!r}, which reads {exposed} file(s) of the public "
-            "area, allowed: a place outside the public area. Original records lie where readers look: move "
-            "them, or choose another publish.path."
+            "area, expected a path outside the public area. Readers can open original records in this area: "
+            "move them, or choose another publish.path."
         )
 
 
-def of_frame(frame: DataFrame, specification: Specification) -> Microdata:
-    """Take the records of a frame in place of those of `input.path`; its types are those of the release.
+def microdata_from_frame(frame: DataFrame, specification: Specification) -> Microdata:
+    """Return the records of a frame instead of those of `input.path`; the release keeps the frame's types.
 
     Raises
     ------
     InputRejected
-        Where it does not have the columns that are declared.
+        If the frame lacks declared columns.
     SpecificationError
-        Where the agency's suite cannot be judged.
+        If the agency's suite cannot be evaluated.
     """
     suite = agency_suite(specification)
-    given = specification.input.model_copy(update={"format": "parquet"})  # typed, and empty text is a text
-    typed = specification.model_copy(update={"input": given})
-    with reading(specification):
+    # Like Parquet, a frame has types, and an empty text in it is not a missing value.
+    source = specification.input.model_copy(update={"format": "parquet"})
+    typed = specification.model_copy(update={"input": source})
+    with translate_read_errors(specification):
         return _with_suite(_microdata(frame, frame.columns, [], typed), suite, frame, typed)
 
 
 def _microdata(
     raw: DataFrame, columns: list[str], files: list[str], specification: Specification
 ) -> Microdata:
-    """Select what the specification names; `columns` also has names of columns that Spark cannot read."""
+    """Select, type and recode the named columns; `columns` includes columns that Spark cannot read."""
     check_columns(columns, specification)
     names = [
         name
@@ -138,15 +139,15 @@ def _microdata(
     published = [name for name in names if name in specification.published]
     hidden = [name for name in names if name not in published]
     try:
-        contract = contract_of(
+        contract = contract_from_files(
             frame.select([column(name) for name in published]),
             files,
             bool(files) and specification.input.format == "parquet",
             retyped(specification),
             hidden,
         )
-    except Unfit as error:
-        raise InputRejected(f"{input_named(specification)} {error}") from None
+    except SchemaConflict as error:
+        raise InputRejected(f"{input_label(specification)} {error}") from None
     ordered = frame.select(*[column(name) for name in [*published, *hidden]], UNREADABLE)
     return Microdata(ordered, contract, len(files), raw)
 
@@ -154,7 +155,7 @@ def _microdata(
 def _with_suite(
     microdata: Microdata, suite: AgencySuite | None, raw: DataFrame, declared: Specification
 ) -> Microdata:
-    """With the suite, and the records that it is to judge."""
+    """Add the agency's suite and the records that it is evaluated on."""
     if suite is None:
         return microdata
     named = [each for each in raw.columns if each in declared.variables and each not in declared.identifiers]

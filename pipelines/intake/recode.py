@@ -1,7 +1,8 @@
-"""Recode variables right after reading, before anything is counted: what follows sees nothing else.
+"""Recode variables right after reading, so that all later steps use the recoded values.
 
-Missing codes, top and bottom coding, rounding, bands of numbers, a level of a code's hierarchy; each is a
-column expression made of the specification alone, so that it is the same for any order of records.
+The recodes are missing codes, top and bottom coding, rounding, bands of numbers and levels of a hierarchy of
+codes. Each is a column expression that depends on the specification alone, so the order of records has no
+effect.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ _FRACTIONAL = (t.FloatType, t.DoubleType, t.DecimalType)
 _RANGES: dict[type[t.DataType], int] = {t.ByteType: 7, t.ShortType: 15, t.IntegerType: 31, t.LongType: 63}
 
 
-def recodes_of(specification: Specification) -> list[dict[str, Any]]:
-    """What was recoded, for the manifest: variable and keys as the specification has them, no path."""
+def list_recodes(specification: Specification) -> list[dict[str, Any]]:
+    """Return the recodes for the manifest: variables with their keys of the specification, without paths."""
     listed = []
     for name in specification.published:
-        given = dict(specification.variables[name].recodes)
-        if "hierarchy" in given:
-            given["hierarchy"] = Path(given["hierarchy"]).name
-        if given:
-            listed.append({"variable": name, **given})
+        recodes = dict(specification.variables[name].recodes)
+        if "hierarchy" in recodes:
+            recodes["hierarchy"] = Path(recodes["hierarchy"]).name
+        if recodes:
+            listed.append({"variable": name, **recodes})
     return listed
 
 
 def retyped(specification: Specification) -> frozenset[str]:
-    """Variables whose type is another one after recoding: bands and coarser codes are text."""
+    """Return the variables whose type recoding changes: bands and coarser codes are text."""
     return frozenset(
         name
         for name, variable in specification.variables.items()
@@ -47,8 +48,8 @@ def retyped(specification: Specification) -> frozenset[str]:
     )
 
 
-def orders_of(specification: Specification) -> dict[str, Sequence[str]]:
-    """Categories of each ordinal variable after recoding, lowest first."""
+def category_orders(specification: Specification) -> dict[str, Sequence[str]]:
+    """Return the recoded categories of each ordinal variable, lowest first."""
     orders: dict[str, Sequence[str]] = {}
     for name in specification.ordinal:
         variable = specification.variables[name]
@@ -56,13 +57,13 @@ def orders_of(specification: Specification) -> dict[str, Sequence[str]]:
     return orders
 
 
-def trees_of(specification: Specification) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Path of each category of each hierarchical variable: the published code, then its ancestors.
+def hierarchy_paths(specification: Specification) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the path of each category of each hierarchical variable: the published code and its ancestors.
 
     Raises
     ------
     SpecificationError
-        Where a hierarchy cannot be read or is none.
+        If a hierarchy cannot be read or is not nested.
     """
     trees = {}
     for name in specification.hierarchical:
@@ -73,26 +74,26 @@ def trees_of(specification: Specification) -> dict[str, dict[str, tuple[str, ...
     return trees
 
 
-def out_of_order(frame: DataFrame, specification: Specification) -> Column:
-    """Whether a recoded record has a value that is not in the order of its variable; NULL is in any."""
-    strange = f.lit(False)
-    for name, order in orders_of(specification).items():
+def not_in_order(frame: DataFrame, specification: Specification) -> Column:
+    """Return whether a recoded record has a value, not NULL, that the order of its variable lacks."""
+    unknown = f.lit(False)
+    for name, order in category_orders(specification).items():
         text = column(name).cast("string")
-        strange = strange | (text.isNotNull() & ~text.isin(list(order)))
-    return strange
+        unknown = unknown | (text.isNotNull() & ~text.isin(list(order)))
+    return unknown
 
 
-def recoded(frame: DataFrame, specification: Specification, unknown: str) -> DataFrame:
-    """The records with recoded variables and, as column `unknown`, whether a code is not in its hierarchy.
+def apply_recodes(frame: DataFrame, specification: Specification, unknown: str) -> DataFrame:
+    """Recode the records, and add the boolean column `unknown`: whether a hierarchy lacks one of the codes.
 
     Raises
     ------
     InputRejected
-        Where a limit does not fit the type of its column.
+        If a limit does not fit the type of its column.
     SpecificationError
-        Where a hierarchy cannot be read or is none.
+        If a hierarchy cannot be read or is not nested.
     """
-    columns, strange = [], f.lit(False)
+    columns, not_in_hierarchy = [], f.lit(False)
     for name in frame.columns:
         variable = specification.variables.get(name)
         value = column(name)
@@ -101,17 +102,20 @@ def recoded(frame: DataFrame, specification: Specification, unknown: str) -> Dat
             if variable.hierarchy is not None:
                 codes = hierarchy(specification.resolve(variable.hierarchy), variable.level or 1, name)
                 text = value.cast("string")
-                strange = strange | (text.isNotNull() & ~text.isin(list(codes)))
+                not_in_hierarchy = not_in_hierarchy | (text.isNotNull() & ~text.isin(list(codes)))
                 if (variable.level or 1) > 1:
                     value = _level(text, codes)
         columns.append(value.alias(name))
-    return frame.select(*columns, strange.alias(unknown))
+    return frame.select(*columns, not_in_hierarchy.alias(unknown))
 
 
-def without_codes(name: str, value: Column, variable: Variable, kind: t.DataType, decimal: str) -> Column:
-    """A value of the file, NULL where it is one of its variable's missing codes.
+def null_missing_codes(
+    name: str, value: Column, variable: Variable, kind: t.DataType, decimal: str
+) -> Column:
+    """Return the value, or NULL if it is one of the missing codes of its variable.
 
-    A number among the codes is compared as a number also with text ("97", "97.0", "97,0"), a text as it is.
+    A numeric code is also compared with text as a number, so that 97 matches "97", "97.0" and "97,0". A text
+    code must be equal to the value.
     """
     texts = [code for code in variable.missing if isinstance(code, str)]
     numbers = [float(code) for code in variable.missing if not isinstance(code, str)]
@@ -124,7 +128,8 @@ def without_codes(name: str, value: Column, variable: Variable, kind: t.DataType
         return f.when(~f.coalesce(absent, f.lit(False)), value)
     if texts:
         raise InputRejected(
-            f"variables.{name}.missing has text, and the column is {kind.simpleString()}: give numbers."
+            f"variables.{name}.missing: expected numbers, because the column is {kind.simpleString()}, found "
+            "text. Write the codes as numbers."
         )
     if not numbers or not isinstance(kind, (*_WHOLE, *_FRACTIONAL)):
         return value
@@ -132,45 +137,53 @@ def without_codes(name: str, value: Column, variable: Variable, kind: t.DataType
 
 
 def hierarchy(path: str, level: int, name: str) -> Mapping[str, str]:
-    """Finest code -> code of the level, from a CSV with a header and one column per level, finest first.
+    """Map each finest code to its code at `level`, from a CSV with one column per level, finest first.
 
     Raises
     ------
     SpecificationError
-        Where the file is absent, ragged, lacks the level, has a code twice, or does not nest.
+        If the file is missing or ragged, lacks the level, repeats a code, or is not nested.
     """
     rows = _levels(path, level, name)
     return {row[0]: row[level - 1] for row in rows}
 
 
 def _levels(path: str, level: int, name: str) -> list[list[str]]:
-    """Lines of a hierarchy without its header, checked."""
+    """Read and check the lines of a hierarchy; the result has no header."""
     key = f"[variables] {name}.hierarchy"
     rows = code_rows(path, key, "a header and one column per level")
     width = len(rows[0]) if rows else 0
     if level > width:
-        raise SpecificationError(f"{key}: the file has {width} level(s), and level {level} is asked for.")
+        raise SpecificationError(
+            f"{key}: expected a file with at least {level} levels, found {width}. Add a column for each "
+            "level, or choose a lower level."
+        )
     ragged = sum(len(row) != width or not all(row) for row in rows)
     if ragged or len(rows) < 2:
         raise SpecificationError(
-            f"{key}: {ragged} of {len(rows)} lines lack a level. Each line needs the code of every level."
+            f"{key}: expected the code of every level in each line, found {ragged} of {len(rows)} lines "
+            "without one. Complete these lines."
         )
     for position in range(width - 1):
         parents: dict[str, str] = {}
         pairs = [(row[position], row[position + 1]) for row in rows[1:]]
-        torn = sum(parents.setdefault(child, parent) != parent for child, parent in pairs)
-        if torn:
+        conflicts = sum(parents.setdefault(child, parent) != parent for child, parent in pairs)
+        if conflicts:
             raise SpecificationError(
-                f"{key}: {torn} line(s) give a code of level {position + 1} another parent than before."
+                f"{key}: expected one parent for each code of level {position + 1}, found {conflicts} "
+                "line(s) with another parent than an earlier line. Correct these lines."
             )
     codes = {row[0] for row in rows[1:]}
     if len(codes) < len(rows) - 1:
-        raise SpecificationError(f"{key}: {len(rows) - 1 - len(codes)} code(s) stand there twice.")
+        raise SpecificationError(
+            f"{key}: expected each code of level 1 in one line, found {len(rows) - 1 - len(codes)} repeated "
+            "line(s). Remove them."
+        )
     return rows[1:]
 
 
 def _level(text: Column, codes: Mapping[str, str]) -> Column:
-    """The coarser code, by one comparison per coarse code rather than per fine one."""
+    """Map a code to its coarser code, with one comparison for each coarse code instead of each fine one."""
     members: dict[str, list[str]] = {}
     for fine, coarse in codes.items():
         members.setdefault(coarse, []).append(fine)
@@ -185,7 +198,10 @@ def _number(name: str, variable: Variable, kind: t.DataType) -> Column:
     if not {"top_code", "bottom_code", "round_to", "bands"} & variable.recodes.keys():
         return value
     if not isinstance(kind, (*_WHOLE, *_FRACTIONAL)):
-        raise InputRejected(f"{name} is to be recoded as a number and is {kind.simpleString()}.")
+        raise InputRejected(
+            f"variables.{name}: expected a column of numbers for its recodes, found {kind.simpleString()}. "
+            "Remove the recodes, or write the column as numbers."
+        )
     if variable.bands is not None:
         return _band(value, variable.bands)
     top, bottom = variable.top_code, variable.bottom_code
@@ -201,7 +217,7 @@ def _number(name: str, variable: Variable, kind: t.DataType) -> Column:
 
 
 def band_labels(bands: tuple[float, ...]) -> tuple[str, ...]:
-    """Names of the bands, the open one below the first limit first."""
+    """Return the labels of the bands in ascending order; the first and the last band are open."""
     limits = [str(int(limit)) if limit == int(limit) else repr(limit) for limit in bands]
     between = [f"{low} to under {high}" for low, high in pairwise(limits)]
     return (f"under {limits[0]}", *between, f"{limits[-1]} and over")
@@ -217,11 +233,12 @@ def _band(value: Column, bands: tuple[float, ...]) -> Column:
 
 
 def _rounded(name: str, value: Column, step: float, kind: t.DataType) -> Column:
-    """Half to even; whole numbers by whole arithmetic, which is exact."""
+    """Round to multiples of `step`, half to even; integers are rounded exactly, by integer arithmetic."""
     if isinstance(kind, _WHOLE):
         if step != int(step):
             raise InputRejected(
-                f"variables.{name}.round_to is no whole number, while the column holds whole numbers only."
+                f"variables.{name}.round_to: expected a whole number, because the column has whole numbers "
+                "only, found a fraction. Set the key to a whole number."
             )
         if step == 1:
             return value
@@ -238,7 +255,7 @@ def _rounded(name: str, value: Column, step: float, kind: t.DataType) -> Column:
 
 
 def _reaches(kind: t.DataType, limit: float) -> bool:
-    """Whether values of a type can lie beyond the limit at all."""
+    """Return whether values of a type can exceed the limit."""
     bits = _RANGES.get(type(kind))
     return bits is None or -(2.0**bits) <= limit < 2.0**bits
 
@@ -247,12 +264,13 @@ def _limit(name: str, key: str, limit: float, kind: t.DataType) -> Column:
     if isinstance(kind, _WHOLE):
         if limit != int(limit):
             raise InputRejected(
-                f"variables.{name}.{key} is no whole number, while the column holds whole numbers only."
+                f"variables.{name}.{key}: expected a whole number, because the column has whole numbers "
+                "only, found a fraction. Set the key to a whole number."
             )
         return f.lit(int(limit)).cast(kind)
     return f.lit(limit).cast(kind)
 
 
 def _as_number(value: Column, decimal: str) -> Column:
-    """Text as a number, NULL where it is none; whole when compared ("2", "2.0", "2,0")."""
+    """Parse text as a double, NULL if it is no number; "2", "2.0" and "2,0" are equal."""
     return f.translate(f.trim(value), decimal, ".").try_cast("double")

@@ -1,4 +1,4 @@
-"""Which records are rejected, and why: the first reason that applies, in one expression."""
+"""Flag rejected records with the first reason that applies, in one column expression."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Column with the reason, NULL for a record that is kept.
+#: Column with the reason for the rejection, NULL for an accepted record.
 REASON = "__reason"
 
-#: A magnitude beyond it would overflow a sum of squares.
+#: Larger absolute values would overflow sums of squares.
 LARGEST_NUMBER = 1e150
 
-#: Of a series that only grows: an earlier night has it.
+#: In a series that only grows, an earlier release contains the unit.
 PUBLISHED_BEFORE = "unit published before"
 
-#: Reasons in the order in which they are looked for.
+#: Reasons in order of precedence.
 REASONS = (
     "number not readable",
     "code not in its hierarchy",
@@ -36,11 +36,11 @@ REASONS = (
 )
 
 
-def marked(frame: DataFrame, specification: Specification) -> DataFrame:
-    """The records with `REASON`.
+def flag_rejected(frame: DataFrame, specification: Specification) -> DataFrame:
+    """Add the column `REASON` to the records.
 
-    All records of a unit that occurs twice are rejected, as none of them is the right one; where k counts
-    units, they are kept.
+    All records of a unit that occurs twice are rejected, because nothing says which of them is correct. If k
+    counts units, these records are accepted.
     """
     tests = _tests(frame, specification)
     reason = f.lit(None).cast("string")
@@ -54,7 +54,7 @@ def marked(frame: DataFrame, specification: Specification) -> DataFrame:
 
 
 def not_finite(name: str, frame: DataFrame) -> Column:
-    """Whether a number is NaN or infinite; false where it is missing."""
+    """Return whether a number is NaN or infinite; false if it is missing."""
     if not isinstance(frame.schema[name].dataType, t.FloatType | t.DoubleType):
         return f.lit(False)
     value = column(name)
@@ -62,12 +62,12 @@ def not_finite(name: str, frame: DataFrame) -> Column:
 
 
 def not_positive(name: str) -> Column:
-    """Whether a weight is zero or below; false where it is missing."""
+    """Return whether a weight is zero or negative; false if it is missing."""
     return f.coalesce(column(name) <= 0, f.lit(False))
 
 
 def _tests(frame: DataFrame, specification: Specification) -> dict[str, Column]:
-    """Reason -> predicate over a record; never NULL."""
+    """Map each reason to its predicate on a record, which is never NULL."""
     numeric = [*specification.numeric, *specification.with_role("weight")]
     keys = specification.with_role("unit", "household", "region")
     tests = {"number not readable": _unreadable(NUMBER)}
@@ -124,7 +124,7 @@ def _without_repeated(frame: DataFrame, unit: str) -> DataFrame:
         .agg(f.count(f.lit(1)).alias("__times"))
         .where(f.col("__times") > 1)
     )
-    if repeated.limit(1).count() == 0:  # nearly always: spares the join
+    if repeated.limit(1).count() == 0:  # nearly always true, and avoids the join
         return frame
     joined = frame.join(repeated, column(unit) == f.col("__unit"), how="left")
     reason = f.when(f.col(REASON).isNull() & f.col("__times").isNotNull(), "unit repeated")

@@ -1,4 +1,4 @@
-"""Totals of numeric variables by region, weighted or not: what means and their changes are computed from."""
+"""Compute unweighted and weighted totals of numeric variables by region, the basis of means."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pyspark.sql import functions as f
 
 
 def total_sums(names: Sequence[str], weights: Sequence[str]) -> list[Column]:
-    """Numbers and sums of the values that are there.
+    """Return the aggregates of the values that are not missing: their number and their sum.
 
-    ``ni``, ``si`` of the variable at i; ``wjni``, ``wjsi`` by the weight at j.
+    The columns are ``ni`` and ``si`` for variable i, and ``wjni`` and ``wjsi`` with weight j.
     """
     sums = []
     for i, name in enumerate(names):
@@ -26,13 +26,22 @@ def total_sums(names: Sequence[str], weights: Sequence[str]) -> list[Column]:
     return sums
 
 
-def totals_of(parts: pa.Table, region: str, names: Sequence[str], weights: Sequence[str]) -> pd.DataFrame:
-    """The `total_sums` of each region, from those of the parts of a file, a row each, in order.
+def totals_from_sums(
+    parts: pa.Table, region: str, names: Sequence[str], weights: Sequence[str]
+) -> pd.DataFrame:
+    """Sum the `total_sums` of the parts of a file by region, in the order of the parts.
 
     Parameters
     ----------
+    parts : pyarrow.Table
+        One row of `total_sums` for each part.
     region : str
-        The column of `parts` that holds it; where there is none, the file is one region.
+        Name of the region column; if `parts` lacks it, the whole file is one region.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each region.
     """
     values = parts.to_pandas()
     by_region = values[region] if region in values else pd.Series("", index=values.index)

@@ -1,24 +1,24 @@
-"""Values as their types have them: missing marks become NULL, numbers of a CSV become numbers.
+"""Convert values to their types: missing marks become NULL, and numbers of a CSV are parsed.
 
-What cannot be read is NULL, and a bit says why.
+A value that cannot be converted becomes NULL, and a bit of `UNREADABLE` records the cause.
 """
 
 from __future__ import annotations
 
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.columns import is_number
-from microguard.pipelines.intake.cost_matrices import unpriced
-from microguard.pipelines.intake.recode import out_of_order, recoded, without_codes
+from microguard.pipelines.intake.cost_matrices import not_in_cost_matrix
+from microguard.pipelines.intake.recode import apply_recodes, not_in_order, null_missing_codes
 from microguard.schemas.specification.model import Specification
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: What of a record could not be read, as bits.
+#: Column with the causes for which values of a record could not be read, as bits.
 UNREADABLE = "__unreadable"
-#: A number of a CSV; a code that its hierarchy lacks; bytes that are no text; a value that its order, or its
-#: cost matrix, lacks.
+#: Bits: a CSV field is not a number; a hierarchy lacks the code; text is not valid UTF-8; the order of the
+#: variable lacks the value; its cost matrix lacks the value.
 NUMBER, CODE, TEXT, ORDER, COSTS = 1, 2, 4, 8, 16
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -28,7 +28,7 @@ _UNKNOWN = "__unknown_code"
 
 
 def typed_values(raw: DataFrame, names: list[str], specification: Specification) -> DataFrame:
-    """Missing marks become NULL; numbers of a CSV become numbers."""
+    """Select columns, replace missing marks by NULL, parse numbers of a CSV, and add `UNREADABLE`."""
     text = {entry.name for entry in raw.schema if isinstance(entry.dataType, t.StringType)}
     csv = specification.input.format == "csv"
     numbers = [name for name in names if csv and is_number(specification.variables[name])]
@@ -38,7 +38,7 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
         variable = specification.variables[entry.name]
         if variable.missing and entry.name not in numbers:
             value = values[entry.name]
-            values[entry.name] = without_codes(entry.name, value, variable, entry.dataType, decimal)
+            values[entry.name] = null_missing_codes(entry.name, value, variable, entry.dataType, decimal)
     written = {name: _point(f.trim(values[name]), specification) for name in numbers}
     whole = _whole(raw, written)
     unreadable, broken = f.lit(False), f.lit(False)
@@ -46,20 +46,21 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
         unreadable = unreadable | (number.isNotNull() & ~number.rlike(_NUMBER))
         kind = t.LongType() if name in whole else t.DoubleType()
         read_as = f.when(number.rlike(_NUMBER), number).try_cast(kind)
-        values[name] = without_codes(name, read_as, specification.variables[name], kind, decimal)
+        values[name] = null_missing_codes(name, read_as, specification.variables[name], kind, decimal)
     if not csv:
         for name in text.intersection(names) | _categories_in_bytes(raw, names, specification):
             valid = f.is_valid_utf8(column(name).cast("string"))
             broken = broken | f.coalesce(~valid, f.lit(False))
     flags = f.when(unreadable, NUMBER).otherwise(0) + f.when(broken, TEXT).otherwise(0)
     typed = raw.select(*[values[name].alias(name) for name in names], flags.alias(UNREADABLE))
-    # Text is parsed once: kept in Spark's own encrypted scratch space for the passes that follow. Spark finds
-    # what it keeps by the plan: an earlier run of this session may have read another file of the same name.
+    # Text is parsed once, and the result is cached in Spark's encrypted scratch space for later passes. Spark
+    # looks up its cache by the plan, and an earlier run of this session may have read another file of the
+    # same name: so we remove a cached result first.
     return typed.unpersist().persist(StorageLevel.DISK_ONLY) if csv else typed
 
 
 def _categories_in_bytes(raw: DataFrame, names: list[str], specification: Specification) -> set[str]:
-    """Return quasi-identifiers and regions of type binary, which Hive and Impala use for text."""
+    """Return quasi-identifiers and regions of type binary, as Hive and Impala write text."""
     return {
         entry.name
         for entry in raw.select([column(name) for name in names]).schema
@@ -69,19 +70,19 @@ def _categories_in_bytes(raw: DataFrame, names: list[str], specification: Specif
 
 
 def with_recodes(frame: DataFrame, specification: Specification) -> DataFrame:
-    """Recoded as the specification says; what no code, order or matrix knows is marked."""
-    changed = _canonical_floats(recoded(frame, specification, _UNKNOWN))
+    """Recode the records, and flag values that a hierarchy, order or cost matrix lacks in `UNREADABLE`."""
+    recoded = _canonical_floats(apply_recodes(frame, specification, _UNKNOWN))
     flags = f.col(UNREADABLE) + f.when(f.col(_UNKNOWN), CODE).otherwise(0)
-    flags = flags + f.when(out_of_order(changed, specification), ORDER).otherwise(0)
-    flags = flags + f.when(unpriced(changed, specification), COSTS).otherwise(0)
-    return changed.withColumn(UNREADABLE, flags).drop(_UNKNOWN)
+    flags = flags + f.when(not_in_order(recoded, specification), ORDER).otherwise(0)
+    flags = flags + f.when(not_in_cost_matrix(recoded, specification), COSTS).otherwise(0)
+    return recoded.withColumn(UNREADABLE, flags).drop(_UNKNOWN)
 
 
 def _canonical_floats(frame: DataFrame) -> DataFrame:
-    """Write every zero as 0.0 and every NaN with the same bits.
+    """Replace -0.0 by 0.0, and every NaN by the NaN with one bit pattern.
 
-    Grouping, hashes and every measure of disclosure take -0.0 for 0.0 and all NaN for one value. A reader of
-    the bits could tell them apart, and k or a share of uniques would be counted wrong.
+    Spark's grouping and hashes treat -0.0 and 0.0 as equal, and also all NaN. A reader who compares bits
+    could distinguish them, and would find classes with fewer than k records.
     """
     floats = {
         entry.name: entry.dataType
@@ -118,19 +119,19 @@ def _point(number: Column, specification: Specification) -> Column:
         grouped = number.rlike(rf"^[+-]?[0-9]{{1,3}}(?:{group}[0-9]{{3}})+(?:{point}[0-9]*)?$")
         number = f.when(grouped, f.regexp_replace(number, group, "")).otherwise(number)
     if specification.input.decimal == ",":
-        # A point beside a decimal comma separates thousands: not a number that can be trusted.
+        # If the decimal mark is a comma, a point may separate thousands: the number is ambiguous.
         return f.when(number.contains("."), f.lit("unreadable")).otherwise(f.translate(number, ",", "."))
     return number
 
 
 def number_in_text(text: Column, specification: Specification) -> Column:
-    """The number that a text is, as double; NULL where it is none."""
+    """Parse a text as a double; NULL if it is no number."""
     number = _point(f.trim(text), specification)
     return f.when(number.rlike(_NUMBER), number).try_cast(t.DoubleType())
 
 
 def _whole(raw: DataFrame, written: dict[str, Column]) -> set[str]:
-    """Numeric CSV columns in which every value is a whole number."""
+    """Return the numeric CSV columns in which every value is an integer."""
     if not written:
         return set()
     broken = [f.bool_or(~number.rlike(_WHOLE)).alias(str(i)) for i, number in enumerate(written.values())]

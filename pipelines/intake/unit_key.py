@@ -1,4 +1,4 @@
-"""Unit keys: what tells units apart from night to night, without their identifiers being stored."""
+"""Compute keyed hashes of units, which link a unit across releases without storing its identifier."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Columns of what is known of a record's unit: its key, and a hash of what would be published of the record.
+#: Columns of the unit's key and of a hash of the record's published columns.
 UNIT, ROW = "__unit", "__row"
 KEY_BYTES = 16
-#: Whole numbers beyond it are not told apart by floating-point numbers.
+#: Double precision cannot represent all integers above this one.
 LARGEST_WHOLE = 2.0**53
 
 
 def with_unit_key(frame: DataFrame, unit: str, content: list[str], secret: bytes) -> DataFrame:
-    """Records with `UNIT`, a keyed hash of the unit, and `ROW`, a hash of what would be published of them.
+    """Add `UNIT`, a keyed hash of the unit, and `ROW`, a hash of the published columns.
 
     Parameters
     ----------
     frame : DataFrame
     unit : str
-        Column that identifies the unit, taken as `unit_text`.
+        Column that identifies the unit; it is hashed as `unit_text`.
     content : list of str
-        Published columns as they were read.
+        Published columns, with the values of the input.
     secret : bytes
-        The agency's key. It travels with the task and stands in no plan that Spark shows.
+        The agency's key. It is part of the pickled task and of no plan that Spark shows.
     """
     derived = hmac.new(secret, b"units of a series", hashlib.sha256).digest()
 
@@ -43,9 +43,10 @@ def with_unit_key(frame: DataFrame, unit: str, content: list[str], secret: bytes
 
 
 def unit_text(unit: str, frame: DataFrame) -> Column:
-    """A unit's identifier as text, the same in whatever type a file has it: 7, 7.0 and "7" are one unit.
+    """Return the identifier of a unit as text that does not depend on its type: 7, 7.0 and "7" are one unit.
 
-    A night's identifiers become floating-point numbers where a tool met one that was missing.
+    Some tools convert integer identifiers to floating point if one of them is missing, so the type can change
+    between releases.
     """
     value, kind = column(unit), frame.schema[unit].dataType
     text = value.cast("string")
@@ -59,7 +60,7 @@ def unit_text(unit: str, frame: DataFrame) -> Column:
 
 
 def unit_key(text: str | None, derived: bytes) -> bytes | None:
-    """Keyed hash of one unit (BLAKE2b; Aumasson, Neves, Wilcox-O'Hearn and Winnerlein 2013)."""
+    """Return the keyed hash of one unit (BLAKE2b; Aumasson, Neves, Wilcox-O'Hearn and Winnerlein 2013)."""
     if text is None:
         return None
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=derived, digest_size=KEY_BYTES).digest()

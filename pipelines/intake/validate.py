@@ -1,7 +1,7 @@
-"""Check the original records: one aggregation for all counts, then the risk before protection.
+"""Validate the original records: compute all counts in one aggregation, and remove records that do not fit.
 
-Records that do not fit are counted by reason, and nothing else is kept of them. What was counted is
-judged in `pipelines.gate.expectations`.
+Rejected records are counted by reason, and no value of them is stored. `pipelines.gate.expectations` compares
+the counts with the requirements.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
 from microguard.pipelines.intake.cost_matrices import cost_matrices
-from microguard.pipelines.intake.faults import reading
-from microguard.pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_of
+from microguard.pipelines.intake.faults import translate_read_errors
+from microguard.pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_from_sums
 from microguard.pipelines.intake.population import population
 from microguard.pipelines.intake.read import Microdata
-from microguard.pipelines.intake.recode import trees_of
-from microguard.pipelines.intake.reject import REASON, REASONS, marked, not_finite, not_positive
-from microguard.pipelines.intake.totals import total_sums, totals_of
+from microguard.pipelines.intake.recode import hierarchy_paths
+from microguard.pipelines.intake.reject import REASON, REASONS, flag_rejected, not_finite, not_positive
+from microguard.pipelines.intake.totals import total_sums, totals_from_sums
 from microguard.pipelines.intake.typed import UNREADABLE
 from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.requirements.requirement import MetricKey
@@ -31,7 +31,7 @@ from microguard.schemas.specification.sections import Group
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 
-#: Bit i is set where the i-th numeric quasi-identifier is missing.
+#: Column of the missing pattern: bit i is set if the i-th numeric quasi-identifier is missing.
 PATTERN = "__pattern"
 REGION = "region"
 _OF_STRATA = (REGION, PATTERN, "records")
@@ -40,35 +40,39 @@ Rejects = Callable[[DataFrame], DataFrame]
 
 @dataclass(frozen=True)
 class ValidatedInput:
-    """What is known of the original records before anything is changed.
+    """The original records that passed validation, and the statistics that were computed from them.
 
     Attributes
     ----------
     frame : DataFrame
-        Records to protect: published columns, the household, what k counts, `PATTERN`.
+        Records to protect: published columns, the household, the column whose distinct values k counts,
+        `PATTERN`.
     keyed : DataFrame
-        The same records by their published columns and the unit: what a sketch of the source is taken of.
+        The same records with the published columns and the unit: the input of the source fingerprint.
     raw : DataFrame
-        Every column and record of the input, as it came.
+        Every column and record of the input, unchanged.
     records, remaining : int
-        Records of the file, and of `frame`: those that are neither rejected nor suppressed.
+        Number of records of the file, and of `frame` (neither rejected nor suppressed).
     rejected : mapping of reason to int
+        Number of rejected records.
     suppressed : int
-        Records of regions with fewer than k units, where these are to be suppressed.
+        Number of records in regions with fewer than k units, if the specification suppresses these regions.
     strata : pyarrow.Table
-        Of `frame`, by region and missing pattern: `REGION` (where there is one), `PATTERN`, ``records``.
-    magnitude : mapping of numeric quasi-identifier, and of the weight that counts, to float
+        Record counts of `frame` by region and missing pattern, with the columns `REGION` (if there is a
+        region), `PATTERN` and ``records``.
+    magnitude : mapping of numeric quasi-identifier, and of the weight, to float
         Largest absolute value among records that are not rejected.
     scales : mapping of numeric quasi-identifier to Scale
-        Of `frame`.
+        Mean and standard deviation in `frame`.
     totals : pandas.DataFrame
-        Of `frame`: those of its numeric quasi-identifiers by region (`pipelines.intake.totals`).
+        Totals of the numeric quasi-identifiers of `frame` by region (`pipelines.intake.totals`).
     fingerprint : str
-        Of the records as a multiset, names and types included; the same for any order of rows and files.
+        Hash of the records as a multiset, with names and types; it does not depend on the order of rows or
+        files.
     metrics : mapping of MetricKey to float
-        What `schemas.requirements.records` asks for.
+        Values of the metrics that `schemas.requirements.records` limits.
     population : DataFrame or None
-        How many the population has of each combination (`pipelines.intake.population`), where that is given.
+        Number of units of each combination in the population (`pipelines.intake.population`), if given.
     """
 
     frame: DataFrame
@@ -88,27 +92,28 @@ class ValidatedInput:
 
     @property
     def domains(self) -> dict[str, int]:
-        """About how many values each nominal quasi-identifier has, missing among them."""
+        """Estimated number of distinct values of each nominal quasi-identifier; missing counts as a value."""
         return {key.variable: int(value) for key, value in self.metrics.items() if key.metric == "domain"}
 
 
-def screen(
+def validate(
     microdata: Microdata, specification: Specification, further: Rejects | None = None
 ) -> ValidatedInput:
-    """Count, mark and leave out what does not fit.
+    """Validate the records: reject those that do not fit, suppress small regions, and compute statistics.
 
     Parameters
     ----------
     further : callable, optional
-        Gives a `REASON` to records that the file alone does not reject (a unit that was published before).
+        Sets `REASON` for records that are rejected for another cause than their own values, for example
+        because their unit was published before.
 
     Raises
     ------
     InputRejected
-        Where the file turns out unreadable in the middle.
+        If a part of the file cannot be read.
     """
-    with reading(specification):
-        records = marked(microdata.frame, specification)
+    with translate_read_errors(specification):
+        records = flag_rejected(microdata.frame, specification)
         records = records if further is None else further(records)
         records = records.withColumn(PATTERN, _pattern(specification))
         row = records.agg(*_metrics(microdata, specification)).first()
@@ -147,40 +152,43 @@ def screen(
         suppressed=suppressed,
         strata=strata,
         magnitude=magnitude,
-        scales=scales_of(parts, specification.numeric, magnitude),
-        totals=totals_of(parts, REGION, specification.numeric, specification.weights),
+        scales=scales_from_sums(parts, specification.numeric, magnitude),
+        totals=totals_from_sums(parts, REGION, specification.numeric, specification.weights),
         fingerprint=_fingerprint(row, microdata, specification),
         metrics=metrics,
         population=population(microdata.frame, specification),
     )
 
 
-def require_unchanged(microdata: Microdata, specification: Specification, screened: ValidatedInput) -> None:
-    """Refuse an input that has other records by now than those that were screened.
+def require_unchanged(microdata: Microdata, specification: Specification, validated: ValidatedInput) -> None:
+    """Refuse an input whose records changed after they were validated.
 
-    What is published would not be what ledger and sketch know it by, and could be differenced later.
+    Otherwise the ledger and the source fingerprint would describe other records than the published ones, and
+    the differencing checks of later releases would compare the wrong records.
 
     Raises
     ------
     ProtectionFailed
+        If the fingerprint of the records differs.
     """
-    with reading(specification):
+    with translate_read_errors(specification):
         row = microdata.frame.agg(*_content(microdata)).first()
         assert row is not None
-    if _fingerprint(row, microdata, specification) != screened.fingerprint:
+    if _fingerprint(row, microdata, specification) != validated.fingerprint:
         raise ProtectionFailed(
-            "The records are not those that were screened: the input changed during the run, or gives other "
-            "records each time it is read. Nothing was published; call this again when the input is settled."
+            "Input: expected the records that were validated, found other records. The input changed during "
+            "the run, or returns other records each time it is read. Nothing was published. Start the run "
+            "again when the input no longer changes."
         )
 
 
-def pattern_of(group: Group, specification: Specification) -> int:
-    """Bits of `PATTERN` that belong to a clustering's variables."""
+def pattern_mask(group: Group, specification: Specification) -> int:
+    """Return the bit mask of `PATTERN` for the variables of one clustering."""
     return sum(1 << i for i, name in enumerate(specification.numeric) if name in group.variables)
 
 
-def strata_of(strata: pa.Table, mask: int) -> pa.Table:
-    """Strata by region and the part `mask` of the missing pattern that belongs to one clustering."""
+def merge_strata(strata: pa.Table, mask: int) -> pa.Table:
+    """Merge strata whose missing patterns agree in the bits of `mask`, and sum their record counts."""
     of_clustering = strata.set_column(
         strata.column_names.index(PATTERN),
         PATTERN,
@@ -200,7 +208,7 @@ def _pattern(specification: Specification) -> Column:
 
 
 def _weighing(specification: Specification) -> list[str]:
-    """The weight that counts."""
+    """Return the name of the weight as a list, which is empty if there is none."""
     return [] if specification.weight is None else [specification.weight]
 
 
@@ -209,7 +217,10 @@ def _names(microdata: Microdata) -> list[str]:
 
 
 def _content(microdata: Microdata) -> list[Column]:
-    """What a fingerprint is made of; sums of hashes in halves, so that 2^31 records do not overflow them."""
+    """Return the aggregates of the fingerprint.
+
+    Row hashes are summed in two halves of 32 bits, because a sum of 2^31 whole hashes overflows.
+    """
     row_hash = f.xxhash64(*content_of(_names(microdata)))
     return [
         f.count(f.lit(1)).alias("records"),
@@ -220,9 +231,10 @@ def _content(microdata: Microdata) -> list[Column]:
 
 
 def _metrics(microdata: Microdata, specification: Specification) -> list[Column]:
-    """Everything that is counted, for one pass over the file.
+    """Return all aggregates over the records, so that one pass over the file computes them.
 
-    The number of categories is estimated by registers that take maxima, the same for any partitioning.
+    The number of categories is estimated by HyperLogLog++, whose registers are maxima: the estimate does not
+    depend on the partitioning.
     """
     accepted = f.col(REASON).isNull()
     numbers = [*specification.numeric, *specification.with_role("weight")]
@@ -254,7 +266,8 @@ def _named(row: Row, microdata: Microdata, specification: Specification) -> dict
     metrics: dict[MetricKey, float] = {
         MetricKey("records_rejected"): row["records"] - row["accepted"],
     }
-    for name, variable in specification.variables.items():  # the reader has refused everything else
+    # The reader has refused inputs that lack a column or have another type, so both metrics are met.
+    for name, variable in specification.variables.items():
         metrics[MetricKey("present", name)] = 1
         if variable.role != "identifier":
             metrics[MetricKey("type_fits", name)] = 1
@@ -279,7 +292,7 @@ def _magnitude(row: Row, specification: Specification) -> dict[str, float]:
 def _parts(
     accepted: DataFrame, row: Row, magnitude: Mapping[str, float], specification: Specification
 ) -> pa.Table:
-    """The strata, and beside the records of each what scales and totals are made of, in one pass."""
+    """Compute the record count of each stratum and the sums for scales and totals, in one pass."""
     keys, numeric = [f.col(PATTERN)], specification.numeric
     if specification.region is not None:
         keys.insert(0, column(specification.region).alias(REGION))
@@ -296,8 +309,8 @@ def _summed(strata: pa.Table, keys: list[str]) -> pa.Table:
 
 
 def _units(accepted: DataFrame, strata: pa.Table, mask: int, specification: Specification) -> pa.Table:
-    """Units (what k counts) by region and the part `mask` of the missing pattern: column ``units``."""
-    of_clustering = strata_of(strata, mask)
+    """Count the units (what k counts) by region and by the bits `mask` of the pattern: column ``units``."""
+    of_clustering = merge_strata(strata, mask)
     if specification.counted is None:
         return of_clustering.rename_columns(
             [{"records": "units"}.get(name, name) for name in of_clustering.column_names]
@@ -310,7 +323,7 @@ def _units(accepted: DataFrame, strata: pa.Table, mask: int, specification: Spec
 
 
 def _small(regions: pa.Table, specification: Specification) -> pa.Array:
-    """Regions with fewer than k units, where they are to be suppressed."""
+    """Return the regions with fewer than k units, if the specification suppresses them; else none."""
     if specification.region is None or specification.blocking.small_regions != "suppress":
         return pa.array([])
     return regions.filter(pc.less(regions["units"], specification.release.k))[REGION].combine_chunks()
@@ -327,10 +340,10 @@ def _smallest(
     small: pa.Array,
     specification: Specification,
 ) -> dict[MetricKey, float]:
-    """Units of the smallest region, and how often a missing pattern of a clustering is too rare."""
+    """Count the units of the smallest region, and the missing patterns with fewer than k units."""
     rare: list[int] = []
     for group in specification.clusterings:
-        mask = pattern_of(group, specification)
+        mask = pattern_mask(group, specification)
         units = regions if mask == 0 else _units(accepted, strata, mask, specification)
         units = _without(units, small)
         rare += units.filter(pc.less(units["units"], specification.release.k))[PATTERN].to_pylist()
@@ -347,7 +360,7 @@ def _smallest(
 
 
 def _fingerprint(row: Row, microdata: Microdata, specification: Specification) -> str:
-    """Of the records as they are recoded, and of the trees and prices that distances are measured by."""
+    """Hash the recoded records and the hierarchies and cost matrices that define distances."""
     layout = sorted(
         (entry.name, entry.dataType.simpleString())
         for entry in microdata.frame.schema
@@ -355,7 +368,7 @@ def _fingerprint(row: Row, microdata: Microdata, specification: Specification) -
     )
     total = ((row["high"] or 0) << 32) + (row["low"] or 0)
     parts = [row["records"], total, row["mixed"] or 0, layout, microdata.contract.schema.to_string()]
-    trees = trees_of(specification)
+    trees = hierarchy_paths(specification)
     if trees:
         parts.append(sorted((name, sorted(tree.items())) for name, tree in trees.items()))
     matrices = cost_matrices(specification)

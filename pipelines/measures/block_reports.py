@@ -1,4 +1,4 @@
-"""What the tasks report about their blocks, added up, and as the evidence keeps it."""
+"""Combine the reports of the tasks about their blocks, and convert them to the table of the evidence."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.schemas.errors import ProtectionFailed, SpecificationError
 from microguard.sdc.measures.moments import Moments
 
-#: What a lower bound is of, in a report.
+#: Scope of a lower bound, in a report.
 OF_BLOCK, OF_FILE = "block, given the blocking", "whole file"
-#: Reasons why blocks failed that an error names, the commonest first.
+#: Number of most frequent reasons of failed blocks that an error names.
 NAMED_REASONS = 3
 
 
 @dataclass(frozen=True)
 class BlockReports:
-    """What the tasks reported about one clustering.
+    """Reports of the tasks about one clustering.
 
     Attributes
     ----------
@@ -46,25 +46,25 @@ class BlockReports:
 
     @property
     def of_file(self) -> dict[str, Any] | None:
-        """The report whose bound is of the whole file, if any: one of its own, or that of the one block."""
+        """Return the report whose bound is of the whole file, or None."""
         return self.whole_file or next(
             (each for each in self.blocks if each.get("bound_of") == OF_FILE), None
         )
 
     @property
     def records(self) -> int:
-        """Records that were protected: what is proved holds of a release that has no others."""
+        """Return the number of protected records: proofs hold for a release that has no others."""
         parts = self.blocks if self.whole_file is None else [self.whole_file]
         return sum(report["records"] for report in parts)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The blocks, and the whole file where it has a report of its own."""
+        """Return the reports of the blocks, and that of the whole file if it has its own."""
         return self.blocks if self.whole_file is None else [*self.blocks, self.whole_file]
 
 
 def collected(reports: Iterable[str], numeric: int) -> BlockReports:
-    """Reports of all tasks, added up.
+    """Combine the reports of all tasks.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
 
 
 def block_table(protections: Mapping[str, BlockReports]) -> pa.Table:
-    """The block reports as the evidence keeps them; a row without a block is of the whole file."""
+    """Return the block reports as a table; a row without a block is of the whole file."""
     rows = [
         {
             "clustering": name,
@@ -146,7 +146,7 @@ def block_table(protections: Mapping[str, BlockReports]) -> pa.Table:
 
 
 def _bound(report: Mapping[str, Any]) -> dict[str, str | None]:
-    """What the lower bound is of; or why there is none: the algorithm proves nothing, or had no time to."""
+    """Return the scope of the lower bound, or why there is none: a heuristic, or no time."""
     if report.get("lower_bound") is not None:
         return {"bound_of": report.get("bound_of", OF_BLOCK), "unproved": None}
     return {"bound_of": None, "unproved": "time" if report.get("stopped_by") == "time" else "heuristic"}

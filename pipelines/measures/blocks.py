@@ -1,4 +1,4 @@
-"""The blocks: how large they are, how long they took, what was proved of each, by which algorithm."""
+"""Summarise the blocks: sizes, seconds, proved gaps and algorithms."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from microguard.pipelines.evidence import plots
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 
-#: Blocks whose sizes are drawn; of fewer, bars would say less than the table.
+#: Least number of blocks for which a histogram is drawn.
 FEWEST_DRAWN = 3
 MOST_BINS, FEWEST_BINS, VALUES_PER_BIN = 30, 5, 4
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """Values by size: (bins + 1,) edges, (bins,) counts."""
+    """Histogram: (bins + 1,) edges, (bins,) counts."""
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
@@ -26,7 +26,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class OfAlgorithm:
-    """Blocks that one algorithm solved; `fallback` of them because another had failed."""
+    """Blocks that one algorithm solved; `fallback` of them after another algorithm failed."""
 
     algorithm: str
     blocks: int
@@ -37,7 +37,7 @@ class OfAlgorithm:
 
 @dataclass(frozen=True)
 class Blocks:
-    """All blocks of a release; gaps in percent, of those blocks that have a bound."""
+    """Summary of all blocks of a release; gaps in percent, of the blocks that have a bound."""
 
     by_algorithm: tuple[OfAlgorithm, ...]
     records: Histogram
@@ -62,7 +62,7 @@ def _histogram(values: Sequence[float]) -> Histogram:
 
 
 class BlocksMeasure(Measure[Comparison, Blocks]):
-    """The blocks: how large they are, how long they took, what was proved of each, by which algorithm."""
+    """Summarise the blocks: sizes, seconds, proved gaps and algorithms."""
 
     name = "blocks"
     section = Blocks
@@ -87,7 +87,7 @@ class BlocksMeasure(Measure[Comparison, Blocks]):
     def plots(self, section: Blocks, k: int) -> dict[str, Any]:
         """Draw the section."""
         if sum(section.records.counts) < FEWEST_DRAWN:
-            return {}  # the table says it
+            return {}  # the table shows as much
         panels = {"records": section.records, "seconds": section.seconds}
         if section.gaps is not None:
             panels["gap, percent"] = section.gaps

@@ -1,7 +1,7 @@
-"""Records brought together by class: after one shuffle a task has every record of its classes in memory.
+"""Apply a function to whole equivalence classes: after one shuffle a task has all records of its classes.
 
-For what needs the records of a class beside each other, and not a sum over them. Classes are told apart by
-64 bits of hash: among ten million records one pair in a million runs is mistaken.
+For statistics that need the records of a class together, and not a sum over them. Classes are compared by a
+hash of 64 bits: among ten million records two classes collide once in a million runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLASS = "class"
 
 
 def class_hash(names: Sequence[str], *of: Column) -> Column:
-    """`CLASS` of a record: equal where the columns are, and those of `of`."""
+    """Return the column `CLASS`: a hash of the named columns and of those in `of`."""
     return f.xxhash64(*of, *content_of(names)).alias(CLASS)
 
 
@@ -32,7 +32,7 @@ def by_class(
     work: Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]],
     schema: str,
 ) -> DataFrame:
-    """What a function makes of the records of each task.
+    """Apply a function to the records of each task.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What cell keys would do to the same control tables: for an office to choose between tables and records.
+"""Compare the release with cell keys on the same control tables, to choose between records and tables.
 
 Noise by cell keys protects tables alone. Where nobody needs the records, it may cost less than tables of
 protected records do. Its errors are expected values over the keys, exact from the odds of the noise: no key
@@ -116,7 +116,7 @@ def _family(parts: list[TableErrors], before: Mapping[Table, pa.Table], noise: N
 
 
 class CellKeysMeasure(Measure[Comparison, CellKeysBeside]):
-    """Errors that cell keys would cause in the same control tables."""
+    """Compute the errors that cell keys would cause in the same control tables."""
 
     name = "cell_keys"
     section = CellKeysBeside

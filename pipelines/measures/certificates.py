@@ -1,7 +1,7 @@
-"""What was proved of the control tables: their chi-square beside what no protection is below.
+"""Compare the chi-square of the control tables with its proved lower bound.
 
-Every published cell holds 0 or at least k records, whatever the method: so every release with nominal
-quasi-identifiers has a bound. Protection by combinations proves more, which its reports carry.
+Every published cell holds 0 or at least k records, whatever the method. This gives a lower bound for every
+release with nominal quasi-identifiers. Frequency methods prove more; their reports hold it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from microguard.schemas.specification.sections import Group
 from microguard.sdc.nominal.bounds import free_bound
 from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Objective
 
-#: Name of the step that stands for the protection as a whole.
+#: Name of the step that is the protection as a whole.
 WHOLE = "whole"
-#: Gaps above it say nothing to whoever signs: the bound is weak, and not the protection poor.
+#: Largest gap that the page states: above it the bound is weak, and says nothing of the protection.
 LARGEST_TOLD = 0.5
 
 
 @dataclass(frozen=True)
 class Proved:
-    """One objective beside its bound.
+    """One objective and its lower bound.
 
     Attributes
     ----------
@@ -54,13 +54,13 @@ class Proved:
 
 
 def _whole(chi2: float, bound: float, optimal: bool) -> Proved:
-    """What is proved optimal has no gap, although its bound may be below by the tolerance of the proof."""
+    """Return the certificate of the whole file; the gap of a proved optimum is 0."""
     gap = 0.0 if optimal else 1.0 - bound / chi2
     return Proved(WHOLE, "chi-square", chi2, bound, gap, optimal, OF_FILE, None)
 
 
 def _steps(reports: BlockReports) -> Iterator[Proved]:
-    """The steps of the method, each added up over the blocks."""
+    """Return the certificates of the method's steps, each summed over the blocks."""
     steps = [step for report in reports.blocks for step in report.get("certificates", ())]
     given = OF_FILE if reports.whole_file is None else OF_BLOCK
     for name in dict.fromkeys(step["step"] for step in steps if step["step"] != WHOLE):
@@ -69,7 +69,7 @@ def _steps(reports: BlockReports) -> Iterator[Proved]:
 
 
 def _added(name: str, parts: list[dict[str, Any]], given: str) -> Proved:
-    """Sums; of the largest error, the maxima."""
+    """Sum a step over the blocks; of the largest error take the maximum."""
     objective = parts[0]["objective"]
     total = max if objective == "largest error" else math.fsum
     value = total([part["value"] for part in parts])
@@ -82,7 +82,7 @@ def _added(name: str, parts: list[dict[str, Any]], given: str) -> Proved:
 
 
 def _by_clusters(comparison: Comparison, group: Group) -> Proved | None:
-    """The bound that needs no method: what each cell below k costs at 0 or at k, whichever is less."""
+    """Return the bound of every method: each cell below k becomes 0 or k, whichever costs less."""
     specification = comparison.specification
     known = {*group.variables, specification.region}
     tables = [table for table in comparison.tables_before if set(table) <= known]
@@ -100,7 +100,7 @@ def _by_clusters(comparison: Comparison, group: Group) -> Proved | None:
 
 
 class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
-    """What was proved of the control tables: their chi-square beside what no protection is below."""
+    """Compare the chi-square of the control tables with its proved lower bound."""
 
     name = "certificates"
     section = dict[str, tuple[Proved, ...]]

@@ -1,7 +1,7 @@
-"""The classes of a file: one pass over its records says all that measures ask of them.
+"""Compute the statistics of all equivalence classes of a file in one pass.
 
-A class is the records that are equal on some variables. After one shuffle a task has every record of its
-classes in memory (`pipelines.measures.by_class`), counts them, and answers with one line.
+A class holds the records that are equal on some variables. After one shuffle a task has every record of its
+classes in memory (`pipelines.measures.by_class`). It counts them and returns one row.
 
 Distinct and entropy l-diversity (Machanavajjhala et al. 2007) and t-closeness with equal ground distance
 (Li, Li and Venkatasubramanian 2007); individual risk by Benedetti and Franconi 1998.
@@ -16,27 +16,27 @@ from dataclasses import dataclass, field
 import numpy as np
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
-from microguard.pipelines.intake.category_normalisation import with_category
+from microguard.pipelines.intake.category_normalisation import with_category_code
 from microguard.pipelines.measures.by_class import CLASS, by_class, class_hash
 from microguard.schemas.specification.model import Specification
 from microguard.sdc.risk.individual import class_risk
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 
-#: Digits that are kept of sums whose order Spark decides.
+#: Significant decimals of sums, as Spark decides the order of summation.
 DIGITS = 9
 
-#: Stands for a value that is missing among hashes of values.
+#: Code of a missing value among hashes of values.
 MISSING = -(1 << 63)
 _COUNTS = ("records", "classes", "classes_below_k", "records_below_k", "uniques")
 _HOLDER, _WEIGHT = "holder", "weight"
-#: Of a number, and of the range it has in the file: whoever knows a sensitive number within it knows it.
+#: Two sensitive numbers are one value if they differ by less than this share of the number and of its range.
 CLOSE = 0.01
 
 
 @dataclass(frozen=True)
 class Risk:
-    """Counts over the combinations of some variables.
+    """Count the combinations of some variables.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Risk:
 
 @dataclass(frozen=True)
 class Homogeneity:
-    """What classes give away of one sensitive variable.
+    """Statistics of one sensitive variable within the classes.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Homogeneity:
 
 @dataclass(frozen=True)
 class Classes:
-    """What is asked of the classes of a file.
+    """Statistics of the classes of a file.
 
     Attributes
     ----------
@@ -119,11 +119,11 @@ def classes_of(
     sensitive: Sequence[str] = (),
     numbers: Mapping[str, Column] | None = None,
 ) -> Classes:
-    """Look at the classes of a frame.
+    """Compute the statistics of the classes of a frame.
 
-    NULL, NaN and -0.0 count as one value each (-0.0 as 0.0); of a sensitive variable all spellings of a text
-    are one value, and NULL is none. The promise itself is verified on the written
-    files without hashes.
+    NULL, NaN and -0.0 count as one value each (-0.0 as 0.0). All spellings of a sensitive text are one value,
+    and NULL is no value. Classes are compared by hashes; the guarantee is counted on the written files
+    without them.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def classes_of(
         f.xxhash64(*content_of([*names, *each])).alias(f"further{i}") for i, each in enumerate(further)
     ]
     for i, name in enumerate(sensitive):
-        frame = with_category(frame, name, f"__value{i}")
+        frame = with_category_code(frame, name, f"__value{i}")
         frame = _with_share(frame, f"__value{i}", f"__share{i}", records)
         columns += [f.coalesce(f.col(f"__value{i}"), f.lit(MISSING)).alias(f"value{i}")]
         columns += [f.col(f"__share{i}").alias(f"share{i}")]
@@ -166,14 +166,14 @@ def classes_of(
 
 
 def close(frame: DataFrame, numbers: Mapping[str, Column]) -> dict[str, float]:
-    """By variable, how far apart its numbers may be to be `CLOSE` in the file."""
+    """Return by variable the largest difference of numbers that are `CLOSE` in the file."""
     ranges = [(f.max(each) - f.min(each)).alias(str(i)) for i, each in enumerate(numbers.values())]
     row = frame.agg(*ranges).first() if ranges else None
     return {} if row is None else {name: CLOSE * (row[str(i)] or 0.0) for i, name in enumerate(numbers)}
 
 
 def _with_share(frame: DataFrame, name: str, alias: str, records: int) -> DataFrame:
-    """The records with the share that the value of a variable has in the whole file."""
+    """Add the share that the value of a variable has in the whole file to each record."""
     value, other = f.col(name), f"{alias}_of"
     share = (f.count(f.lit(1)) / f.lit(max(records, 1))).alias(alias)
     whole = frame.groupBy(value.alias(other)).agg(share)
@@ -182,7 +182,7 @@ def _with_share(frame: DataFrame, name: str, alias: str, records: int) -> DataFr
 
 @dataclass(frozen=True)
 class _Look:
-    """What a task makes of the records of its classes, in one line."""
+    """Compute the statistics of the classes of one task, as one row."""
 
     k: int
     further: int
@@ -191,7 +191,7 @@ class _Look:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Type of each column of the line, in their order."""
+        """Return the type of each column of the row, in their order."""
         counts, figures = [*_COUNTS, "smallest"], ["identified", "most_exposed"]
         counts += [f"alone{i}" for i in range(self.further)]
         for i in range(self.sensitive):
@@ -233,7 +233,7 @@ class _Look:
 
 
 def _holders(place: np.ndarray, holder: np.ndarray) -> np.ndarray:
-    """Different holders of each class, (m,)."""
+    """Count the different holders of each class, (m,)."""
     order = np.lexsort((holder, place))
     classes, holders = place[order], holder[order]
     fresh = np.concatenate([[True], (classes[1:] != classes[:-1]) | (holders[1:] != holders[:-1])])
@@ -241,7 +241,7 @@ def _holders(place: np.ndarray, holder: np.ndarray) -> np.ndarray:
 
 
 def _once(hashes: np.ndarray, holder: np.ndarray | None) -> int:
-    """How many records have a hash that occurs once, or at one holder alone: who repeats hides nobody."""
+    """Count records whose hash occurs once, or at one holder: repeated records of one holder hide nobody."""
     if holder is not None:
         _, place, members = np.unique(hashes, return_inverse=True, return_counts=True)
         return int(members[_holders(place, holder) == 1].sum())
@@ -253,9 +253,9 @@ def _once(hashes: np.ndarray, holder: np.ndarray | None) -> int:
 def _given_away(
     place: np.ndarray, value: np.ndarray, share: np.ndarray
 ) -> tuple[np.ndarray, dict[str, float]]:
-    """Which classes have one value of a sensitive variable (or none), and what all of them give away of it.
+    """Return the classes with at most one value of a sensitive variable, and the statistics of all classes.
 
-    What is missing is no value: of the others of a class it says nothing.
+    A missing value is no value.
     """
     order = np.lexsort((value, place))
     classes, values, shares = place[order], value[order], share[order]
@@ -276,7 +276,7 @@ def _given_away(
 
 
 def _close_together(place: np.ndarray, number: np.ndarray, close: float) -> np.ndarray:
-    """Classes whose numbers are `CLOSE` to each other, as far as they are known."""
+    """Return the classes whose known numbers are `CLOSE` to each other, (m,) bool."""
     order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
     least, most = (each.reduceat(number[order], starts) for each in (np.fmin, np.fmax))
@@ -285,7 +285,7 @@ def _close_together(place: np.ndarray, number: np.ndarray, close: float) -> np.n
 
 
 def _together(lines: Sequence[Row], further: int, sensitive: Sequence[str]) -> Classes:
-    """The lines of all tasks as one."""
+    """Combine the rows of all tasks."""
     counts = {name: sum(line[name] for line in lines) for name in _COUNTS}
     return Classes(
         risk=Risk(**counts, smallest=min((line["smallest"] for line in lines), default=0)),

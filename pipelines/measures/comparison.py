@@ -1,4 +1,4 @@
-"""The original records beside the protected ones: what every measure of records looks at."""
+"""The original and the protected records of a release, which the measures of records compare."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 
 import pyarrow as pa
 from microguard.pipelines.intake.fixed_point import Scale
-from microguard.pipelines.intake.numeric_parsing import magnitudes
+from microguard.pipelines.intake.numeric_parsing import numeric_columns
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.measures.block_reports import BlockReports
 from microguard.pipelines.measures.classes import Classes, classes_of
@@ -17,7 +17,7 @@ from microguard.pipelines.measures.frequency_tables import frequency_tables
 from microguard.pipelines.measures.pairs import Pairs, pairs_of
 from microguard.pipelines.measures.table_errors import Table, TableErrors, table_errors
 from microguard.schemas.specification.model import WHOLE, Specification
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,13 @@ class Comparison:
             self.records,
             further=joins(specification),
             sensitive=specification.sensitive,
-            numbers=magnitudes(self.protected, specification.sensitive, specification),
+            numbers=self.sensitive_numbers,
         )
+
+    @cached_property
+    def sensitive_numbers(self) -> Mapping[str, Column]:
+        """Sensitive variables that hold numbers, as double columns."""
+        return numeric_columns(self.protected, self.specification.sensitive, self.specification)
 
     @cached_property
     def pairs(self) -> Pairs | None:
@@ -119,11 +124,15 @@ def joined_columns(specification: Specification) -> tuple[str, ...]:
     return tuple(name for name in specification.published_as_it_is if name not in known)
 
 
+def known_sensitive(specification: Specification) -> tuple[str, ...]:
+    """Return sensitive variables by which an attacker may find others: none where there is a single one."""
+    return specification.sensitive if len(specification.sensitive) > 1 else ()
+
+
 def joins(specification: Specification) -> list[tuple[str, ...]]:
     """What the protected variables are joined with: each of `joined_columns`, all of them (none where groups
     of variables are joined already), and each sensitive variable that has others beside it.
     """
-    joined, sensitive = joined_columns(specification), specification.sensitive
-    known = sensitive if len(sensitive) > 1 else ()
+    joined, known = joined_columns(specification), known_sensitive(specification)
     jointly = [joined] if joined or known or specification.groups else []
     return [*((name,) for name in joined), *jointly, *((name,) for name in known)]

@@ -1,4 +1,4 @@
-"""Control tables before and after: chi-square and errors, of the whole file and of its regions."""
+"""Compute chi-square and errors of the control tables, of the whole file and of its regions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microguard.pipelines.measures.table_errors import DimensionErrors, TableErr
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 from microguard.schemas.specification.model import Specification
 
-#: Sizes of error that are drawn; of fewer, a point or two would say less than the table.
+#: Least number of error sizes for which a plot is drawn.
 FEWEST_DRAWN = 3
 MORE = "raise method.effort, lower release.k, protect fewer variables together, or accept more in [quality]"
 
@@ -32,7 +32,7 @@ def _chi2_per_cell(tables: tuple[TableErrors, ...]) -> float:
 
 
 def _metrics(section: tuple[TableErrors, ...], comparison: Comparison) -> dict[MetricKey, float]:
-    """Apart for regions: their many small cells would water the figures of the whole file down."""
+    """Tables of the regions: apart, as their many small cells would dilute the figures of the whole file."""
     metrics: dict[MetricKey, float] = {MetricKey("chi2_per_cell"): _chi2_per_cell(_whole(section))}
     if _regional(section):
         metrics[MetricKey("chi2_per_cell_by_region")] = _chi2_per_cell(_regional(section))

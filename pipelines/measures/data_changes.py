@@ -1,4 +1,4 @@
-"""What protection changed of the records: how many, how far, and whether one can tell the files apart.
+"""Measure how protection changed the records: how many, how far, and whether the files can be distinguished.
 
 Of the drawn records (`pipelines.measures.pairs`); Hellinger distances are of the whole file.
 """
@@ -17,15 +17,15 @@ from microguard.pipelines.measures.table_errors import aligned
 from microguard.sdc.utility.changes import changes, hellinger, il1s
 from microguard.sdc.utility.propensity import propensity
 
-#: Categories of a variable that get an indicator each in the propensity model.
+#: Most frequent categories of a variable that get an indicator each in the propensity model.
 MOST_CATEGORIES = 20
-#: A model of scores needs so many records for each coefficient to say more than chance.
+#: Least number of records for each coefficient of the propensity model.
 FEWEST_FOR_SCORES = 10
 
 
 @dataclass(frozen=True)
 class Changed:
-    """What protection changed, as shares from 0 to 1 where nothing else is said.
+    """What protection changed; shares from 0 to 1 unless stated otherwise.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ def _frame(pairs: Pairs, before: bool) -> pd.DataFrame:
 
 
 def _il1s(pairs: Pairs, place: int) -> float:
-    """Of one variable; 0 where fewer than two records have a value, so that nothing can be said."""
+    """Changes of one variable; 0 if fewer than two records have a value."""
     before, after = pairs.numbers_before[:, [place]], pairs.numbers_after[:, [place]]
     there = ~np.isnan(before).ravel()
     loss = float(il1s(before[there], after[there])[0]) if there.sum() > 1 else 0.0
@@ -83,7 +83,7 @@ def _hellinger(comparison: Comparison) -> dict[str, float]:
 
 
 def _scores(pairs: Pairs) -> tuple[float, float] | None:
-    """Error and ratio of the scores, main effects alone."""
+    """Return the error and ratio of the propensity scores, of a model with main effects."""
     numbers = np.vstack([pairs.numbers_before, pairs.numbers_after])
     means = np.nanmean(numbers, axis=0) if numbers.size else 0.0
     columns = [np.where(np.isnan(numbers), means, numbers)]
@@ -99,7 +99,7 @@ def _scores(pairs: Pairs) -> tuple[float, float] | None:
 
 
 class ChangedMeasure(Measure[Comparison, Changed]):
-    """What protection changed of the records: how many, how far, and whether one can tell the files apart."""
+    """Measure how protection changed the records."""
 
     name = "changed"
     section = Changed

@@ -1,7 +1,7 @@
-"""Least number of distinct values of each sensitive variable in a cluster, where it was asked for.
+"""Compute the least number of distinct values of each sensitive variable in a cluster (l-diversity).
 
-Of one clustering it is counted on the classes as published. Clusters of several are no classes, and what the
-methods report of them is taken.
+With one clustering it is counted on the published classes. With several, clusters are not classes, and the
+counts are taken from the reports of the blocks.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from microguard.schemas.specification.model import Specification
 
 
 class DiversityMeasure(Measure[Comparison, dict[str, int]]):
-    """Least number of distinct values of each sensitive variable in a cluster, where it was asked for."""
+    """Compute the least number of distinct values of each sensitive variable in a cluster."""
 
     name = "diversity"
+    on_page = False
     section = dict[str, int]
 
     def compute(self, comparison: Comparison) -> dict[str, int] | None:
@@ -25,7 +26,7 @@ class DiversityMeasure(Measure[Comparison, dict[str, int]]):
         specification = comparison.specification
         if specification.method.min_diversity == 1:
             return None
-        if len(specification.clusterings) == 1:  # in a register the classes of earlier nights among them
+        if len(specification.clusterings) == 1:  # in a register this includes classes of earlier releases
             return {name: part.least_distinct for name, part in comparison.classes_after.homogeneity.items()}
         reports = [report["diversity"] for parts in comparison.reports.values() for report in parts.blocks]
         return {name: min(report[name] for report in reports) for name in specification.sensitive}

@@ -1,4 +1,10 @@
-"""Clusters whose total hangs on few contributors: the (n, k) rule."""
+"""Count the clusters whose published mean gives a contributor away, by numeric quasi-identifier.
+
+The (n, k) rule counts clusters whose total hangs on few contributors. The p % rule (`sdc.clusters.p_percent`)
+forbids totals from which the second largest contributor computes the largest within 10 %: their means were
+moved, and here the clusters are counted whose mean, as written, tells it all the same. In a cluster of one
+value the mean is the value of each record, but for rounding.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,7 @@ from dataclasses import dataclass
 
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
-from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.requirements.requirement import BROKEN, MetricKey, Requirement
 from microguard.schemas.specification.model import Specification
 
 #: Dominance is counted whether the gate limits it or not: one contributor above 85 percent of the total.
@@ -16,12 +22,30 @@ USUAL_DOMINANCE = (1, 85.0)
 
 @dataclass(frozen=True)
 class Dominance:
-    """Of one variable: the rule (n contributors, k percent), clusters, and those that fail it."""
+    """What the clusters give away of one variable.
+
+    Attributes
+    ----------
+    n, k : int, float
+        The (n, k) rule: contributors, and percent of the total.
+    clusters, failing : int
+        All clusters, and those that fail the (n, k) rule.
+    forbidden, known : int or None
+        Clusters whose total the p % rule forbids, and those of them whose published mean tells the second
+        largest contributor the largest within 10 %. 0 for a variable that is no magnitude; None in the
+        evidence of earlier versions.
+    records, of_one_value : int or None
+        Records, and those in clusters whose values are all the same.
+    """
 
     n: int
     k: float
     clusters: int
     failing: int
+    forbidden: int | None = None
+    known: int | None = None
+    records: int | None = None
+    of_one_value: int | None = None
 
 
 def dominance_rule(specification: Specification) -> tuple[int, float]:
@@ -30,8 +54,14 @@ def dominance_rule(specification: Specification) -> tuple[int, float]:
     return USUAL_DOMINANCE if rule is None else (rule.n, rule.k)
 
 
+ONE_VALUE = (
+    "whoever finds the class of a person knows this number: raise release.k, coarsen the number, or raise "
+    "quality.max_of_one_value"
+)
+
+
 class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
-    """Clusters whose total hangs on few contributors: the (n, k) rule."""
+    """Count the clusters whose published mean gives a contributor away."""
 
     name = "dominance"
     section = dict[str, Dominance]
@@ -44,17 +74,30 @@ class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
             clusters = sum(report["clusters"] for report in reports.blocks)
             for variable in comparison.scales_of(name):
                 failing = sum(report["dominated"][variable] for report in reports.blocks)
-                section[variable] = Dominance(n, k, clusters, failing)
+                by_block = [report["p_percent"].get(variable, (0, 0)) for report in reports.blocks]
+                forbidden, known = (sum(each[i] for each in by_block) for i in (0, 1))
+                records = sum(report["records"] for report in reports.blocks)
+                alike = sum(report["of_one_value"].get(variable, 0) for report in reports.blocks)
+                section[variable] = Dominance(n, k, clusters, failing, forbidden, known, records, alike)
         return section or None
 
     def metrics(self, section: Mapping[str, Dominance], comparison: Comparison) -> dict[MetricKey, float]:
         """Return the numbers that the gate may limit."""
-        return {MetricKey("dominated_clusters", name): part.failing for name, part in section.items()}
+        metrics: dict[MetricKey, float] = {}
+        for name, part in section.items():
+            metrics[MetricKey("dominated_clusters", name)] = part.failing
+            metrics[MetricKey("known_contributors", name)] = part.known or 0
+            metrics[MetricKey("of_one_value", name)] = (part.of_one_value or 0) / max(part.records or 0, 1)
+        return metrics
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
         """Return what `[quality]` asks of these numbers."""
-        if specification.quality.dominance is not None:
-            for name in specification.numeric:
+        alike = specification.quality.max_of_one_value
+        for name in specification.numeric:
+            yield Requirement(MetricKey("known_contributors", name), BROKEN, at_most=0, promised=True)
+            if alike is not None:
+                yield Requirement(MetricKey("of_one_value", name), ONE_VALUE, at_most=alike)
+            if specification.quality.dominance is not None:
                 remedy = "raise release.k, or accept it in quality.dominance"
                 yield Requirement(MetricKey("dominated_clusters", name), remedy, at_most=0)
 
@@ -70,6 +113,15 @@ class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
                 share,
                 f"In {100 * share:.3g} % of the clusters {largest} {part.k:g} % of the total of {name}, the "
                 "most of any variable: who is in such a cluster can estimate them closely.",
+            )
+        alike, name = max(
+            ((part.of_one_value or 0) / max(part.records or 0, 1), name) for name, part in section.items()
+        )
+        if alike:
+            yield (
+                alike,
+                f"{100 * alike:.3g} % of the records are in clusters that have one value of {name}, the most "
+                "of any variable: whoever finds the class of such a record knows the value but for rounding.",
             )
 
 

@@ -1,4 +1,4 @@
-"""Edit rules before and after: how many records break each, over all published columns."""
+"""Count the records that break each edit rule, before and after protection."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class BrokenRule:
 
 
 class EditRulesMeasure(Measure[Comparison, dict[str, BrokenRule]]):
-    """Edit rules before and after: how many records break each, over all published columns."""
+    """Count the records that break each edit rule, before and after protection."""
 
     name = "edit_rules"
+    on_page = False
     section = dict[str, BrokenRule]
 
     def compute(self, comparison: Comparison) -> dict[str, BrokenRule] | None:

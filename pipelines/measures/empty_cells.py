@@ -1,4 +1,4 @@
-"""Cells of the control tables that are empty now, by original size, and what small counts became."""
+"""Count control table cells that protection empties, by original size, and changes of small counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from microguard.pipelines.measures.measure import Measure
 from microguard.pipelines.measures.table_errors import aligned
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 from microguard.schemas.specification.model import Specification
-from microguard.sdc.measures.empty_cells import transitions, vanished_cells
+from microguard.sdc.measures.empty_cells import emptied_cells, transitions
 
 MORE = "set method.control_tables.kept_dimension, raise method.effort, or accept more in [quality]"
 
@@ -43,7 +43,7 @@ class Vanished:
 
 
 class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
-    """Cells that are empty after protection, of tables of the whole file or of its regions."""
+    """Count cells that protection empties, in tables of the whole file or of its regions."""
 
     section = dict[str, Vanished]
 
@@ -60,11 +60,11 @@ class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
             of_dimension = [table for table in tables if len(table) - self.by_region == dimension]
             pairs = [aligned(table, before[table], after[table]) for table in of_dimension]
             old, new = (np.concatenate(counts) for counts in zip(*pairs, strict=True))
-            gone = vanished_cells(old, new)
+            gone = emptied_cells(old, new)
             section[str(dimension)] = Vanished(
                 gone.sizes,
                 tuple(gone.cells.tolist()),
-                tuple(gone.vanished.tolist()),
+                tuple(gone.emptied.tolist()),
                 tuple(gone.records.tolist()),
                 int(np.count_nonzero((old >= k) & (new == 0))),
                 tuple(map(tuple, transitions(old, new).tolist())),

@@ -1,4 +1,4 @@
-"""What a statistician computes from the release: totals, means and quantiles, weighted or not, by region.
+"""Compare totals, means and quantiles before and after protection, weighted and unweighted, by region.
 
 Totals and means are of the whole file, in one aggregation; quantiles are of the drawn records. What stays
 exact is found here by computing it, and not claimed.
@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.intake.totals import total_sums, totals_of
+from microguard.pipelines.intake.totals import total_sums, totals_from_sums
 from microguard.pipelines.intake.validate import REGION
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
+from microguard.sdc.clusters.granularity import SHARE
+from microguard.sdc.clusters.representatives import MEANS
 from microguard.sdc.utility.estimates import estimates, relative_changes
 from pyspark.sql import types as t
 
 #: Relative change of a total up to which it counts as exact: sums are added in an order that Spark decides.
 EXACT = 1e-9
-#: Relative change that stands for any larger one, and for that of a total of nothing.
+#: Largest relative change that is reported; also that of a total of 0.
 LARGEST_CHANGE = 1e6
-#: Significant digits kept of such sums.
+#: Significant digits of sums.
 DIGITS = 10
-#: Representatives that keep totals.
-MEANS = ("auto", "mean", "mode")
-#: Decimals of a shift in standard deviations: finer, it and the release would say what value a record had.
+#: Decimals of a shift in standard deviations: more would give the value of a record.
 SHIFT_DECIMALS = 2
 
 
@@ -88,28 +88,27 @@ class EstimatesOfVariable:
 
     @property
     def by_weight(self) -> dict[str, Estimated]:
-        """By every weight, the one that counts first."""
+        """Return the estimates by weight, those of the weight of the method first."""
         first = {} if self.weighted is None else {self.weight or "weight": self.weighted}
         return {**first, **self.further}
 
 
-def _step(comparison: Comparison, clustering: str, name: str) -> float:
-    """What the published values are rounded to: by their type, or coarser where means are weighted."""
+def _step(comparison: Comparison, name: str) -> float:
+    """Return the largest step that means are rounded to: of their type, or of the variable's spread."""
     kind = comparison.protected.schema[name].dataType
     unit = 1.0 if isinstance(kind, t.IntegralType) else 0.0
     if isinstance(kind, t.DecimalType):
         unit = 10.0**-kind.scale
-    reports = comparison.reports[clustering].blocks
-    return max([unit, *(float(report.get("steps", {}).get(name, 0.0)) for report in reports)])
+    return max(unit, SHARE * comparison.scales[name].deviation)
 
 
 def _totals(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Those before and after, with all regions of either in order; NaN where a file has no record."""
+    """Return the totals before and after, by all regions of both files; NaN where one has no record."""
     specification, before = comparison.specification, comparison.screened.totals
     names, weights = specification.numeric, specification.weights
     regions = [] if specification.region is None else [column(specification.region).alias(REGION)]
     parts = comparison.protected.groupBy(*regions).agg(*total_sums(names, weights)).toArrow()
-    after = totals_of(parts, REGION, names, weights)
+    after = totals_from_sums(parts, REGION, names, weights)
     # in a register units of a region may all wait, or be published where they were before
     either = before.index.union(after.index)
     return before.reindex(either), after.reindex(either)
@@ -123,7 +122,7 @@ def _estimated(
     shifts: tuple[float, ...],
     step: float | None,
 ) -> Estimated:
-    """Of the variable at a place; `prefix` names its weight among the columns of the totals."""
+    """Return the estimates of the variable at a place; `prefix` names its weight in the totals."""
     counts, totals = (
         [np.nan_to_num(each[f"{prefix}{what}{place}"].to_numpy(np.float64)) for each in (before, after)]
         for what in "ns"
@@ -151,12 +150,12 @@ def _estimated(
 
 
 def _rounded(value: float) -> float:
-    """Without the digits that depend on the order of summation."""
+    """Round away the digits that depend on the order of summation."""
     return float(f"{value:.{DIGITS}g}")
 
 
 def _shifts(comparison: Comparison, name: str, weighted: bool) -> tuple[float, ...]:
-    """Of the drawn records, by the weight that counts where `weighted`."""
+    """Return the quantile shifts of the sample, by the weight of the method if `weighted`."""
     pairs, deviation = comparison.pairs, comparison.scales[name].divisor
     if pairs is None or (weighted and pairs.weights is None):
         return ()
@@ -173,7 +172,7 @@ def _shifts(comparison: Comparison, name: str, weighted: bool) -> tuple[float, .
 
 
 class EstimatesMeasure(Measure[Comparison, dict[str, EstimatesOfVariable]]):
-    """Totals, means and quantiles from the release, weighted or not, by region."""
+    """Compare totals, means and quantiles before and after protection."""
 
     name = "estimates"
     section = dict[str, EstimatesOfVariable]
@@ -193,7 +192,7 @@ class EstimatesMeasure(Measure[Comparison, dict[str, EstimatesOfVariable]]):
                 specification.method.representative in MEANS
                 and specification.strategy(group) == "microaggregation"
             )
-            step = _step(comparison, group.name, name) if means else None
+            step = _step(comparison, name) if means else None
             plain, by_weight = (_shifts(comparison, name, weighted) for weighted in (False, True))
             weighted = {}
             for j, weight in enumerate(weights):

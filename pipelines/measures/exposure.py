@@ -1,4 +1,4 @@
-"""Risk before protection, and the columns that give a protected one away."""
+"""Compute the risk before protection, and find columns that determine a protected variable."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from microguard.schemas.specification.model import Specification
 
 @dataclass(frozen=True)
 class Exposure:
-    """What a reader of the original records would learn, by clustering, and what columns give away."""
+    """Risk of the original records by clustering, and dependencies on columns published as they are."""
 
     classes: Mapping[str, Classes]
     dependencies: tuple[Dependency, ...]
 
 
 def exposure(screened: ValidatedInput, specification: Specification) -> Exposure:
-    """Risk before protection, and the columns that determine a protected one."""
+    """Compute the risk before protection, and find columns that determine a protected variable."""
     keys = [] if specification.region is None else [specification.region]
     classes = {
         group.name: classes_of(screened.frame, [*keys, *group.variables], specification, screened.remaining)

@@ -1,4 +1,4 @@
-"""Frequency tables of a frame, weighted ones beside them, in one job, whatever the number of records.
+"""Compute frequency tables of a frame, and weighted ones, in one job for any number of records.
 
 A task counts the cells of its records table by table, on codes of their values; Spark adds the cells up. To
 let Spark group each record for each table would cost ten times as much.
@@ -84,7 +84,7 @@ def _one_table(cells: pa.Table, number: int, aliases: dict[str, str], weighted: 
 
 @dataclass(frozen=True)
 class _Counting:
-    """What a task makes of its records: the cells of each table, some records at a time.
+    """Count the cells of each table among the records of one task, some records at a time.
 
     Attributes
     ----------
@@ -132,13 +132,13 @@ class _Counting:
 
 
 def _codes(values: pa.ChunkedArray) -> tuple[np.ndarray, int]:
-    """Of each value its code, (n,), NULL having one too, and how many codes there are."""
+    """Return the code of each value, (n,), NULL included, and the number of codes."""
     coded = values.combine_chunks().dictionary_encode(null_encoding="encode")
     return np.asarray(coded.indices, np.int64), len(coded.dictionary)
 
 
 def _cells(codes: Sequence[tuple[np.ndarray, int]]) -> tuple[np.ndarray, int]:
-    """Of each record its cell, (n,), and a number that all of them lie below, about `AT_ONCE` at most."""
+    """Return the cell of each record, (n,), and an upper bound on cells, about `AT_ONCE` at most."""
     cell, cells = codes[0]
     for code, size in codes[1:]:
         cell, cells = cell * size + code, cells * size

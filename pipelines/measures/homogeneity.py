@@ -1,4 +1,4 @@
-"""What a class of equal records gives away of the sensitive variables, over the classes as published."""
+"""Compute how much the published classes disclose of each sensitive variable (attribute disclosure)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REMEDY = (
 
 
 class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
-    """What a class of equal records gives away of the sensitive variables, over the classes as published."""
+    """Compute how much the published classes disclose of each sensitive variable."""
 
     name = "homogeneity"
     section = dict[str, Homogeneity]

@@ -1,4 +1,4 @@
-"""Households that would be found through one of their members, where the records name them.
+"""Compute the risk that a household is identified through one of its members.
 
 Hundepool et al. 2012, section 3.3.4: whoever finds one member has found them all, so the risk of a household
 is that of finding any of its records. Exact, over all households of both files.
@@ -42,7 +42,7 @@ class HouseholdRisk:
 
 
 def _missed(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """Of each household with records here, the logarithm of the chance that none of them is found."""
+    """Return for each household the logarithm of the probability that none of its records is identified."""
     _, place, members = np.unique(columns[CLASS], return_inverse=True, return_counts=True)
     risk = _risk(place, members, columns.get(_WEIGHT))
     with np.errstate(divide="ignore"):  # who is found for certain: minus infinity
@@ -52,12 +52,12 @@ def _missed(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
 
 
 def _risk(place: np.ndarray, members: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Of a record of each class, (m,); without weights the file is the population."""
+    """Return the risk of a record of each class, (m,); without weights the file is the population."""
     return 1.0 / members if weights is None else class_risk(members, np.bincount(place, weights))
 
 
 def _found(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """Of each file the households that are whole here, and their risks: added up, and the largest."""
+    """Return for each file the complete households, and the sum and maximum of their risks."""
     _, first, home = np.unique(columns[CLASS], return_index=True, return_inverse=True)
     risk = -np.expm1(np.bincount(home, columns["missed"]))
     files, file, households = np.unique(columns["file"][first], return_inverse=True, return_counts=True)
@@ -67,7 +67,7 @@ def _found(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
 
 
 class HouseholdRiskMeasure(Measure[Comparison, HouseholdRisk]):
-    """Households that would be found through one of their members, where the records name them."""
+    """Compute the risk that a household is identified through one of its members."""
 
     name = "household_risk"
     section = HouseholdRisk

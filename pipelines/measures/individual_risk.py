@@ -1,4 +1,4 @@
-"""Individual risk of re-identification, with the sampling weights where there are any, added up.
+"""Compute the sum of the individual risks of re-identification, by sampling weights if any.
 
 Benedetti and Franconi 1998: the expected reciprocal of the units of the population that a class stands for.
 Without weights a class of n units has the risk 1/n n times, so that the classes that were counted before are
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 
-#: Digits kept of sums whose order Spark decides.
+#: Decimals of sums, as Spark decides the order of summation.
 DIGITS = 9
 
 
@@ -41,7 +41,7 @@ class IndividualRisk:
 
 
 class IndividualRiskMeasure(Measure[Comparison, IndividualRisk]):
-    """Individual risk of re-identification, with the sampling weights where there are any, added up."""
+    """Compute the sum of the individual risks of re-identification, by sampling weights if any."""
 
     name = "individual_risk"
     section = IndividualRisk

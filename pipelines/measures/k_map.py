@@ -1,4 +1,4 @@
-"""Records whose combination few of the population have, where the population is counted (k-map).
+"""Count records whose combination fewer than k of the population have (k-map).
 
 Sweeney 2002; El Emam and Dankar 2008: who picks the record's person out of a register of everybody chooses
 among those who have the combination, whether or not the file has them too. Exact, over both files.
@@ -26,7 +26,7 @@ FILE, RECORDS = "file", "records"
 
 @dataclass(frozen=True)
 class Held:
-    """Records of one file by how many of the population have their combination.
+    """Records of one file by the population count of their combination.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class KMap:
 
 
 def held(files: Sequence[DataFrame], population: DataFrame, specification: Specification) -> list[Held]:
-    """Records of each file by how many of the population have their combination, in one pass.
+    """Count the records of each file by the population count of their combination, in one pass.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _held(row: Mapping[str, float | None]) -> Held:
 
 
 class KMapMeasure(Measure[Comparison, KMap]):
-    """Records whose combination few of the population have, where the population is counted (k-map)."""
+    """Count records whose combination fewer than k of the population have (k-map)."""
 
     name = "k_map"
     section = KMap

@@ -1,4 +1,4 @@
-"""Information loss of the numeric quasi-identifiers, on the values as written, and what was proved of it.
+"""Compute the information loss of the numeric quasi-identifiers on the values as written, and its bounds.
 
 Sums over records were made in the tasks, per block, in units that all blocks share; here they are added up
 in the order of the blocks, so that the answer does not depend on who finished first.
@@ -52,7 +52,7 @@ class Loss:
 
 
 def _total(comparison: Comparison, reports: BlockReports, name: str) -> float | None:
-    """Sum over the blocks, None where a block has no such number, or a record stands in none."""
+    """Sum a number over the blocks; None if a block lacks it, or a record is in no block."""
     numbers = [report[name] for report in reports.blocks if report.get(name) is not None]
     whole = len(numbers) == len(reports.blocks) and reports.records == comparison.records
     return math.fsum(numbers) if whole else None
@@ -64,7 +64,7 @@ def _information_loss(section: Mapping[str, Loss]) -> float:
 
 
 class LossMeasure(Measure[Comparison, dict[str, Loss]]):
-    """Information loss of the numeric quasi-identifiers, and the proved bounds."""
+    """Compute the information loss of the numeric quasi-identifiers, and its proved bounds."""
 
     name = "loss"
     section = dict[str, Loss]

@@ -3,7 +3,7 @@
 A measure computes its section, names the numbers that the gate may limit and those that a steward may
 disclose, and draws plots. A new one is a file with a subclass of `Measure`, a row in
 `pipelines.measures.registry`, a key of `[quality]` where it can be limited, and a page section
-``pipelines/evidence/sections/<name>.html`` where the page is to show it.
+``pipelines/evidence/sections/<name>.html`` (or ``on_page = False``).
 """
 
 from __future__ import annotations
@@ -29,10 +29,13 @@ class Measure(ABC, Generic[C, S]):
         Of the section in ``quality.json``, and of its part of the page.
     section : type
         Of the section: a frozen dataclass, or a mapping or tuple of such; pydantic reads and describes it.
+    on_page : bool
+        Whether the page has a section of the measure, by a template; else only its headline is shown.
     """
 
     name: str
     section: Any
+    on_page: bool = True
 
     @abstractmethod
     def compute(self, comparison: C) -> S | None:

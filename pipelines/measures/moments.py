@@ -1,4 +1,4 @@
-"""Means, variances and correlations of the numeric quasi-identifiers before and after."""
+"""Compare means, variances and correlations of the numeric quasi-identifiers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from microguard.pipelines.evidence import plots
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 
-#: Of variables; two make a scatter of one point, which is a sentence.
+#: Least number of variables for which correlations are drawn: two would make a plot of one point.
 FEWEST_FOR_PLOT = 3
 
 
 @dataclass(frozen=True)
 class MeanAndVariance:
-    """Of one variable, in its units."""
+    """Moments of one variable, in its units."""
 
     mean_before: float
     mean_after: float
@@ -27,7 +27,7 @@ class MeanAndVariance:
 
 @dataclass(frozen=True)
 class Correlations:
-    """Of one clustering's numeric variables, (p, p) each; None where a variable is constant."""
+    """Correlations of one clustering's variables, (p, p) each; None where a variable is constant."""
 
     variables: list[str]
     before: list[list[float | None]]
@@ -39,7 +39,7 @@ def _matrix(values: np.ndarray) -> list[list[float | None]]:
 
 
 class MomentsMeasure(Measure[Comparison, dict[str, MeanAndVariance]]):
-    """Means, variances and correlations of the numeric quasi-identifiers before and after."""
+    """Compare means, variances and correlations of the numeric quasi-identifiers."""
 
     name = "moments"
     section = dict[str, MeanAndVariance]
@@ -69,7 +69,7 @@ MOMENTS = MomentsMeasure()
 
 
 class CorrelationsMeasure(Measure[Comparison, dict[str, Correlations]]):
-    """Means, variances and correlations of the numeric quasi-identifiers before and after."""
+    """Compare means, variances and correlations of the numeric quasi-identifiers."""
 
     name = "correlations"
     section = dict[str, Correlations]

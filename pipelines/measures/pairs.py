@@ -1,8 +1,8 @@
-"""The same records before and after: what an aggregation of either file alone cannot say.
+"""Sample records with their values before and after protection.
 
-Records have no key on the way. Those that a hash of their contents draws carry their original values beside
-them, in a column that protection does not look at and that is never staged; about `SAMPLED` are drawn, the
-same ones whatever their order.
+Records have no key while they are protected. A hash of their contents samples about `SAMPLED` of them, the
+same ones in any order. These hold their original values in a further column, which protection does not read
+and which is never staged.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: The original quasi-identifiers of a drawn record; NULL of any other.
+#: Column with the original quasi-identifiers of a sampled record; NULL for any other.
 ORIGINAL = "__original"
-#: Records drawn: shares are known to about one percent.
+#: Size of the sample: shares are known to about one percent.
 SAMPLED = 2_000
 _PLACES = 1 << 30
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Drawn records, (n,) each, in an order of their contents.
+    """Sampled records, (n,) each, ordered by their contents.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ def drawn_of(frame: DataFrame, specification: Specification, records: int) -> Da
 
 
 def _drawn(frame: DataFrame, specification: Specification, records: int) -> Column:
-    """Whether a record is drawn."""
+    """Return whether a record is in the sample."""
     published = [name for name in frame.columns if name in specification.published]
     place = f.pmod(f.xxhash64(f.lit("pairs"), *content_of(published)), f.lit(_PLACES))
     return place < math.ceil(_PLACES * min(1.0, SAMPLED / max(records, 1)))
@@ -89,7 +89,7 @@ def drawn_order(frame: DataFrame) -> list[Column]:
 
 
 def pairs_of(protected: DataFrame, specification: Specification, records: int) -> Pairs | None:
-    """The drawn records, gathered; None where none were drawn, or what was drawn does not travel along."""
+    """Collect the sampled records; None if there are none, or if the frame has no column `ORIGINAL`."""
     if ORIGINAL not in protected.columns:
         return None
     names = specification.quasi_identifiers
@@ -130,7 +130,7 @@ def _columns(columns: list[np.ndarray], rows: int, kind: type) -> np.ndarray:
 
 
 def _coded(before: pd.Series, after: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Codes in the order of the values, those that are missing last, and the value of each code."""
+    """Return codes in the order of the values, missing ones last, and the value of each code."""
     codes, values = pd.factorize(pd.concat([before, after]), sort=True)
     absent = len(values)
     codes = np.where(codes < 0, absent, codes).astype(np.int64)

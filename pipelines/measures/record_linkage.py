@@ -1,4 +1,4 @@
-"""Distance-based record linkage and interval disclosure: what an intruder links who holds the originals.
+"""Compute distance-based record linkage and interval disclosure, for an intruder who has the originals.
 
 Domingo-Ferrer and Torra 2001; Mateo-Sanz, Sebe and Domingo-Ferrer 2004. Each drawn original looks for the
 nearest of all protected records of its region, in one pass over them.
@@ -21,13 +21,13 @@ from pyspark.sql import functions as f
 
 #: Half-length of the interval in standard deviations.
 WIDTH = 0.1
-#: Categories that are told apart; those that are rarer are taken for one.
+#: Most frequent categories that are distinguished; all rarer ones count as one.
 MOST_CATEGORIES = 20
 
 
 @dataclass(frozen=True)
 class RecordLinkage:
-    """What is linked, or is inside an interval, of the drawn records.
+    """Sampled records that are linked, or whose value is in an interval.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class _Measure:
     regions: list[str]
 
     def points(self, numbers: list[pa.Array], nominal: list[pa.Array], regions: pa.Array) -> Points:
-        """Records by columns, (n,) each; a missing number is taken for the mean."""
+        """Return the columns of records, (n,) each; a missing number becomes the mean."""
         columns = [np.asarray(column.to_numpy(zero_copy_only=False), np.float64) for column in numbers]
         codes = [_places_in(column, known) for column, known in zip(nominal, self.categories, strict=True)]
         where = _places_in(regions, self.regions)
@@ -79,7 +79,7 @@ class _Measure:
 
 
 def _places_in(values: pa.Array, known: Sequence[str | None]) -> np.ndarray:
-    """Place of each value among the known ones, behind them where it is none of them."""
+    """Return the position of each value among the known ones; their number if it is unknown."""
     places = pc.index_in(values, value_set=pa.array(known, pa.string()))
     return pc.fill_null(places, len(known)).to_numpy(zero_copy_only=False).astype(np.int64)
 
@@ -121,7 +121,7 @@ def _points(pairs: Pairs, measure: _Measure, before: bool) -> Points:
 def _among_all(
     comparison: Comparison, pairs: Pairs, measure: _Measure, before: Points, own_distance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`nearer_and_tied` of the drawn records among all protected ones."""
+    """Return `nearer_and_tied` of the sampled records among all protected ones."""
     region = comparison.specification.region
     numbers = [column(name).cast("double").alias(f"x{i}") for i, name in enumerate(pairs.numeric)]
     nominal = [column(name).cast("string").alias(f"c{i}") for i, name in enumerate(pairs.nominal)]
@@ -150,7 +150,7 @@ def _among_all(
 
 
 class RecordLinkageMeasure(Measure[Comparison, RecordLinkage]):
-    """Distance-based record linkage and interval disclosure."""
+    """Compute distance-based record linkage and interval disclosure."""
 
     name = "record_linkage"
     section = RecordLinkage

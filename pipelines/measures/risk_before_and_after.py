@@ -1,4 +1,4 @@
-"""Equivalence classes before and after, by clustering, and jointly where groups are independent."""
+"""Count equivalence classes before and after protection, by clustering and over all groups."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ JOINTLY = "jointly"
 
 @dataclass(frozen=True)
 class RiskBeforeAndAfter:
-    """Of the combinations of one clustering, with the region."""
+    """Risk of one clustering's combinations with the region, before and after."""
 
     before: Risk
     after: Risk
 
 
 class RiskMeasure(Measure[Comparison, dict[str, RiskBeforeAndAfter]]):
-    """Equivalence classes before and after, by clustering, and jointly where groups are independent."""
+    """Count equivalence classes before and after protection, by clustering and over all groups."""
 
     name = "risk"
     section = dict[str, RiskBeforeAndAfter]

@@ -1,4 +1,4 @@
-"""Edit rules over a frame: how many records break each, before and after protection, in one pass."""
+"""Count the records of a frame that break each edit rule, in one pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COMPARED = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def violations(frame: DataFrame, rules: Mapping[str, Rule]) -> dict[str, int]:
-    """Records that break each rule: the condition holds, and what must then hold does not.
+    """Count the records that break each rule: its condition holds and its consequence does not.
 
     A comparison with a missing value is neither true nor false, as in SQL, and breaks nothing.
     """
@@ -38,7 +38,7 @@ def violations(frame: DataFrame, rules: Mapping[str, Rule]) -> dict[str, int]:
 
 
 def broken(rule: Rule) -> Column:
-    """Whether a record breaks a rule; never NULL."""
+    """Return whether a record breaks a rule; never NULL."""
     not_then = ~_expression(rule.then)
     both = not_then if rule.given is None else _expression(rule.given) & not_then
     return f.coalesce(both, f.lit(False))
@@ -61,7 +61,7 @@ def _expression(condition: Condition) -> Column:
 
 
 def _comparable(variable: Variable, other: Variable | str | float) -> tuple[Column, Column]:
-    """Both sides as text where one is text, as numbers where one is; text that is no number is missing."""
+    """Cast both sides to text or number, as one of them is; text that is no number is missing."""
     value = column(variable.name)
     if isinstance(other, Variable):
         return value, column(other.name)

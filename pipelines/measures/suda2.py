@@ -1,4 +1,4 @@
-"""Special uniques before and after: records that few variables suffice to single out (SUDA2).
+"""Find special uniques before and after: records that few variables identify (SUDA2).
 
 Elliot, Manning and Ford 2002, among the drawn records: on the region and the nominal variables.
 """
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
-from microguard.sdc.risk.suda2 import special_uniques
+from microguard.sdc.risk.suda2 import suda2
 
-#: Largest set of variables looked at, and where there are more than `MANY` variables.
+#: Largest set of variables that is searched; the smaller one if there are more than `MANY` variables.
 LARGEST_SET, LARGEST_SET_OF_MANY, MANY = 3, 2, 20
 
 
 @dataclass(frozen=True)
 class SpecialUniques:
-    """Minimal sample uniques among the drawn records, and the scores they make.
+    """Minimal sample uniques of the sample, and their scores.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class SpecialUniques:
 
 
 class SpecialUniquesMeasure(Measure[Comparison, SpecialUniques]):
-    """Special uniques before and after: records that few variables suffice to single out (SUDA2)."""
+    """Find special uniques before and after: records that few variables identify (SUDA2)."""
 
     name = "special_uniques"
     section = SpecialUniques
@@ -59,8 +59,7 @@ class SpecialUniquesMeasure(Measure[Comparison, SpecialUniques]):
         most = min(len(variables) - 1, LARGEST_SET if len(variables) <= MANY else LARGEST_SET_OF_MANY)
         where = np.empty((len(pairs), 0), np.int64) if region is None else pairs.regions[:, None]
         before, after = (
-            special_uniques(np.column_stack([where, codes]), most)
-            for codes in (pairs.codes_before, pairs.codes_after)
+            suda2(np.column_stack([where, codes]), most) for codes in (pairs.codes_before, pairs.codes_after)
         )
         return SpecialUniques(
             len(pairs),

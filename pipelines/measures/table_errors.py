@@ -1,4 +1,4 @@
-"""Errors of control tables, after against before: by table and by dimension."""
+"""Compute the errors of control tables, by table and by dimension."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class DimensionErrors(CellErrors):
 def table_errors(
     before: Mapping[Table, pa.Table], after: Mapping[Table, pa.Table], region: str | None = None
 ) -> tuple[TableErrors, ...]:
-    """Errors of each control table, in their order; `region` is the column of the regions, if any."""
+    """Compute the errors of each control table, in their order; `region` is the column of regions, if any."""
     return tuple(_one_table(table, before[table], after[table], region) for table in before)
 
 
 def by_dimension(tables: tuple[TableErrors, ...]) -> dict[str, DimensionErrors]:
-    """Sums and maxima over the tables of each dimension."""
+    """Return sums and maxima over the tables of each dimension."""
     sums = {}
     for dimension in sorted({table.dimension for table in tables}):
         parts = [table for table in tables if table.dimension == dimension]
@@ -114,7 +114,7 @@ def _one_table(table: Table, before: pa.Table, after: pa.Table, region: str | No
 def aligned(
     table: Table, before: pa.Table, after: pa.Table, counted: str = FREQUENCY
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Counts of the same cells, in column `counted`; grouping, unlike joining, counts NULL as a value."""
+    """Align the counts of two tables by cell, in column `counted`; NULL is a value."""
     names = [f"v{position}" for position in range(len(table))]
     parts = []
     for cells, columns in ((before, ("old", "new")), (after, ("new", "old"))):

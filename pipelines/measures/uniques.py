@@ -1,9 +1,11 @@
-"""Records that are unique once columns published as they are join the protected variables.
+"""Count records that are unique on the protected variables joined with columns published as they are.
 
-Sensitive variables are not joined: the attacker of this measure looks for them. Who knows one of several
-looks for the others; how many records that finds is counted and not limited, as k values of a class are
-nearly always k different ones. The region is among the protected variables already. Groups of these are
-protected one by one: whoever knows those of all groups has joined them, without any other column.
+The attacker of this measure looks for sensitive values, and knows the other columns. Where there are several
+sensitive variables, an attacker may know one of them and look for the others. Of a number (savings, a wage)
+hardly two persons have the same: how many records it makes unique is limited as for any other column. Of a
+category it is counted and not limited, as k values of a class are nearly always k different ones. The region
+is among the protected variables already. Groups of variables are protected one by one: whoever knows those of
+all groups has joined them, without any other column.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from microguard.pipelines.measures.comparison import Comparison, joined_columns, joins
+from microguard.pipelines.measures.comparison import Comparison, joined_columns, joins, known_sensitive
 from microguard.pipelines.measures.measure import Measure
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 from microguard.schemas.specification.model import Specification
@@ -19,24 +21,30 @@ from microguard.schemas.specification.model import Specification
 REMEDY = (
     "protect the column, leave it out, raise the limit, or have a steward accept it by name in quality.accept"
 )
+NUMBER = (
+    "whoever knows this number of a person reads the other sensitive variables: round it or put it into "
+    f"bands before the run, or {REMEDY}"
+)
 GROUPED = f"protect the groups of variables as one, or {REMEDY}"
 
 
 @dataclass(frozen=True)
 class Uniques:
-    """Records unique on the protected variables and one column, by column, and all columns together.
+    """Records unique on the protected variables joined with one column, by column, and with all columns.
 
-    `by_sensitive`: the same by each sensitive variable, where there are several.
+    `by_sensitive`: the same by each sensitive variable, where there are several; `numbers`: those of them
+    that hold numbers, which the limit holds for.
     """
 
     records: int
     by_column: dict[str, int]
     jointly: int
     by_sensitive: dict[str, int] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
 
 
 class UniquesMeasure(Measure[Comparison, Uniques]):
-    """Records that are unique once columns published as they are join the protected variables."""
+    """Count records that are unique on the protected variables joined with published columns."""
 
     name = "uniques_published"
     section = Uniques
@@ -53,6 +61,7 @@ class UniquesMeasure(Measure[Comparison, Uniques]):
             {name: alone[name,] for name in columns},
             alone.get(columns, 0),
             {name: alone[name,] for name in specification.sensitive if (name,) in alone},
+            tuple(comparison.sensitive_numbers),
         )
 
     def metrics(self, section: Uniques, comparison: Comparison) -> Mapping[MetricKey, float]:
@@ -61,7 +70,11 @@ class UniquesMeasure(Measure[Comparison, Uniques]):
         by_column = {
             MetricKey("unique_published", name): n / records for name, n in section.by_column.items()
         }
-        return by_column | {MetricKey("unique_jointly"): section.jointly / records}
+        by_number = {
+            MetricKey("unique_with_number", name): n / records if name in section.numbers else 0.0
+            for name, n in section.by_sensitive.items()
+        }
+        return by_column | by_number | {MetricKey("unique_jointly"): section.jointly / records}
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
         """Return what `[quality]` asks of these numbers."""
@@ -72,6 +85,9 @@ class UniquesMeasure(Measure[Comparison, Uniques]):
         if one is not None:
             for name in columns:
                 yield Requirement(MetricKey("unique_published", name), REMEDY, at_most=one)
+            for name in known_sensitive(specification):
+                if specification.variables[name].kind != "nominal":
+                    yield Requirement(MetricKey("unique_with_number", name), NUMBER, at_most=one)
         grouped = bool(specification.groups)
         if all_of_them is not None and (columns or grouped):
             remedy = GROUPED if grouped else REMEDY

@@ -1,4 +1,4 @@
-"""Control tables weighted by the sampling weights: what they are off by, beside the unweighted ones.
+"""Compute the errors of control tables weighted by the sampling weights.
 
 Readers of a sample multiply up: the count of a cell is the sum of the weights of its records. A record that
 is published in another cell takes its weight along, so that a weighted count can be off by more than the
@@ -17,9 +17,9 @@ from microguard.pipelines.measures.measure import Measure
 from microguard.pipelines.measures.table_errors import Table, aligned
 from microguard.schemas.specification.consistency import FREQUENCY
 
-#: Relative change of a weighted count up to which it counts as none: Spark decides the order of its sum.
+#: Relative change of a weighted count that counts as 0, as Spark decides the order of summation.
 EXACT = 1e-9
-#: Digits of an error: with all of them that of a cell with one record would be the weight of the record.
+#: Significant digits of an error: with all, the error of a cell with one record would be its weight.
 DIGITS = 3
 
 
@@ -63,7 +63,7 @@ class WeightedErrors:
 
 
 def _errors(comparison: Comparison, tables: list[Table], counted: str) -> tuple[CountErrors, int]:
-    """Errors of one column of counts over all cells of some tables, and how many these are."""
+    """Compute the errors of one column of counts over all cells of some tables, and the number of cells."""
     pairs = [
         aligned(table, comparison.tables_before[table], comparison.tables_after[table], counted)
         for table in tables
@@ -81,7 +81,7 @@ def _mean(values: np.ndarray) -> float:
 
 
 class WeightedTablesMeasure(Measure[Comparison, dict[str, WeightedErrors]]):
-    """Control tables weighted by the sampling weights: what they are off by, beside the unweighted ones."""
+    """Compute the errors of control tables weighted by the sampling weights."""
 
     name = "weighted_tables"
     section = dict[str, WeightedErrors]

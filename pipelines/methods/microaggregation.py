@@ -8,7 +8,7 @@ from microguard.pipelines.guarantees.guarantee import Guarantee
 from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity
 from microguard.pipelines.guarantees.l_diversity import LDiversity
 from microguard.pipelines.guarantees.record_files import RecordFiles
-from microguard.pipelines.intake.validate import ValidatedInput, pattern_of, strata_of
+from microguard.pipelines.intake.validate import ValidatedInput, merge_strata, pattern_mask
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports
 from microguard.pipelines.method import RecordMethod
@@ -47,8 +47,8 @@ class Microaggregation(RecordMethod):
                     protect_by_microaggregation,
                 )
 
-                pattern = pattern_of(group, specification)
-                strata = strata_of(screened.strata, pattern)
+                pattern = pattern_mask(group, specification)
+                strata = merge_strata(screened.strata, pattern)
                 frame, reports[group.name] = protect_by_microaggregation(
                     job, frame, strata, pattern, group, screened.scales, screened, release_id
                 )

@@ -1,4 +1,4 @@
-"""Add to a verified release what describes it to its readers."""
+"""Add metadata files (descriptors) for readers to a verified release."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from microguard.pipelines.engine.files import checksum
 from microguard.pipelines.publication.stage import StagedFiles
 
 
-def described(staged: StagedFiles, manifest: Mapping[str, Any]) -> StagedFiles:
-    """The staged files with what describes them, made of them and of the manifest alone.
+def add_descriptors(staged: StagedFiles, manifest: Mapping[str, Any]) -> StagedFiles:
+    """Write descriptors from the staged files and the manifest alone; return the files including them.
 
-    The files with data keep the checksums they were verified under: what changed since does not get copied.
+    Data files keep the checksums under which they were verified, so that a file that changed since is not
+    published.
     """
     names = describe(staged.folder, manifest, staged.checksums)
     fresh = {name: checksum(staged.folder / name) for name in names}

@@ -1,10 +1,10 @@
-"""Which public area is at a place: its identity, compared by every call that asserts something about it.
+"""Compare the identity of the public area at a place with the identity that the ledger knows.
 
-A path or an address does not say which area is behind it: the folder may not be mounted, may have been moved,
-or may be a copy. The area has an identity file (`IDENTITY`), written once and before the first line of the
-ledger that names it. Areas of versions that knew no identity get one as soon as a run holds the lock and sees
-a release there that the ledger says stands: release ids are keyed hashes, which only this area, or a copy of
-it, can have. An identity file that is torn is written again by the same proof, one that is gone is not.
+A path or an address does not show which area is behind it: the folder may not be mounted, may have been
+moved, or may be a copy. Each area therefore has an identity file (`IDENTITY`), which is written once, before
+the first line of the ledger that names it. An area of a version without identities gets one as soon as a run
+with the lock sees a published release of the ledger there: release ids are keyed hashes, which only this area
+or a copy of it can have. A torn identity file is written again on the same evidence, a missing one is not.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import secrets
 from microguard.pipelines.engine.files import FileDamaged
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import GONE, NEVER_PUBLIC, Entry, Ledger, is_in
-from microguard.pipelines.publication.public.public_area import IDENTITY
+from microguard.pipelines.publication.public_area import IDENTITY
 from microguard.schemas.errors import MicroguardError
 
 
 class AreaNotThere(MicroguardError):
-    """The public area that the ledger knows is not at its place; nothing can be said of its releases."""
+    """The public area that the ledger knows is not at its place; the state of its releases is unknown."""
 
     exit_code = 1
 
@@ -30,15 +30,15 @@ def known_area(areas: Areas) -> str | None:
     Returns
     -------
     str or None
-        Its identity; None where it has none that can be read, and may get one: nothing was published there
-        yet, or the releases of an earlier version are there.
+        Its identity; None if it has none that can be read and may get one, because nothing was published
+        there yet or the releases of an earlier version are there.
 
     Raises
     ------
     AreaNotThere
-        Where the area of the ledger is not mounted, was moved, or is another one.
+        If the area of the ledger is not mounted, was moved, or is another one.
     FileDamaged
-        Where the identity file cannot be read, and nothing else tells which area this is.
+        If the identity file cannot be read and no release proves which area this is.
     """
     entries = _entries(areas)
     here = [each for each in entries if is_in(each, areas.public)]
@@ -53,17 +53,17 @@ def known_area(areas: Areas) -> str | None:
     elsewhere = {each.area: each.public for each in entries if not is_in(each, areas.public)}
     if found in elsewhere and found not in ever:
         raise _elsewhere(areas, elsewhere[found])
-    standing = _standing(here)
+    published = _published(here)
     if expected and not damage:
-        raise _not_there(areas, standing, found, expected)
+        raise _not_there(areas, published, found, expected)
     lost = not expected and bool(ever)
-    if (standing or (damage and not lost)) and not any(areas.public.stands(each) for each in standing):
-        raise damage or _not_there(areas, standing, found, expected)
+    if (published or (damage and not lost)) and not any(areas.public.exists(each) for each in published):
+        raise damage or _not_there(areas, published, found, expected)
     return found
 
 
 def require_area(areas: Areas) -> str:
-    """The identity of the public area, which is the one that the ledger knows, or one it knows nothing of.
+    """Return the identity of the public area: the one that the ledger knows, or a new one.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def require_area(areas: Areas) -> str:
 
 
 def begin_area(areas: Areas) -> None:
-    """Give the public area an identity where it has none yet; to be called with the evidence area locked.
+    """Give the public area an identity if it has none; call this with the evidence area locked.
 
     Raises
     ------
@@ -88,9 +88,9 @@ def begin_area(areas: Areas) -> None:
 
 
 def settle_area(areas: Areas) -> None:
-    """Compare the public area, and give one of an earlier version its identity.
+    """Compare the public area with the ledger, and give an area of an earlier version its identity.
 
-    To be called with the evidence area locked.
+    Call this with the evidence area locked.
 
     Raises
     ------
@@ -104,55 +104,56 @@ def settle_area(areas: Areas) -> None:
 
 
 def require_gone(release_id: str, areas: Areas) -> None:
-    """Look whether a release is gone, in the area that it is said to be gone from.
+    """Raise an error unless a release is missing from its public area.
 
     Raises
     ------
     AreaNotThere
     MicroguardError
-        Where readers can still find it.
+        If readers can still find the release.
     """
     require_area(areas)
-    if areas.public.stands(release_id) or areas.public.served() == release_id:
+    if areas.public.exists(release_id) or areas.public.current() == release_id:
         raise MicroguardError(
-            f"Release {release_id} is still in the public area after it was removed. Look at who else writes "
-            "there, and call this again."
+            f"Release {release_id}: expected none in the public area after its removal, found one. Find out "
+            "who else writes there, and call this again."
         )
 
 
 def _entries(areas: Areas) -> list[Entry]:
-    """The lines of the ledger about releases that were in a public area, oldest first."""
+    """Return the lines of the ledger about releases that were in a public area, oldest first."""
     return [each for each in Ledger(areas).entries() if each.event not in NEVER_PUBLIC]
 
 
 def _expected(here: list[Entry]) -> str:
-    """The identity that the newest line about this place names; "" where none does, or it is lost."""
+    """Return the identity in the newest line about this place; "" if it has none or the area is lost."""
     return here[-1].area if here else ""
 
 
-def _standing(here: list[Entry]) -> list[str]:
-    """Ids of the releases that the ledger says are at this place."""
+def _published(here: list[Entry]) -> list[str]:
+    """Return the ids of the releases that are at this place according to the ledger."""
     latest = {each.release_id: each.event for each in here}
     return [release_id for release_id, event in latest.items() if event in ("published", "withdrawing")]
 
 
-def _not_there(areas: Areas, standing: list[str], found: str | None, expected: str) -> AreaNotThere:
+def _not_there(areas: Areas, published: list[str], found: str | None, expected: str) -> AreaNotThere:
     what = "another public area" if found is not None else f"no {IDENTITY} of it"
-    holds = f", with {len(standing)} release(s) that stand" if standing else ""
+    holds = f", with {len(published)} published release(s)" if published else ""
     lacks = found is None and expected
     file = f' If its {IDENTITY} alone is lost, put {{"area": "{expected}"}} there.' if lacks else ""
-    named = areas.record_place(standing[-1]) if standing else "SPEC"
+    named = areas.record_place(published[-1]) if published else "SPEC"
     return AreaNotThere(
         f"The public area {areas.public.name}: expected that of the ledger{holds}, found {what}. It is "
-        "not mounted, or was moved. Nothing can be said of its releases. Mount it at this place and call "
-        f"this again. If it was moved, leave a symbolic link to it here.{file} If it is lost for good, say "
-        f"so: microguard withdraw {named} --lost."
+        "not mounted, or was moved, so that the state of its releases is unknown. Mount it at this place and "
+        f"call this again. If it was moved, leave a symbolic link to it here.{file} If it is lost for good, "
+        f"record that: microguard withdraw {named} --lost."
     )
 
 
 def _elsewhere(areas: Areas, place: str) -> AreaNotThere:
     return AreaNotThere(
         f"The public area {areas.public.name}: expected an area of its own, found the identity of {place}, "
-        "where the ledger knows it: this is a copy, or the area was moved. Nothing was changed. If it was "
-        f"moved, leave a symbolic link to it at {place}. Delete a copy by hand, or at least its {IDENTITY}."
+        "which the ledger has at that place: this is a copy, or the area was moved. Nothing was changed. If "
+        f"it was moved, leave a symbolic link to it at {place}. If it is a copy, delete it, or its "
+        f"{IDENTITY}."
     )

@@ -1,7 +1,7 @@
-"""Where a run may write: the public area and the evidence area, and who may do so when.
+"""The places where a run may write: the public area and the evidence area.
 
-Everything that is not yet verified lies in the evidence area, in folders of mode 0700. The evidence
-area also keeps the key of the release ids, the ledger and the lock; one run at a time holds it.
+Whatever is not yet verified is in the evidence area, in folders of mode 0700. The evidence area also holds
+the key of the release ids, the ledger and the lock, which one run at a time can hold.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from microguard.pipelines.engine.exact_paths import exact_paths
-from microguard.pipelines.engine.files import damaged, private_folder
+from microguard.pipelines.engine.files import PRIVATE_FILE, create_once, damaged, private_folder
 from microguard.pipelines.engine.lock import locked
-from microguard.pipelines.publication.key import create_once, key_file, key_of, required_key
-from microguard.pipelines.publication.public.public_area import PublicArea, public_area
+from microguard.pipelines.publication.key import key_file, key_of, required_key
+from microguard.pipelines.publication.public_area import PublicArea, public_area
 from microguard.pipelines.publication.staging.folder import FolderStagingArea
 from microguard.pipelines.publication.staging.staging_area import StagingArea
 from microguard.pipelines.publication.stored_evidence import WORK, address_of, stored_evidence
@@ -33,9 +33,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
-    from microguard.pipelines.publication.store.stored_folder import StoredFolder
+    from microguard.pipelines.publication.storage.mirror import MirroredFolder
 
-#: In the folder of a release: evidence and page. In the area: the page that lists them, and the ledger.
+#: Files of a release's folder: evidence and page. Files of the area: the index page and the ledger.
 QUALITY, PAGE, INDEX, LEDGER = "quality.json", "report.html", "index.html", "ledger.jsonl"
 _SESSION = "session-"
 _TOKEN = re.compile(r"[0-9a-f]{32}")
@@ -55,16 +55,16 @@ class Areas:
     Attributes
     ----------
     public : PublicArea
-        Where readers look: releases and ``current.json``.
+        For readers: releases and ``current.json``.
     evidence : Path
-        Agency only: evidence per release, ledger, key, work folders.
-    stored : StoredFolder or None
-        Where the evidence area is an object store: what keeps `evidence` there, which is a private copy.
+        For the agency only: evidence of each release, ledger, key, work folders.
+    mirror : MirroredFolder or None
+        If the evidence area is an object store: the storage of `evidence`, which is then a private copy.
     """
 
     public: PublicArea
     evidence: Path
-    stored: StoredFolder | None = None
+    mirror: MirroredFolder | None = None
 
     def __post_init__(self) -> None:
         evidence, public = self.evidence.resolve(), self.public.folder
@@ -72,33 +72,33 @@ class Areas:
             raise _inside_public()
 
     @classmethod
-    def of(cls, public: str | Path, evidence: str | Path) -> Areas:
-        """The areas at two places; the copy here of evidence in an object store is brought up to date."""
+    def from_places(cls, public: str | Path, evidence: str | Path) -> Areas:
+        """Return the areas at two places; update the private copy of evidence in an object store."""
         area, address = public_area(public), address_of(evidence)
         if address is None:
             return cls(area, Path(evidence))
         if f"{address}/".startswith(f"{area.name}/"):
             raise _inside_public()
-        stored = stored_evidence(address)
-        with suppress(AreaBusy), hold(stored.folder):  # else a run of this machine has it up to date
-            stored.fetch()
-        return cls(area, stored.folder, stored)
+        mirror = stored_evidence(address)
+        with suppress(AreaBusy), hold(mirror.folder):  # otherwise a run of this machine keeps it up to date
+            mirror.fetch()
+        return cls(area, mirror.folder, mirror)
 
     def record(self, release_id: str) -> Path:
-        """Evidence folder of a release."""
+        """Return the evidence folder of a release."""
         return self.evidence / release_id
 
     def record_place(self, release_id: str) -> str:
-        """Where the evidence of a release is, for those who read it."""
-        return str(self.record(release_id)) if self.stored is None else f"{self.stored.address}/{release_id}"
+        """Return the path or address of the evidence of a release, for messages."""
+        return str(self.record(release_id)) if self.mirror is None else f"{self.mirror.address}/{release_id}"
 
     @property
     def identity(self) -> str:
-        """What tells this evidence area from all others: on two machines two may have one path."""
-        if self.stored is not None:
-            return self.stored.address
+        """Return an identity that no other evidence area has, even at the same path of another machine."""
+        if self.mirror is not None:
+            return self.mirror.address
         path = private_folder(self.evidence) / "area"
-        create_once(path, secrets.token_hex(16))
+        create_once(path, secrets.token_hex(16), PRIVATE_FILE)
         token = path.read_text(encoding="utf-8", errors="replace").strip()
         if not _TOKEN.fullmatch(token):
             raise damaged(
@@ -108,16 +108,16 @@ class Areas:
 
     @property
     def ledger(self) -> Path:
-        """All that was ever published or withdrawn from here, one JSON object a line."""
+        """Return the path of the ledger: all publications and withdrawals, one JSON object a line."""
         return self.evidence / LEDGER
 
     def work(self, release_id: str, purpose: str) -> Path:
-        """A private work folder (``staging``, ``resume``, ``spark``) of a run, created where missing.
+        """Return a private work folder (``staging``, ``resume``, ``spark``) of a run; create it if missing.
 
         Raises
         ------
         SpecificationError
-            Where others than the owner can enter one that is there already.
+            If users other than the owner can enter an existing one.
         """
         private_folder(self.evidence)
         for folder in (
@@ -127,48 +127,48 @@ class Areas:
         ):
             if private_folder(folder).stat().st_mode & 0o077:
                 raise SpecificationError(
-                    f"The folder {WORK} of the evidence area can be entered by others than its owner, and "
-                    "records that nobody has protected yet would lie in it. Set its mode to 0700, or choose "
-                    "another [publish] evidence."
+                    f"The folder {WORK} of the evidence area: expected mode 0700, found one that others than "
+                    "its owner can enter. It would hold records that are not protected yet. Set its mode to "
+                    "0700, or choose another [publish] evidence."
                 )
         return folder
 
     def staging_area(self, release_id: str, purpose: str, folder: Path | None = None) -> StagingArea:
-        """Where the tasks of a run write and read what nobody has verified yet.
+        """Return the staging area where the tasks of a run write and read unverified data.
 
         Parameters
         ----------
         folder : Path, optional
-            Where frames are to lie in the end; the private work folder of this purpose without it.
+            Folder for the frames that are fetched; by default the private work folder of this purpose.
         """
         folder = self.work(release_id, purpose) if folder is None else folder
-        if self.stored is None:
+        if self.mirror is None:
             return FolderStagingArea(folder)
-        from microguard.pipelines.publication.staging.object_store import StoreStagingArea
+        from microguard.pipelines.publication.staging.part_lists import PartListStagingArea
 
-        return StoreStagingArea(self.stored.address, f"{WORK}/{release_id}/{purpose}", folder)
+        return PartListStagingArea(self.mirror.storage, f"{WORK}/{release_id}/{purpose}", folder)
 
     def frame(self, spark: SparkSession, folders: Sequence[Path], schema: StructType) -> DataFrame:
-        """The Parquet files of folders of the evidence area as it is kept, read by tasks."""
-        if self.stored is not None:
-            from microguard.pipelines.publication.staging.object_store import fetched
+        """Return a frame of the Parquet files in folders of the evidence area, read by tasks."""
+        if self.mirror is not None:
+            from microguard.pipelines.publication.staging.part_lists import fetched
 
-            parts = [part for folder in folders for part in self.stored.parts(folder)]
-            return fetched(spark, self.stored.address, parts, schema)
+            parts = [part for folder in folders for part in self.mirror.parts(folder)]
+            return fetched(spark, self.mirror.storage, parts, schema)
         return exact_paths(spark).schema(schema).parquet(*map(str, folders))
 
     def forget_work(self, release_id: str) -> None:
-        """Remove the work folders of a run, and its workplaces."""
+        """Remove the work folders and the staging areas of a run."""
         shutil.rmtree(self.evidence / WORK / release_id, ignore_errors=True)
-        if self.stored is not None and not release_id.startswith(_SESSION):
-            self.stored.forget(f"{WORK}/{release_id}/")
+        if self.mirror is not None and not release_id.startswith(_SESSION):
+            self.mirror.forget(f"{WORK}/{release_id}")
 
     @contextmanager
     def session(self) -> Iterator[Path]:
-        """Private scratch folder of one run, gone when it ends; to be entered with the lock held.
+        """Create a private scratch folder and remove it when the run ends; call this with the lock held.
 
-        What earlier runs left when they were killed (spilled records, the JVM's standard error) is
-        removed first: with the lock held, none of them is alive.
+        Scratch folders of killed runs (spilled records, standard error of the JVM) are removed first: while
+        this run holds the lock, none of those runs is alive.
         """
         for name in self.unfinished():
             if name.startswith(_SESSION):
@@ -180,41 +180,41 @@ class Areas:
             self.forget_work(name)
 
     def unfinished(self) -> list[str]:
-        """Release ids (or session names) that still have work folders, sorted."""
+        """Return the release ids (or session names) that still have work folders, sorted."""
         work = self.evidence / WORK
         return sorted(entry.name for entry in work.iterdir()) if work.is_dir() else []
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the evidence area, on this machine (see `hold`) and, in an object store, for all machines."""
+        """Lock the evidence area on this machine (see `hold`) and, in an object store, for all machines."""
         with ExitStack() as held:
             held.enter_context(hold(self.evidence))
-            if self.stored is not None:
+            if self.mirror is not None:
                 try:
-                    held.enter_context(self.stored.hold())
+                    held.enter_context(self.mirror.hold())
                 except BlockingIOError:
                     raise _busy() from None
             yield
 
     def keep(self) -> None:
-        """Make what the evidence area holds durable: to be called before anything rests on it."""
-        if self.stored is not None:
-            self.stored.keep()
+        """Make the content of the evidence area durable; call this before anything relies on it."""
+        if self.mirror is not None:
+            self.mirror.keep()
 
     def key(self) -> bytes:
-        """The secret that names releases; created with mode 0600 where it does not exist yet."""
-        if self.stored is not None:
+        """Return the secret key of the release ids; create it with mode 0600 if there is none."""
+        if self.mirror is not None:
             return required_key(self.public.folder, "evidence")
         return key_of(key_file() or self.evidence / "key", self.public.folder)
 
     def release_id(self, identity: Mapping[str, Any]) -> str:
-        """Opaque name of a release: a keyed hash of what it is made from (32 hexadecimal digits)."""
+        """Return the id of a release: a keyed hash of its identity (32 hexadecimal digits)."""
         text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hmac.new(self.key(), text.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def areas_of(specification: Specification) -> Areas:
-    """The areas of a specification: they can be written, and lie apart from those of others.
+    """Return the areas of a specification, which can be written and overlap no other specification's.
 
     Raises
     ------
@@ -222,28 +222,28 @@ def areas_of(specification: Specification) -> Areas:
     """
     public, evidence = specification.public_area, specification.evidence_area
     if any("://" in place for place in (public, evidence, specification.shared_ledger or "")):
-        from microguard.pipelines.publication.store.neighbours import refuse_neighbours
+        from microguard.pipelines.publication.storage.neighbours import refuse_neighbours
 
         refuse_neighbours(specification)
-    areas = Areas.of(public, evidence)
+    areas = Areas.from_places(public, evidence)
     areas.public.require_writable()
     return areas
 
 
 def is_work(folder: Path) -> bool:
-    """Whether a folder of the name `WORK` is one of ours: private, and with folders of runs alone."""
+    """Return whether a folder named `WORK` was made by microguard: private, with folders of runs only."""
     private = not folder.stat().st_mode & 0o077
     return private and all(_RUN.fullmatch(entry.name) for entry in folder.iterdir())
 
 
 @contextmanager
 def hold(area: Path) -> Iterator[None]:
-    """Hold the lock of an area; the system releases it when the process dies.
+    """Lock an area; the system releases the lock when the process dies.
 
     Raises
     ------
     AreaBusy
-        Where another run holds it.
+        If another run holds the lock.
     """
     with ExitStack() as held:
         try:
@@ -255,13 +255,13 @@ def hold(area: Path) -> Iterator[None]:
 
 def _busy() -> AreaBusy:
     return AreaBusy(
-        "Another run is at work for this place and holds its lock. Wait until it has finished, or "
-        "stop it, and call this again; nothing was changed."
+        "Another run holds the lock of this evidence area. Nothing was changed. Wait until it has finished, "
+        "or stop it, and call this again."
     )
 
 
 def _inside_public() -> SpecificationError:
     return SpecificationError(
-        "[publish] evidence lies inside the public area. Readers of the data lake would see it: "
-        "choose a place outside of [publish] path."
+        "[publish] evidence: expected a place outside of [publish] path, found one inside the public area, "
+        "where readers would see it. Choose another place."
     )

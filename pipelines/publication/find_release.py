@@ -1,4 +1,4 @@
-"""Find a release and its evidence from whatever a person names: a folder, an area, an id, a specification."""
+"""Find a release and its evidence by a folder, an area, an address or a specification file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microguard.pipelines.engine.files import parse_json
 from microguard.pipelines.publication.area_identity import known_area
 from microguard.pipelines.publication.areas import LEDGER, QUALITY, Areas
 from microguard.pipelines.publication.ledger import Ledger, LedgerDamaged, is_in
-from microguard.pipelines.publication.public.public_area import CURRENT, MANIFEST, PublicArea, public_area
+from microguard.pipelines.publication.public_area import CURRENT, MANIFEST, PublicArea, public_area
 from microguard.schemas.errors import SpecificationError
 
 NEARBY_LEVELS = 3
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FoundRelease:
-    """A release by id, with the areas it belongs to; the evidence area where it could be found.
+    """A release by id, with its public area, and its evidence area if that was found.
 
     Attributes
     ----------
@@ -38,23 +38,23 @@ class FoundRelease:
     as_current: bool = False
 
     def areas(self) -> Areas:
-        """Both areas.
+        """Return both areas.
 
         Raises
         ------
         SpecificationError
-            Where the evidence area was not found.
+            If the evidence area was not found.
         """
         if self.evidence is None:
             raise SpecificationError(
-                "The evidence area of this release was not found near it. Name the release by its folder in "
-                "the evidence area, or by its specification file."
+                f"Release {self.release_id}: expected its evidence area near the public area, found none. "
+                "Name the release by its folder in the evidence area, or by its specification file."
             )
-        return replace(Areas.of(self.public.name, self.evidence), public=self.public)
+        return replace(Areas.from_places(self.public.name, self.evidence), public=self.public)
 
 
 def find_release(named: str, *, gone: bool = False) -> FoundRelease:
-    """The release that an argument means.
+    """Return the release that an argument of a command names.
 
     Parameters
     ----------
@@ -62,28 +62,28 @@ def find_release(named: str, *, gone: bool = False) -> FoundRelease:
         A release in the public area (its folder or address) or in the evidence area, a public area (its
         current release), or a specification file (its current release).
     gone : bool
-        Whether a folder that is gone from the public area means the release that was there, and an area
-        without a current release the one whose withdrawal was killed there.
+        Whether a missing folder of the public area names the release that was there, and an area without a
+        current release names the release whose withdrawal was killed there.
 
     Raises
     ------
     SpecificationError
-        Where it means no release.
+        If it names no release.
     AreaNotThere
-        Where it means the current release of an area that is not at its place.
+        If it names the current release of an area that is not at its place.
     FileDamaged
     """
     release = _at_address(named) if "://" in named else _at_path(Path(named), gone)
     if release is None:
         raise SpecificationError(
             f"{named!r} is no release: expected a release folder (with its {MANIFEST} or {QUALITY}), a "
-            f"public area with a {CURRENT}, or a specification file."
+            f"public area with a {CURRENT}, or a specification file, found none of them. Check the path."
         )
     return release
 
 
 def areas_named(named: str) -> Areas:
-    """The areas of a specification, or of a release; no public area need be there.
+    """Return the areas of a specification or of a release; the public area may be missing.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def areas_named(named: str) -> Areas:
         from microguard.schemas.specification.read import read_specification
 
         specification = read_specification(Path(named))
-        return Areas.of(specification.public_area, specification.evidence_area)
+        return Areas.from_places(specification.public_area, specification.evidence_area)
     return find_release(named, gone=True).areas()
 
 
@@ -107,17 +107,17 @@ def _at_path(path: Path, gone: bool) -> FoundRelease | None:
         folder = path.resolve()
         area = _public_area_in(folder.name, (folder / QUALITY).read_bytes())
         return FoundRelease(folder.name, area, str(folder.parent))
-    current = public_area(path.resolve()).served()
+    current = public_area(path.resolve()).current()
     if current is not None:
         return replace(_in_folder(current, path.resolve()), as_current=True)
     return _gone(path) if gone else None
 
 
 def _gone(path: Path) -> FoundRelease | None:
-    """The release whose folder this was, or that was being withdrawn from this area, to a ledger nearby."""
+    """Return the release that a ledger nearby has at this missing folder, or as half withdrawn here."""
     place = path.resolve()
     if not path.exists():
-        with suppress(LedgerDamaged):  # which is met below, if nothing is found
+        with suppress(LedgerDamaged):  # raised below if nothing is found
             release = _in_folder(place.name, place.parent)
             if release.evidence is not None:
                 return release
@@ -125,7 +125,7 @@ def _gone(path: Path) -> FoundRelease | None:
 
 
 def _going_from(areas: Areas) -> FoundRelease | None:
-    """The newest release of which a call was killed that withdrew it.
+    """Return the newest release whose withdrawal was killed.
 
     Raises
     ------
@@ -133,38 +133,38 @@ def _going_from(areas: Areas) -> FoundRelease | None:
     """
     known_area(areas)
     going = half_withdrawn(Ledger(areas), areas.public)
-    evidence = str(areas.evidence) if areas.stored is None else areas.stored.address
+    evidence = str(areas.evidence) if areas.mirror is None else areas.mirror.address
     return FoundRelease(going[-1], areas.public, evidence, as_current=True) if going else None
 
 
 def half_withdrawn(ledger: Ledger, public: PublicArea) -> list[str]:
-    """Ids of the releases of an area that a killed call was withdrawing."""
+    """Return the ids of the releases of an area whose withdrawal was killed."""
     return [
         each.release_id for each in ledger.unfinished() if each.event == "withdrawing" and is_in(each, public)
     ]
 
 
 def _at_address(address: str) -> FoundRelease | None:
-    """A release, or a public area, in an object store; the evidence of what was published is elsewhere."""
-    from microguard.pipelines.publication.store.connection import content_of
+    """Return a release of an object store, by the address of itself, of its area or of its evidence."""
+    from microguard.pipelines.publication.storage.storage import storage_at
 
     area = public_area(address)
-    current = area.served()
+    current = area.current()
     if current is not None:
         return FoundRelease(current, area, None, as_current=True)
     above, _, release_id = address.rstrip("/").rpartition("/")
     if above.endswith("/"):
         return None
-    if public_area(above).stands(release_id):
+    if public_area(above).exists(release_id):
         return FoundRelease(release_id, public_area(above), None)
-    quality = content_of(above, f"{release_id}/{QUALITY}")
+    quality = storage_at(above, "evidence").get(f"{release_id}/{QUALITY}")
     if quality is None:
         return None
-    return FoundRelease(release_id, _public_area_in(release_id, quality), above)
+    return FoundRelease(release_id, _public_area_in(release_id, quality.content), above)
 
 
 def _public_area_in(release_id: str, quality: bytes) -> PublicArea:
-    """The public area that the evidence of a release names."""
+    """Return the public area that the evidence of a release names."""
     what, remedy = (
         f"{QUALITY} of release {release_id}",
         "Restore the evidence of the release from its back-up.",
@@ -177,13 +177,16 @@ def _of_specification(path: Path, gone: bool) -> FoundRelease:
 
     specification = read_specification(path)
     public = public_area(specification.public_area)
-    current = public.served()
+    current = public.current()
     if current is not None:
         return FoundRelease(current, public, specification.evidence_area, as_current=True)
-    areas = Areas.of(specification.public_area, specification.evidence_area)
+    areas = Areas.from_places(specification.public_area, specification.evidence_area)
     going = _going_from(areas)
     if going is None or not gone:
-        raise SpecificationError(f"Nothing is published from this specification now: there is no {CURRENT}.")
+        raise SpecificationError(
+            f"{path}: expected a published release of this specification, found no {CURRENT}: nothing is "
+            "published from it now. Run its job first (microguard protect)."
+        )
     return going
 
 
@@ -192,7 +195,7 @@ def _in_folder(release_id: str, public: Path) -> FoundRelease:
 
 
 def _evidence_near(public: Path, release_id: str) -> str | None:
-    """The evidence area whose ledger knows the release, sought in the folders around the public area."""
+    """Return the evidence area in a folder around the public area whose ledger knows the release."""
     return _first_near(public, lambda areas: str(areas.evidence) if _knows(areas, release_id) else None)
 
 
@@ -201,31 +204,31 @@ def _knows(areas: Areas, release_id: str) -> bool:
 
 
 def _first_near(public: Path, find: Callable[[Areas], T | None]) -> T | None:
-    """The first that is found in an evidence area near a public area.
+    """Apply a function to each evidence area near a public area; return the first result that is not None.
 
     Raises
     ------
     LedgerDamaged
-        Where nothing is found, and a ledger cannot be read.
+        If there is no result, and a ledger cannot be read.
     """
     damage = None
     for areas in _areas_near(public):
         try:
-            found = find(areas)
-        except LedgerDamaged as error:  # it may be that of others
+            result = find(areas)
+        except LedgerDamaged as error:  # it may be the ledger of another public area
             damage = error
         else:
-            if found is not None:
-                return found
+            if result is not None:
+                return result
     if damage is not None:
         raise damage
     return None
 
 
 def _areas_near(public: Path) -> Iterator[Areas]:
-    """A public area, with each evidence area in the folders around it."""
+    """Return the public area together with each evidence area in the folders around it."""
     for root in public.parents[:NEARBY_LEVELS]:
         for pattern in (LEDGER, f"*/{LEDGER}", f"*/*/{LEDGER}"):
             for ledger in sorted(root.glob(pattern)):
-                with suppress(SpecificationError):  # inside the public area: no evidence area of ours
-                    yield Areas.of(public, ledger.parent)
+                with suppress(SpecificationError):  # inside the public area: not an evidence area
+                    yield Areas.from_places(public, ledger.parent)

@@ -1,11 +1,11 @@
-"""What a release is made from: its id is a keyed hash of this.
+"""The identity of a release: everything that determines its content. The release id is a keyed hash of it.
 
-Only what decides the answer is in it. Limits of the gate, counts of the population, an agency's own suite,
-paths and the version of this package are not: the same input under a newer one, or beside another limit, is
-the same release. Its own changes of values move `METHOD`. Nobody here can say which version of a solver
-changes values, so the versions of all packages that can are in it, under `SOFTWARE`. Keys that have their
-default are left out, so that a key added later does not change the ids of before. A number of decimals that
-follows from the data is in it like one that was asked for, unless it is the default of before.
+Limits of the gate, counts of the population, an agency's own suite, paths and the version of this package are
+not part of it: the same input with another limit or a newer version is the same release. If this package
+changes published values, `METHOD` changes. Versions of other packages that can change values are part of it
+(`SOFTWARE`), because nobody knows which version of a solver does. Keys with their default value are left out,
+so that a key added later does not change earlier ids. A number of decimals that follows from the data counts
+like a given one, unless it is the earlier default.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.schemas.method_registry import third_party_version
 from microguard.schemas.specification.model import Specification
 
-#: Moves when, and only when, the same input and specification give another answer than before.
+#: Changes when, and only when, the same input and specification give another release than before.
 METHOD = 20
-#: Keys that decide what is published, of sections where not all do.
+#: Keys that determine what is published, of the sections in which not all keys do.
 DECIDING = {
     "publish": ("disclose", "format", "partition_by", "csv", "series", "changes"),
     "series": ("pool",),
 }
-#: Versions of the packages that decide values; not in the identities of before, see `same_job`.
+#: Versions of the packages that determine values; missing in earlier identities, see `same_job`.
 SOFTWARE = "software"
-#: Of a release of a series: which kind of series.
+#: Kind of the series, of a release in a series.
 SERIES = "series"
-#: Sections that only measure and permit.
+#: Sections that only measure and permit: they are no part of the identity.
 PERMISSIONS = ("quality", "population")
 
 
 def identity(screened: ValidatedInput, specification: Specification, content: str) -> dict[str, Any]:
-    """What decides the answer of a run.
+    """Return everything that determines the content of a release.
 
     Parameters
     ----------
     specification : Specification
         With the defaults that depend on the input.
     content : str
-        ``records`` or ``table``: what is made from the input.
+        ``records`` or ``table``: what is published.
     """
     return {
         "content": content,
@@ -57,7 +57,7 @@ def identity(screened: ValidatedInput, specification: Specification, content: st
 
 
 def _known_before(specification: Specification) -> dict[str, str]:
-    """Content of the file of single cells, which decides as the input does; its reader tells its lack."""
+    """Return the checksum of the a-priori file, which is input, too; its reader reports a missing file."""
     table = specification.table
     if table is None or table.a_priori is None:
         return {}
@@ -75,7 +75,7 @@ def _third_party(specification: Specification) -> dict[str, dict[str, str]]:
 
 
 def _made_from(specification: Specification) -> dict[str, Any]:
-    """The specification without where the files lie and what is only permitted."""
+    """Return the specification without paths and without what only measures or permits."""
     content = specification.model_dump(mode="json", exclude_defaults=True)
     for key in ("path", "expectations", "metadata"):
         content["input"].pop(key, None)

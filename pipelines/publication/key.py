@@ -1,7 +1,7 @@
-"""The secret key: it names releases, and hashes what is kept of their sources.
+"""The secret key of release ids and of source fingerprints.
 
-It is a file that only its owner can read, in the evidence area or wherever `KEY_VARIABLE` says. Nothing may
-be safe only because the seed is unknown; whoever knows the key can test guesses about the input.
+It is a file that only its owner can read, in the evidence area or at the path in `KEY_VARIABLE`. Whoever
+knows the key can test guesses about the input. No protection relies on the seed being unknown.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ import hashlib
 import hmac
 import os
 import secrets
-from contextlib import suppress
 from pathlib import Path
 
-from microguard.pipelines.engine.files import PRIVATE_FILE, private_folder, sync_folder
+from microguard.pipelines.engine.files import PRIVATE_FILE, create_once, private_folder
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.paths import expanded
 from microguard.schemas.specification.consistency import among_releases
@@ -23,18 +22,18 @@ KEY_VARIABLE = "MICROGUARD_KEY_FILE"
 
 
 def key_file() -> Path | None:
-    """The file that the environment names, if it does."""
+    """Return the key file that the environment names; None if it names none."""
     named = os.environ.get(KEY_VARIABLE)
     return Path(expanded(named)) if named else None
 
 
 def required_key(public: Path | None, place: str) -> bytes:
-    """The key for a place in an object store: it never lies there.
+    """Return the key for a place in an object store, which never holds the key itself.
 
     Parameters
     ----------
     public : Path or None
-        The public area, where it is a folder.
+        The public area, if it is a folder.
     place : str
         Key of ``[publish]`` that names the object store.
 
@@ -45,14 +44,14 @@ def required_key(public: Path | None, place: str) -> bytes:
     path = key_file()
     if path is None:
         raise SpecificationError(
-            f"[publish] {place} is an object store, and the key does not lie in one: name its file in "
-            f"{KEY_VARIABLE}, the same for all who share the place."
+            f"{KEY_VARIABLE}: expected the path of the key file, because [publish] {place} is an object "
+            "store and never holds the key, found none. Set it to the same file for all who share the place."
         )
     return key_of(path, public)
 
 
 def key_of(path: Path, public: Path | None) -> bytes:
-    """The key in a file outside of every public area; created where there is none yet.
+    """Return the key in a file outside every public area; create the file if there is none.
 
     Raises
     ------
@@ -61,61 +60,46 @@ def key_of(path: Path, public: Path | None) -> bytes:
     inside = public is not None and public.resolve() in path.resolve().parents
     if inside or among_releases(os.path.realpath(path)):
         raise SpecificationError(
-            f"{KEY_VARIABLE} names a file inside the public area of a specification: choose another."
+            f"{KEY_VARIABLE}: expected a file outside every public area, found one inside the public area of "
+            "a specification. Choose another file."
         )
     try:
-        if path != key_file():  # a folder that the environment names is not made: it may be a slip
+        if path != key_file():  # a folder that the environment names is not created: it may be a typing error
             private_folder(path.parent)
         key = key_at(path)
     except OSError as error:
         raise SpecificationError(
-            f"The key file can be neither read nor created ({os.strerror(error.errno or 0)}). Make it "
-            f"readable for the user who runs this, or name another one in {KEY_VARIABLE}."
+            "The key file: expected a file that the user who runs this can read or create, found one that "
+            f"can be neither read nor created ({os.strerror(error.errno or 0)}). Make it readable, or name "
+            f"another one in {KEY_VARIABLE}."
         ) from error
     if len(key) < KEY_BYTES:
         raise SpecificationError(
-            f"The key file holds {len(key)} bytes, expected at least {KEY_BYTES} (256 bits). Remove it "
-            f"to have one created, or name another one in {KEY_VARIABLE}."
+            f"The key file: found {len(key)} bytes, expected at least {KEY_BYTES} (256 bits). Remove the "
+            f"file to have one created, or name another one in {KEY_VARIABLE}."
         )
     return key
 
 
 def key_at(path: Path) -> bytes:
-    """The key in a file, created whole or not at all where there is none yet.
+    """Return the key in a file; create the file in one step if there is none.
 
     Raises
     ------
     SpecificationError
-        Where others than the owner can read it: who knows the key can name releases from guesses.
+        If users other than the owner can read the file.
     """
-    create_once(path, secrets.token_hex(KEY_BYTES))
+    create_once(path, secrets.token_hex(KEY_BYTES), PRIVATE_FILE)
     key = path.read_bytes().strip()
     if path.stat().st_mode & 0o077:
         raise SpecificationError(
-            "The key file can be read by others than its owner. Whoever knows the key can test guesses about "
-            f"the input: set its mode to 0600, or name another one in {KEY_VARIABLE}."
+            "The key file: expected mode 0600, found one that others than its owner can read. Whoever knows "
+            "the key can test guesses about the input. Set its mode to 0600, or name another one in "
+            f"{KEY_VARIABLE}."
         )
     return key
 
 
-def create_once(path: Path, text: str, mode: int = PRIVATE_FILE) -> None:
-    """Create a file, whole or not at all, where there is none; the first of two stays."""
-    if path.exists():
-        return
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):  # of another run, a moment ago
-            os.link(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
-    sync_folder(path.parent)
-
-
 def key_name(key: bytes) -> str:
-    """What tells two keys apart without giving any away."""
+    """Return a hash that distinguishes keys and reveals none."""
     return hmac.new(key, b"name of the key of sketches", hashlib.sha256).hexdigest()[:16]

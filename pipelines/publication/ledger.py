@@ -1,12 +1,12 @@
-"""The ledger of an evidence area: what was published under which name, and what was withdrawn.
+"""The ledger of an evidence area: a write-ahead log of publications and withdrawals.
 
-Two releases made from the same records can be differenced; so a second one under the same name is
-refused unless a steward has decided that both may stand.
+Two releases made from the same records can be differenced. A second release under the same name is therefore
+refused unless a steward has accepted both.
 
-What changes the public area is written down before it happens and again when it is done: ``intended``
-comes before a release appears and ``published`` once all of it is there, ``withdrawing`` comes before a
-release goes and ``withdrawn`` once it is gone. A release that needs approval is ``waiting`` until it is
-intended or ``rejected``. A run that finds an intention without its end finishes it.
+Each change of the public area has a line before it and a line after it: ``intended`` and ``published`` for a
+publication, ``withdrawing`` and ``withdrawn`` for a withdrawal. A release that needs approval is ``waiting``
+until it is intended or ``rejected``. A run that reads the first line of a pair without the second finishes
+the change.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any, Literal
 
 from microguard.pipelines.engine.files import PRIVATE_FILE, FileDamaged
 from microguard.pipelines.publication.areas import INDEX, LEDGER, PAGE, Areas
-from microguard.pipelines.publication.public.public_area import PublicArea, public_area
+from microguard.pipelines.publication.public_area import PublicArea, public_area
 from microguard.schemas.errors import GateRefused, MicroguardError
 
 Event = Literal["waiting", "rejected", "intended", "published", "abandoned", "withdrawing", "withdrawn"]
 NEVER_PUBLIC: frozenset[Event] = frozenset({"waiting", "rejected"})
-#: What the ledger says last of a release that is no longer in the public area.
+#: Last events of releases that are no longer in the public area.
 GONE: frozenset[Event] = frozenset({"withdrawn", "abandoned"})
 
 
-#: Release id -> the areas whose ledger got a line about it from this process: what a signal is answered by.
+#: Release id -> areas to whose ledger this process added a line about it; read when a signal is answered.
 _WRITTEN: dict[str, Areas] = {}
 
 
@@ -41,25 +41,26 @@ class Entry:
     Attributes
     ----------
     event : str
-        What happened to the release, one of `Event`.
+        One of `Event`.
     release_id, name, at : str
     identity : dict
-        What the release is made from.
+        What determines the content of the release (`pipelines.publication.identity`).
     public : str
-        Place of the public area; "" in lines of the first version, which had one area for each ledger.
+        Path or address of the public area; "" in lines of the first version, which had one area a ledger.
     area : str
-        Identity of the public area (`pipelines.publication.area_identity`); "" in lines of versions that
-        knew none, of releases that were never public, and once the area was declared lost.
+        Identity of the public area (`pipelines.publication.area_identity`); "" in lines of versions without
+        identities, of releases that were never public, and after the area was declared lost.
     accept : dict
-        Limits on disclosure that a steward accepted to be exceeded: name -> reason, and by whom.
+        Limits on disclosure that a steward allowed to be exceeded: name -> reason and steward.
     by, note : str
-        Who approved or rejected, and why; "" where nobody was asked. A note by nobody is that of retention.
+        Who approved or rejected, and why; "" without approval. A note without a person is written by
+        microguard itself, for example by retention.
     keep : int or None
-        How many releases of the name stand once this one is published; None where all do.
+        How many releases of the name stay published, this one included; None for all.
     successive : str
-        ``publish.successive``: whether a steward accepted other releases of its source beside it.
+        ``publish.successive``: whether a steward accepted other releases of the same source.
     ledger : str
-        Place of the ledger that the evidence area shares with others; "" where it shares none.
+        Path or address of the shared ledger; "" without one.
     """
 
     event: Event
@@ -78,29 +79,29 @@ class Entry:
 
 
 class LedgerDamaged(FileDamaged):
-    """The ledger holds a line that is none of ours; nothing can be published beside it."""
+    """The ledger has a line that microguard did not write; nothing can be published until it is restored."""
 
 
 class Ledger:
-    """What was published from an evidence area; appended to, never rewritten."""
+    """The lines of an evidence area's ledger, which are appended and never rewritten."""
 
     def __init__(self, areas: Areas) -> None:
         self._areas = areas
 
     def entries(self) -> list[Entry]:
-        """All lines, oldest first; a last line that a crash cut off is not one.
+        """Return all lines, oldest first, except a last line that a crash cut off.
 
         Raises
         ------
         LedgerDamaged
-            Where another line cannot be read: what it said of a release must not be lost.
+            If another line cannot be read.
         """
         return entries_of(self._areas.evidence)
 
     def append(self, entry: Entry) -> None:
-        """Add a line and make it durable, and all evidence with it; a line that was cut off makes room.
+        """Add a line in place of one that was cut off, and make it and all evidence durable.
 
-        The pages that say what was so before go first: killed here, there is no page that is not true.
+        Pages about the state before are removed first, so that no crash leaves a page that is not true.
         """
         _WRITTEN[entry.release_id] = self._areas
         for page in (self._areas.record(entry.release_id) / PAGE, self._areas.evidence / INDEX):
@@ -120,30 +121,30 @@ class Ledger:
         self._areas.keep()
 
     def latest(self) -> dict[str, Entry]:
-        """The last line of each release, in the order in which releases first appeared."""
+        """Return the last line of each release, in the order of the first lines."""
         return {entry.release_id: entry for entry in self.entries()}
 
     def status(self, release_id: str) -> Entry | None:
-        """The last line about a release, None where there is none."""
+        """Return the last line about a release; None if there is none."""
         return self.latest().get(release_id)
 
-    def standing(self, name: str | None = None) -> list[Entry]:
-        """Releases published and not withdrawn since (of one name, or of all), oldest first."""
+    def published(self, name: str | None = None) -> list[Entry]:
+        """Return the releases (of one name, or all) that are published and not withdrawn, oldest first."""
         alive: dict[str, Entry] = {}
         for entry in self.entries():
             if entry.event == "published":
-                alive.pop(entry.release_id, None)  # one that was made again is as new as its last line
+                alive.pop(entry.release_id, None)  # one that was published again counts from its last line
                 alive[entry.release_id] = entry
             elif entry.event in ("abandoned", "withdrawing", "withdrawn"):
                 alive.pop(entry.release_id, None)
         return [entry for entry in alive.values() if name is None or entry.name == name]
 
     def unfinished(self) -> list[Entry]:
-        """Releases that a run was about to publish or to withdraw when it died."""
+        """Return the releases that a run was publishing or withdrawing when it died."""
         return [entry for entry in self.latest().values() if entry.event in ("intended", "withdrawing")]
 
-    def ever(self, name: str) -> list[str]:
-        """Ids of all releases that readers may have seen under a name, withdrawn ones too."""
+    def ever_published(self, name: str) -> list[str]:
+        """Return the ids of all releases of a name that readers may have seen, also the withdrawn ones."""
         seen = [
             entry.release_id
             for entry in self.entries()
@@ -151,35 +152,35 @@ class Ledger:
         ]
         return list(dict.fromkeys(seen))
 
-    def waiting(self, name: str | None = None) -> list[Entry]:
-        """Releases that are staged and wait for approval (of one name, or of all), oldest first."""
+    def pending(self, name: str | None = None) -> list[Entry]:
+        """Return the releases (of one name, or all) that wait for approval, oldest first."""
         latest = self.latest().values()
         return [each for each in latest if each.event == "waiting" and name in (None, each.name)]
 
     def refuse_successive(self, name: str, release_id: str, accepted: bool) -> None:
-        """Refuse a second, different release of a name: two releases can be differenced.
+        """Refuse a second, different release of a name, because two releases can be differenced.
 
         Raises
         ------
         GateRefused
-            Where another release of this name stands and no steward accepted a successive one, where
-            the public area holds releases that this ledger does not know, or says are gone, or where
-            another name is current there.
+            If another release of this name is published and no steward accepted both; if the public area
+            holds releases that the ledger does not know, or has as withdrawn; or if it serves another name.
         """
         self._refuse_other_name(name)
         self._refuse_returned(release_id)
-        standing = {entry.release_id for entry in self.standing(name)}
+        standing = {entry.release_id for entry in self.published(name)}
         others = sorted((standing | self._unknown()) - {release_id})
         if others and not accepted:
+            shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
             raise GateRefused(
-                f"The name {name!r} already has {len(others)} release(s) made from another input, k, seed or "
-                f"specification ({', '.join(others[:3])}{', ...' if len(others) > 3 else ''}). Two releases "
-                "of the same records can be differenced. Withdraw the earlier one (microguard withdraw), or "
-                'set publish.successive to "accept" if a steward has decided that both may stand.'
+                f"[release] name = {name!r}: expected no other release of this name, found {len(others)} "
+                f"release(s) made from another input, k, seed or specification ({shown}). Two releases of "
+                "the same records can be differenced. Withdraw the earlier one (microguard withdraw), or "
+                "set publish.successive to 'accept' if a steward has decided that both may stay."
             )
 
     def refuse_unknown(self, release_id: str = "") -> None:
-        """Refuse to go on with a series beside releases that this ledger does not know.
+        """Refuse to continue a series if the public area holds releases that this ledger does not know.
 
         Raises
         ------
@@ -198,7 +199,7 @@ class Ledger:
         return set(self._areas.public.releases()) - {entry.release_id for entry in self.entries()}
 
     def _refuse_returned(self, release_id: str) -> None:
-        """Refuse to publish beside withdrawn releases, which a back-up of the area can bring back."""
+        """Refuse to publish if withdrawn releases are visible again, for example from a back-up."""
         gone = {entry.release_id for entry in self.latest().values() if entry.event in GONE} - {release_id}
         returned = sorted(gone & set(self._areas.public.releases()))
         if returned:
@@ -210,17 +211,18 @@ class Ledger:
             )
 
     def _refuse_other_name(self, name: str) -> None:
-        """One current.json serves one name: another would take the readers of the first along."""
-        for entry in self.standing():
-            if entry.name != name and self._areas.public.stands(entry.release_id):
+        """Refuse a second name in one area: its current.json would lead readers of the first to it."""
+        for entry in self.published():
+            if entry.name != name and self._areas.public.exists(entry.release_id):
                 raise GateRefused(
-                    f"The public area serves releases of another name, {entry.name!r}: its current.json can "
-                    "follow one name only. Choose another publish.path for this one."
+                    f"[publish] path: expected a public area of the name {name!r}, found one with releases "
+                    f"of another name, {entry.name!r}. One current.json can lead readers to one name only. "
+                    "Choose another publish.path."
                 )
 
 
 def written_about() -> list[Entry]:
-    """The last line of each release that this process wrote a line about, read from where it was written."""
+    """Return the last line of each release about which this process added a line."""
     with suppress(OSError, MicroguardError):
         last = {release_id: Ledger(areas).status(release_id) for release_id, areas in list(_WRITTEN.items())}
         return [entry for entry in last.values() if entry is not None]
@@ -228,7 +230,7 @@ def written_about() -> list[Entry]:
 
 
 def entries_of(evidence: Path) -> list[Entry]:
-    """The lines of the ledger in an evidence area, oldest first: see `Ledger.entries`."""
+    """Return the lines of the ledger in an evidence area, oldest first; see `Ledger.entries`."""
     ledger = evidence / LEDGER
     if not ledger.is_file():
         return []
@@ -239,7 +241,7 @@ def entries_of(evidence: Path) -> list[Entry]:
 
 
 def _entry(line: bytes) -> Entry | None:
-    """The entry in a line; None where it holds none of ours."""
+    """Parse a line; return None if microguard did not write it."""
     try:
         return Entry(**json.loads(line))
     except (ValueError, TypeError):
@@ -252,22 +254,22 @@ def _parsed(lines: list[bytes]) -> Iterator[Entry]:
             entry = _entry(line)
             if entry is None:
                 raise LedgerDamaged(
-                    f"Line {number} of the ledger cannot be read: it is damaged, or of a newer version of "
-                    "microguard. What it says of a release must not be lost, so nothing is done beside it. "
-                    "Restore the ledger of the evidence area from its back-up, or use the newer version."
+                    f"Line {number} of the ledger: expected a line that microguard wrote, found one that is "
+                    "damaged, or of a newer version. It may describe a release, so nothing is done without "
+                    "it. Restore the ledger of the evidence area from its back-up, or use the newer version."
                 )
             yield entry
 
 
 def public_area_of(entry: Entry, areas: Areas) -> Areas:
-    """The areas that an entry speaks of: several public areas can share one evidence area."""
+    """Return the areas of an entry: several public areas can share one evidence area."""
     if is_in(entry, areas.public):
         return areas
     return replace(areas, public=public_area(entry.public))
 
 
 def is_in(entry: Entry, public: PublicArea) -> bool:
-    """Whether an entry speaks of this place, also where its old path is a symbolic link to it now."""
+    """Return whether an entry is about this public area, also if its path is now a symbolic link to it."""
     if entry.public in ("", public.name):
         return True
     return "://" not in entry.public and os.path.realpath(entry.public) == public.name

@@ -1,7 +1,7 @@
-"""The public manifest: what is guaranteed, what is not, and what the files hold; nothing else.
+"""The public manifest: guarantees, limits, and the content of the files.
 
-No number computed from original values is in it, except measures that ``publish.disclose`` names; no
-seed and no fingerprint of the input.
+It has no number that was computed from original values, except measures in ``publish.disclose``, and neither
+the seed nor a fingerprint of the input.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 from microguard.pipelines.guarantees.guarantee import Guarantee
 from microguard.pipelines.guarantees.record_files import RecordFiles
 from microguard.pipelines.intake.contract import Contract
-from microguard.pipelines.intake.recode import recodes_of
+from microguard.pipelines.intake.recode import list_recodes
 from microguard.pipelines.publication.read_back import Written
 from microguard.pipelines.publication.record_files.csv_file import CSV, READING
 from microguard.pipelines.publication.stage import Staged, table_files
@@ -43,16 +43,16 @@ def manifest(
     disclosed: Mapping[str, float],
     successor: bool,
 ) -> dict[str, Any]:
-    """Contents of ``manifest.json`` (checksums are added when the files are copied).
+    """Return the content of ``manifest.json`` (checksums are added when the files are copied).
 
     Parameters
     ----------
     guarantees : sequence of Guarantee
-        In the order of the counts of `written`.
+        In the order of `written.counts`.
     limits : sequence of str
-        What guarantees and method do not cover.
+        What the guarantees and the method do not cover.
     disclosed : mapping
-        Measures against the original that a steward allows to be public; rounded to two digits here.
+        Measures against the original that a steward allows to be public; rounded here to two digits.
     successor : bool
         Whether another release was ever published under this name.
     """
@@ -76,7 +76,7 @@ def manifest(
             "min_diversity": specification.method.min_diversity,
             "weighted_by": specification.weight_of_means,
         },
-        "recodes": recodes_of(specification),
+        "recodes": list_recodes(specification),
         "records": written.records,
         "columns": [_column(entry, specification, staged.contract) for entry in staged.contract.schema],
         "tables": [
@@ -89,7 +89,7 @@ def manifest(
 
 
 def _layout(contract: Contract) -> dict[str, Any]:
-    """What a reader must know of files that do not lie as by default."""
+    """Return what a reader must know of a layout of files that is not the default."""
     layout: dict[str, Any] = {}
     if contract.partition_by is not None:
         layout["partitioned_by"] = contract.partition_by

@@ -1,4 +1,4 @@
-"""Releases that wait for a person: staged and verified in the evidence area, published once approved."""
+"""Releases that wait for approval: verified and staged in the evidence area, published once approved."""
 
 from __future__ import annotations
 
@@ -14,21 +14,25 @@ from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger
 from microguard.pipelines.publication.stage import StagedFiles
 from microguard.pipelines.publication.stored_evidence import STAGING, WAITING
+from microguard.pipelines.publication.withdrawal import withdraw_release
 from microguard.schemas.errors import GateRefused, SpecificationError
+
+#: Note of the ledger about a release that was withdrawn to be made again.
+DAMAGED = "its files in the public area were damaged"
 
 
 @dataclass(frozen=True)
 class PendingRelease:
-    """All that publishing a verified release takes.
+    """Everything that is needed to publish a verified release.
 
     Attributes
     ----------
     staged : StagedFiles
-        With the checksums of when it was verified.
+        With the checksums under which the files were verified.
     manifest : mapping
     entry : Entry
     accepted : bool
-        Whether another release of its name may stand.
+        Whether a steward accepted another release of the name.
     """
 
     staged: StagedFiles
@@ -37,8 +41,21 @@ class PendingRelease:
     accepted: bool
 
 
-def submit_for_approval(waiting: PendingRelease, areas: Areas) -> None:
-    """Keep a verified release in its evidence folder, and say in the ledger that it waits."""
+def submit_for_approval(waiting: PendingRelease, areas: Areas) -> bool:
+    """Keep a verified release in its evidence folder, and write to the ledger that it waits.
+
+    A release that is made again because its published files were damaged is withdrawn first: until a person
+    approves it, readers must not find the damaged files.
+
+    Returns
+    -------
+    bool
+        Whether damaged files of the release were removed from the public area.
+    """
+    damaged = is_visible(areas, waiting.entry.release_id)
+    if damaged:
+        with areas.public.lock():
+            withdraw_release(replace(waiting.entry, note=DAMAGED), areas)
     content = {
         "checksums": dict(waiting.staged.checksums),
         "manifest": waiting.manifest,
@@ -47,21 +64,23 @@ def submit_for_approval(waiting: PendingRelease, areas: Areas) -> None:
     }
     write_atomically(areas.record(waiting.entry.release_id) / WAITING, json.dumps(content, indent=2))
     Ledger(areas).append(replace(waiting.entry, event="waiting", at=now(), public=areas.public.name))
+    return damaged
 
 
-def waiting_release(areas: Areas, release_id: str) -> PendingRelease:
-    """A release that waits.
+def pending_release(areas: Areas, release_id: str) -> PendingRelease:
+    """Read a release that waits for approval.
 
     Raises
     ------
     SpecificationError
-        Where it does not.
+        If it does not wait.
     """
     status = Ledger(areas).status(release_id)
     if status is None or status.event != "waiting":
         event = "is not known" if status is None else f"is {status.event}"
         raise SpecificationError(
-            f"Release {release_id} does not wait for approval: to the ledger it {event}."
+            f"Release {release_id}: expected one that waits for approval, found that it {event} according to "
+            "the ledger: it does not wait. List the pending releases with microguard pending."
         )
     path, what = areas.record(release_id) / WAITING, f"{WAITING} of release {release_id}"
     remedy = "Reject the release (microguard reject), and run its job again."
@@ -70,29 +89,35 @@ def waiting_release(areas: Areas, release_id: str) -> PendingRelease:
     return PendingRelease(staged, content["manifest"], Entry(**content["entry"]), content["accepted"])
 
 
+def is_visible(areas: Areas, release_id: str) -> bool:
+    """Return whether readers may find a release, or a part of it."""
+    published = release_id in {each.release_id for each in Ledger(areas).published()}
+    return published or areas.public.exists(release_id) or areas.public.current() == release_id
+
+
 def is_pending(areas: Areas, release_id: str) -> bool:
-    """Whether a release waits and its staged files are still what they were."""
+    """Return whether a release waits, cannot be seen by readers, and has the staged files as verified."""
     status = Ledger(areas).status(release_id)
-    if status is None or status.event != "waiting":
+    if status is None or status.event != "waiting" or is_visible(areas, release_id):
         return False
-    staged = waiting_release(areas, release_id).staged
-    return StagedFiles.of(release_id, staged.folder).checksums == staged.checksums
+    staged = pending_release(areas, release_id).staged
+    return StagedFiles.from_folder(release_id, staged.folder).checksums == staged.checksums
 
 
 def refuse_beside_pending(areas: Areas, name: str, release_id: str) -> None:
-    """Refuse a night of a series while another one waits: whichever is decided first, the other forks it.
+    """Refuse a release of a series while another one waits: approving both would fork the series.
 
     Raises
     ------
     GateRefused
     """
-    others = [each for each in Ledger(areas).waiting(name) if each.release_id != release_id]
+    others = [each for each in Ledger(areas).pending(name) if each.release_id != release_id]
     if others:
         folder = areas.record_place(others[0].release_id)
         raise GateRefused(
-            f"Release {others[0].release_id} of this series waits for approval since {others[0].at}, and "
-            f"what follows it depends on the answer. Decide first (microguard approve {folder} --by NAME, or "
-            f"microguard reject {folder} --by NAME), then call this again: nothing was changed."
+            f"Release {others[0].release_id} of this series waits for approval since {others[0].at}, and the "
+            f"next release depends on the decision. Nothing was changed. Decide first (microguard approve "
+            f"{folder} --by NAME, or microguard reject {folder} --by NAME), then call this again."
         )
 
 

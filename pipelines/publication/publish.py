@@ -1,9 +1,11 @@
-"""Publish: the only order in which a release enters the public area, and the way back out of half of it.
+"""Publish a release in a fixed order, and finish or undo publications that stopped half-way.
 
-Staging lies in the evidence area. The ledger learns what is intended, and so does the one that areas share.
-The files are copied from there, their checksums are compared again, all of it is made durable, and the
-release appears whole (`PublicArea.put`). The table format commits and is audited. Then the ledger says that
-the release is published, and ``current.json`` moves last.
+1. Write the line ``intended`` to the ledger, and an entry to the shared ledger.
+2. Copy the staged files, compare their checksums again and make them durable; the release appears as a whole
+   (`PublicArea.put`).
+3. Commit the release to the table of the format, and audit the table.
+4. Write the line ``published`` to the ledger.
+5. Lead readers to the release (``current.json``).
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from microguard.pipelines.publication.source_fingerprints.conflicts import (
 from microguard.pipelines.publication.source_fingerprints.shared_ledger import lock_of
 from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SHARED
 from microguard.pipelines.publication.stage import StagedFiles
-from microguard.pipelines.publication.store.faults import AreaTaken
+from microguard.pipelines.publication.storage.faults import AreaTaken
 from microguard.pipelines.publication.withdrawal import remove_release, withdraw_release
 from microguard.schemas.errors import ProtectionFailed
 
@@ -39,8 +41,8 @@ def publish(
 ) -> str:
     """Move a verified release to the public area and make it current.
 
-    What stands there, and what was published of the same records, is looked at once more, with the public
-    area and the shared ledger locked: a run that keeps its evidence elsewhere may have published meanwhile.
+    With the public area and the shared ledger locked, it compares the releases that are published there, and
+    those of the same records, once more: a run with another evidence area may have published meanwhile.
 
     Parameters
     ----------
@@ -53,19 +55,19 @@ def publish(
     entry : Entry
         Line for the ledger; its event and time are set here.
     accepted : bool
-        Whether a steward accepted that another release of this name stands.
+        Whether a steward accepted another release of this name.
 
     Raises
     ------
     GateRefused
-        Where another release stands, or one of the same records, that was not accepted.
+        If another release of the name, or of the same records, is published and was not accepted.
     AreaNotThere
-        Where the public area is not the one that the ledger knows.
+        If the public area is not the one that the ledger knows.
     AreaTaken
-        Where another run took the public area over; the release is withdrawn again.
+        If another run took the public area over; the release is withdrawn again.
     ProtectionFailed
-        Where a copied file is not the file that was staged and verified, or the table of the format does
-        not hold the records of the files.
+        If a copied file is not the file that was staged and verified, or the table of the format does not
+        hold the records of the files.
     """
     ledger = Ledger(areas)
     begin_area(areas)
@@ -78,26 +80,27 @@ def publish(
         refuse_conflicts(entry, areas)
         ledger.append(replace(entry, event="intended", at=now()))
         try:
-            if shared is not None:  # after the line, by which whoever comes after a kill knows the entry
+            if shared is not None:  # after the line: a run that follows a kill then knows the entry
                 shared.put(shared_entry(entry, areas), areas.record(staged.release_id) / SHARED)
             areas.public.put(staged.release_id, staged.folder, staged.checksums, manifest)
             _commit(table_format(str(manifest.get("format", "parquet"))), manifest, areas.public.folder)
         except Exception:
             remove_release(entry, areas, "abandoned")
             raise
-        require_area(areas)  # else the release went to another place
+        require_area(areas)  # otherwise the release was written to another place
         ledger.append(replace(entry, event="published", at=now()))
         try:
-            areas.public.serve(staged.release_id)
-            _require_area_still(areas, staged.release_id)
+            areas.public.set_current(staged.release_id)
         except AreaTaken:
+            _require_area_still(areas, staged.release_id)
             withdraw_release(entry, areas)
             raise
+        _require_area_still(areas, staged.release_id)
     return areas.public.place(staged.release_id)
 
 
 def _require_area_still(areas: Areas, release_id: str) -> None:
-    """Say that a release is published, but that its area vanished as its readers were led to it.
+    """Raise an error if the area of a published release disappeared while readers were led to it.
 
     Raises
     ------
@@ -107,40 +110,39 @@ def _require_area_still(areas: Areas, release_id: str) -> None:
         require_area(areas)
     except AreaNotThere as error:
         raise AreaNotThere(
-            f"Release {release_id} is published to the ledger, and then its public area was not at its place "
-            f"any more. Once it is there, whoever comes next leads readers to the release. {error}"
+            f"Release {release_id} is published according to the ledger, but its public area disappeared "
+            f"before readers were led to it. The next run does so once the area is there again. {error}"
         ) from None
 
 
 def finish_what_died(areas: Areas) -> set[str]:
-    """Finish what killed runs left half done: a release that was not yet published goes, a withdrawal ends.
+    """Finish or undo what killed runs left half done; call this with the evidence area locked.
 
-    What is in another public area than this one waits until that one is there.
-
-    A release that was being published on a person's word waits for it again. One that was published becomes
-    current, and what it has outlived (`pipelines.publication.retention`) goes. To be called with the evidence
-    area locked.
+    A release that was intended and not published is removed; if a person had approved it, it waits for
+    approval again. A withdrawal is completed. The newest published release becomes current, and releases that
+    have expired (`pipelines.publication.retention`) are withdrawn. Releases of other public areas that share
+    the evidence area are skipped until their area is there.
 
     Returns
     -------
     set of str
-        Ids of the releases that had not gone before.
+        Ids of the releases that were removed.
 
     Raises
     ------
     AreaNotThere
-        Where the public area is not the one that the ledger knows.
+        If the public area is not the one that the ledger knows.
     FileDamaged
-        Where nobody can say which release ``current.json`` named.
+        If ``current.json`` is damaged and the ledger does not know all releases of the area.
     """
     settle_area(areas)
     _mend_current(areas)
-    going = set()
+    removed = set()
     for entry in Ledger(areas).unfinished():
         area = public_area_of(entry, areas)
         if not _is_there(area, areas):
             continue
-        going.add(entry.release_id)
+        removed.add(entry.release_id)
         with area.public.lock():
             if entry.event == "withdrawing":
                 remove_release(entry, area, "withdrawn")
@@ -148,20 +150,20 @@ def finish_what_died(areas: Areas) -> set[str]:
                 remove_release(replace(entry, by="", note=""), area, "waiting")
             else:
                 remove_release(entry, area, "abandoned")
-    standing = [(each.name, public_area_of(each, areas)) for each in Ledger(areas).standing()]
-    for name, area in dict.fromkeys(standing):
+    published = [(each.name, public_area_of(each, areas)) for each in Ledger(areas).published()]
+    for name, area in dict.fromkeys(published):
         if not _is_there(area, areas):
             continue
         _lead_readers(name, area)
         for entry in expired_releases(area, name):
-            going.add(entry.release_id)
+            removed.add(entry.release_id)
             with area.public.lock():
                 withdraw_release(entry, area)
-    return going
+    return removed
 
 
 def _is_there(area: Areas, areas: Areas) -> bool:
-    """Whether an area that shares the evidence area is at its place; of `areas` itself that is known."""
+    """Return whether a public area that shares the evidence area is at its place; `areas` itself is."""
     try:
         if area != areas:
             settle_area(area)
@@ -172,47 +174,45 @@ def _is_there(area: Areas, areas: Areas) -> bool:
 
 
 def _mend_current(areas: Areas) -> None:
-    """Write a damaged current.json anew, where this ledger knows all releases of the area.
+    """Write a damaged current.json anew, if this ledger knows all releases of the area.
 
     Raises
     ------
     FileDamaged
-        Where it does not.
+        If it does not.
     """
     try:
-        areas.public.served()
+        areas.public.current()
     except FileDamaged:
         if not set(Ledger(areas).latest()).issuperset(areas.public.releases()):
             raise
-        standing = [each.release_id for each in Ledger(areas).standing() if is_in(each, areas.public)]
+        ids = [each.release_id for each in Ledger(areas).published() if is_in(each, areas.public)]
         with areas.public.lock():
-            areas.public.serve(next(filter(areas.public.stands, reversed(standing)), None))
+            areas.public.set_current(next(filter(areas.public.exists, reversed(ids)), None))
 
 
 def _lead_readers(name: str, areas: Areas) -> None:
-    """Make the newest release of a name current, where readers have none of this ledger's newer ones.
+    """Make the newest release of a name current, unless the current one belongs to another ledger.
 
-    Where they have one that another ledger knows, nobody can say which of the two came last.
+    Two ledgers do not show which of their releases was published last.
     """
-    ids = [each.release_id for each in Ledger(areas).standing(name)]
-    newest = next((each for each in reversed(ids) if areas.public.stands(each)), None)
-    served = areas.public.served()
-    if newest not in (None, served) and served in (None, *ids):
+    ids = [each.release_id for each in Ledger(areas).published(name)]
+    newest = next((each for each in reversed(ids) if areas.public.exists(each)), None)
+    current = areas.public.current()
+    if newest not in (None, current) and current in (None, *ids):
         with areas.public.lock():
-            areas.public.serve(newest)
+            areas.public.set_current(newest)
 
 
 def published_already(areas: Areas, release_id: str) -> bool:
-    """Whether a release stands whole.
-
-    A release whose files are not those of its manifest is not: it is to be made again.
+    """Return whether a release is published and has exactly the files of its manifest.
 
     Raises
     ------
     AreaNotThere
-        Where it cannot be seen, because its area is not at its place.
+        If it cannot be seen because its area is not at its place.
     """
-    if release_id not in {entry.release_id for entry in Ledger(areas).standing()}:
+    if release_id not in {entry.release_id for entry in Ledger(areas).published()}:
         return False
     whole = areas.public.is_whole(release_id)
     if not whole:
@@ -224,15 +224,15 @@ def _commit(row: TableFormat, manifest: Mapping[str, Any], public: Path | None) 
     if public is None:
         if row.name != "parquet":
             raise ProtectionFailed(
-                f"A {row.name} table needs a public area that is a folder. Nothing was published; choose "
-                'another [publish] path, or format = "parquet".'
+                f"[publish] format: a {row.name} table needs a public area that is a folder, found an object "
+                'store. Nothing was published. Choose another [publish] path, or format = "parquet".'
             )
         return
     row.commit(public, str(manifest["release_id"]))
     faults = row.audit(public, dict(manifest))
     if faults:
         raise ProtectionFailed(
-            f"The {row.name} table that was committed is not the release: {'; '.join(faults)}. The "
-            "commit was taken back and nothing was published; look for another writer of the table, and "
-            "call this again."
+            f"The {row.name} table: expected the records of the release after the commit, found "
+            f"{'; '.join(faults)}. The commit was undone and nothing was published. Look for another writer "
+            "of the table, and call this again."
         )

@@ -1,4 +1,4 @@
-"""Read the staged records back: count what is guaranteed, and compare the files with what was staged."""
+"""Read the staged records back: count the guarantees, and compare the files with what was staged."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from pyspark.sql import functions as f
 
 @dataclass(frozen=True)
 class Written:
-    """What the files of a staged release say.
+    """What was counted and compared on the files of a staged release.
 
     Attributes
     ----------
     records : int
     counts : tuple of Count
-        Of each guarantee, in their order.
+        One of each guarantee, in their order.
     as_staged : bool
-        Whether the files hold exactly the records that were handed to the stage, the CSV file too.
+        Whether the files, the CSV file included, hold exactly the records that were staged.
     as_declared : bool
         Whether every file has exactly the columns and types of the contract.
     others_as_read : bool
@@ -45,7 +45,7 @@ class Written:
     others_as_read: bool
 
     def metrics(self) -> dict[MetricKey, float]:
-        """What the gate asks of the written files (`schemas.requirements.records`)."""
+        """Return the metrics of the written files for the gate (`schemas.requirements.records`)."""
         counted = {key: value for count in self.counts for key, value in count.metrics.items()}
         return counted | {
             MetricKey("content_as_staged"): float(self.as_staged),
@@ -64,8 +64,8 @@ def verify_written(
 ) -> Written:
     """Read the staged files back and count, and compare what is published as it is with `original`.
 
-    `protected` holds what was staged, and in addition the unit that k counts. If there is no `original`, what
-    was staged is what was read, and the files hold it where they are `as_staged`.
+    `protected` holds the staged records and, in addition, the unit that k counts. Without `original`, the
+    staged records are the input, and the files hold them if they are `as_staged`.
     """
     others = [name for name in staged.contract.names if name in specification.published_as_it_is]
     frame = staged.records(spark)
@@ -73,7 +73,7 @@ def verify_written(
     files = StagedRecords(frame, frame.columns, others, private=units)
     counts = tuple(guarantee.count(files) for guarantee in guarantees)
     written, written_others = files.contents()
-    declared = [(entry.name, entry.type) for entry in staged.contract.of_files]
+    declared = [(entry.name, entry.type) for entry in staged.contract.file_schema]
     as_staged = written == staged.content and _csv_holds(staged)
     if original is None:
         others_as_read = as_staged
@@ -101,7 +101,7 @@ class StagedRecords(RecordFiles):
         ----------
         frame : DataFrame
         of : sequences of str
-            Lists of columns whose `contents` are asked for.
+            Lists of columns for `contents`.
         private : ProtectedUnits, optional
         """
         self.columns = {name: f"c{position}" for position, name in enumerate(frame.columns)}
@@ -151,7 +151,7 @@ class ProtectedUnits:
 
 
 def _csv_holds(staged: Staged) -> bool:
-    """Whether the CSV file, where there is to be one, has the records of the others in their order."""
+    """Return whether the CSV file, if there is one, has the records of the other files in their order."""
     contract = staged.contract
     batches = record_batches(staged.microdata, contract)
     return not contract.csv or holds(staged.folder / CSV, batches, contract.plain)

@@ -1,8 +1,8 @@
-"""Retention: of the releases of a name only the newest few stand, as ``publish.keep`` says.
+"""Retention: keep only the newest releases of a name published (``publish.keep``).
 
-The line that says that a release is published holds how many stand beside it, so that whoever comes after a
-kill finishes what it asks for from the ledger alone. Copies that readers have made are out of reach: the
-ledger and the audit of a source go on knowing what was withdrawn.
+The ledger line of a publication holds the number of releases to keep, so that a run after a kill can finish
+the retention from the ledger alone. Copies that readers have made cannot be withdrawn: the ledger and the
+audit of a source therefore still count withdrawn releases.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from microguard.pipelines.publication.withdrawal import withdraw_release
 
 @dataclass(frozen=True)
 class Retained:
-    """What retention did; the release that called for it is published whatever became of the older ones.
+    """The result of retention; the new release is published whether or not older ones could be withdrawn.
 
     Attributes
     ----------
     withdrawn : tuple of str
-        Ids of releases that are gone.
+        Ids of the releases that were withdrawn.
     left : tuple of str
-        Ids of releases that could not be withdrawn whole.
+        Ids of the releases that could not be withdrawn completely.
     """
 
     withdrawn: tuple[str, ...]
     left: tuple[str, ...]
 
     def added_to(self, outcome: CommandResult) -> CommandResult:
-        """The answer of a verb that published, with what became of the older releases."""
+        """Return the result of a publishing verb, with the releases that were, or were not, withdrawn."""
         text, content = outcome.text, dict(outcome.content)
         if self.withdrawn:
             text += f"\nWithdrawn, as publish.keep asks for: {', '.join(self.withdrawn)}"
@@ -40,23 +40,23 @@ class Retained:
             text += (
                 f"\nNot withdrawn, although publish.keep asks for it: {', '.join(self.left)}. Readers may "
                 "still find them. Look at the rights and the disk of the public area; the next run tries "
-                "again, and goes no further until they are gone."
+                "again, and publishes nothing until they are withdrawn."
             )
             content["not_withdrawn"] = list(self.left)
         return CommandResult(text, content)
 
 
 def retain(areas: Areas, name: str) -> Retained:
-    """Withdraw the releases that a publication under a name has outlived; what fails is said, not raised.
+    """Withdraw the expired releases of a name; report failures in the result instead of raising them.
 
-    To be called with the evidence area locked, once the publication is done.
+    Call this after a publication, with the evidence area locked.
     """
     withdrawn, left = [], []
     for entry in expired_releases(areas, name):
         try:
             with areas.public.lock():
                 withdraw_release(entry, areas)
-        except Exception:  # the new release is published: nothing here may say otherwise
+        except Exception:  # the new release is published: an error would say otherwise
             left.append(entry.release_id)
         else:
             withdrawn.append(entry.release_id)
@@ -64,15 +64,15 @@ def retain(areas: Areas, name: str) -> Retained:
 
 
 def expired_releases(areas: Areas, name: str) -> list[Entry]:
-    """Releases of a name that are to go, oldest first, as lines that say why.
+    """Return the releases of a name that retention withdraws, oldest first, as ledger lines with the reason.
 
-    As many stay as the newest publication asks for; the current release stays in any case. Releases of the
-    name in another public area are not looked at.
+    The newest publication decides how many stay. The current release always stays. Releases of the name in
+    another public area are left alone.
     """
-    newest = [entry for entry in Ledger(areas).standing(name) if is_in(entry, areas.public)]
+    newest = [entry for entry in Ledger(areas).published(name) if is_in(entry, areas.public)]
     if not newest or newest[-1].keep is None:
         return []
-    why = f"publish.keep = {newest[-1].keep}: outlived by release {newest[-1].release_id}"
-    served = areas.public.served()
+    why = f"publish.keep = {newest[-1].keep}: superseded by release {newest[-1].release_id}"
+    current = areas.public.current()
     old = newest[: -newest[-1].keep]
-    return [replace(entry, by="", note=why) for entry in old if entry.release_id != served]
+    return [replace(entry, by="", note=why) for entry in old if entry.release_id != current]

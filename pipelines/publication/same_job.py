@@ -1,9 +1,9 @@
-"""A job that is called again after an upgrade: its release is found, or a second one is refused.
+"""Refuse a second release of the same job that other package versions would compute.
 
-The versions of the packages that decide values belong to the identity of a release
+The versions of the packages that determine values belong to the identity of a release
 (`pipelines.engine.versions`). A release of the same input and specification by other versions may have other
-values, and whoever compares both learns what neither says. Nobody decided that by `publish.successive`, which
-is about other input: it is refused whatever that says.
+values, and comparing the two discloses more than either. `publish.successive` accepts releases of other
+input, and does not apply here.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ def refuse_same_job(
     specification : Specification
         As it was read.
     release_id : str
-        Of the release to be made: a damaged one of this id is made again.
+        Id of the release to be made: a damaged release of this id is made again.
 
     Raises
     ------
     GateRefused
-        Where a release of the same job stands, or waits for approval, that was computed with other versions,
-        or with the number of decimals that was the default before.
+        If a release of the same job is published, or waits for approval, that was computed with other
+        versions, or with the earlier default of decimals.
     """
     ledger, name = Ledger(areas), specification.release.name
     ours = json.loads(json.dumps(made_from))
     rest = _without_software(ours)
-    for entry in (*ledger.standing(name), *ledger.waiting(name)):
+    for entry in (*ledger.published(name), *ledger.pending(name)):
         if entry.release_id == release_id:
             continue
         if _without_software(entry.identity) == rest:

@@ -1,4 +1,4 @@
-"""Write a release to the private staging folder: nothing of the input but what is to be published."""
+"""Write a release to the private staging folder, with nothing of the input except what is published."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 RECORDS_PER_FILE = 500_000
-#: The records of a release, beside their manifest.
+#: Folder of the records of a release.
 RECORDS = "microdata"
 
 
 @dataclass(frozen=True)
 class StagedFiles:
-    """The files of a release in a private folder, and what they were when they were written.
+    """The files of a release in a private folder, with their checksums of when they were written.
 
     Attributes
     ----------
     checksums : mapping of file name to checksum
-        Of every file, before anybody verified it: what is released must be these.
+        Of every file before it was verified: only files with these checksums may be published.
     """
 
     release_id: str
@@ -49,8 +49,8 @@ class StagedFiles:
     checksums: Mapping[str, str]
 
     @classmethod
-    def of(cls, release_id: str, folder: Path) -> StagedFiles:
-        """Everything that lies in the folder now, but what a task is still writing under a hidden name."""
+    def from_folder(cls, release_id: str, folder: Path) -> StagedFiles:
+        """Return all files in the folder, except those that a task is still writing under a hidden name."""
         files = sorted(path for path in folder.rglob("[!.]*") if path.is_file())
         return cls(
             release_id, folder, {path.relative_to(folder).as_posix(): checksum(path) for path in files}
@@ -59,20 +59,20 @@ class StagedFiles:
 
 @dataclass(frozen=True)
 class Staged:
-    """A release that nobody has verified yet.
+    """A release that is not verified yet.
 
     Attributes
     ----------
     files : StagedFiles
     contract : Contract
     content : (int, int)
-        Records and sum of row hashes, before they were written.
+        Number of records and sum of row hashes, before they were written.
     place : StagingArea
-        Where tasks read the records, as `RECORDS`.
+        Where tasks read the records, under the name `RECORDS`.
     formulas : tuple of str
-        Columns of the CSV file with text that a spreadsheet takes for a formula.
+        Columns of the CSV file with text that a spreadsheet would run as a formula.
     schema : StructType or None
-        Columns as Spark reads them; None where the files alone say so.
+        Columns as Spark reads them; None to infer them from the files.
     """
 
     files: StagedFiles
@@ -84,16 +84,16 @@ class Staged:
 
     @property
     def folder(self) -> Path:
-        """The private folder."""
+        """Return the private folder."""
         return self.files.folder
 
     @property
     def microdata(self) -> list[Path]:
-        """The record files, in order."""
+        """Return the record files, in order."""
         return record_files(self.folder)
 
     def records(self, spark: SparkSession) -> DataFrame:
-        """The columns of the contract, read by tasks."""
+        """Return a frame of the columns of the contract, read by tasks."""
         frame = self.place.read(spark, RECORDS, self.schema)
         return frame.select([column(name) for name in self.contract.names])
 
@@ -108,9 +108,9 @@ def stage(
 ) -> Staged:
     """Write the protected records and tables to the staging folder of a release.
 
-    Rows are distributed and ordered by a hash of the published row alone, so that their order says
-    nothing about the input. Files carry the input's types, no metadata of it, and statistics and
-    dictionaries of what is published only.
+    Rows are distributed and ordered by a hash of the published row alone, so that their order reveals
+    nothing about the input. Files have the input's types, none of its metadata, and statistics and
+    dictionaries of published values only.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def stage(
     areas : Areas
     release_id : str
     records : int
-        Of the frame: they decide how many files there are.
+        Of the frame: determines the number of files.
     """
     folder = areas.work(release_id, "staging")
     shutil.rmtree(folder)
@@ -139,18 +139,18 @@ def stage(
     handed_over = [json.loads(each) for each in said]
     content = (sum(rows for rows, _ in handed_over), sum(total for _, total in handed_over))
     schema = None if whole else published.schema
-    return Staged(StagedFiles.of(release_id, folder), contract, content, place, formulas, schema)
+    return Staged(StagedFiles.from_folder(release_id, folder), contract, content, place, formulas, schema)
 
 
 def record_files(folder: Path) -> list[Path]:
-    """The record files of a release, in order."""
+    """Return the record files of a release, in order."""
     return sorted((folder / RECORDS).rglob("*.parquet"))
 
 
 def _write_files(
     place: StagingArea, frame: DataFrame, name: str, contract: Contract, records: int, most: int
 ) -> list[str]:
-    """Write files of at most about so many records each; what their tasks said, as `_encode` does."""
+    """Write files of at most about `most` records each; return what `_encode` said of each file."""
     columns = [column(each) for each in contract.names]
     ordered = (
         with_hash(frame, contract.names)
@@ -168,7 +168,7 @@ def _write_files(
 def _encode(
     batches: Iterable[pa.RecordBatch], schema: bytes, categories: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[pa.Table, str]]:
-    """In a task: all records of a file, with the types of the contract; their number and sum of hashes."""
+    """Encode the records of a file, in a task, with the types of the contract; say number and hash sum."""
     records = list(batches)
     if records:
         table = pa.Table.from_batches(records)
@@ -177,7 +177,7 @@ def _encode(
 
 
 def _write_tables(tables: Mapping[tuple[str, ...], pa.Table], contract: Contract, folder: Path) -> None:
-    """The cells, in the types of the records; dictionaries as the values they stand for."""
+    """Write the cells of each table in the types of the records, with plain values for dictionaries."""
     folder.mkdir()
     for table, name in zip(tables, table_files(list(tables)), strict=True):
         cells = tables[table]
@@ -189,7 +189,7 @@ def _write_tables(tables: Mapping[tuple[str, ...], pa.Table], contract: Contract
 
 
 def table_files(tables: Sequence[tuple[str, ...]]) -> list[str]:
-    """File names of tables: numbered, then the variables, as far as a file name can carry them."""
+    """Return the file names of tables: a number, then the variables as far as a file name can hold them."""
     names = []
     for position, table in enumerate(tables, start=1):
         readable = "_by_".join("".join(c if c.isalnum() else "_" for c in name) for name in table)

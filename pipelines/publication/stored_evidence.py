@@ -1,7 +1,7 @@
-"""An evidence area in an object store: a run works in a private copy on its machine, which the store keeps.
+"""An evidence area in an object store: a run works in a private copy on its machine, which is mirrored.
 
-What a run has at hand stays local (scratch files, blocks already done); all else is kept with every line of
-the ledger, so that a line never speaks of evidence that the store does not have.
+Scratch files and finished blocks of a run stay local. Everything else is stored together with each line of
+the ledger, so that no line refers to evidence that the store does not have.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from microguard.pipelines.engine.files import private_folder, write_atomically
 from microguard.schemas.errors import SpecificationError
 
 if TYPE_CHECKING:
-    from microguard.pipelines.publication.store.stored_folder import StoredFolder
+    from microguard.pipelines.publication.storage.mirror import MirroredFolder
 
-#: Names the folder that holds the private copies.
+#: Environment variable that names the folder of the private copies.
 VARIABLE = "MICROGUARD_WORK_DIR"
-#: In a private copy: the address that it is of.
+#: File of a private copy with the address of its evidence area.
 ADDRESS = ".address"
 WORK, STAGING, WAITING = ".work", "staging", "waiting.json"
 _KEY = "key"
 
 
 def address_of(place: str | Path) -> str | None:
-    """The address of an evidence area; None of one in a folder that is no private copy."""
+    """Return the address of an evidence area; None for a folder that is no private copy."""
     if "://" in str(place):
         return str(place).rstrip("/")
     marker = Path(place) / ADDRESS
     return marker.read_text(encoding="utf-8") if marker.is_file() else None
 
 
-def stored_evidence(address: str) -> StoredFolder:
-    """The evidence area at an address, with its private copy on this machine.
+def stored_evidence(address: str) -> MirroredFolder:
+    """Return the evidence area at an address, with its private copy on this machine.
 
     Raises
     ------
     SpecificationError
-        Where it cannot be reached, or no private copy can be made.
+        If it cannot be reached, or no private copy can be made.
     """
-    from microguard.pipelines.publication.store.connection import connected
-    from microguard.pipelines.publication.store.stored_folder import StoredFolder
+    from microguard.pipelines.publication.storage.mirror import MirroredFolder
+    from microguard.pipelines.publication.storage.storage import storage_at
 
-    store = connected(address, "evidence")
+    storage = storage_at(address, "evidence")
     folder = _copies() / hashlib.sha256(address.encode()).hexdigest()[:32]
     try:
         for each in (folder.parent, folder):
@@ -52,16 +52,17 @@ def stored_evidence(address: str) -> StoredFolder:
         write_atomically(folder / ADDRESS, address)
     except OSError as error:
         raise SpecificationError(
-            f"[publish] evidence is an object store, and no private copy of it can be made on this machine "
-            f"({os.strerror(error.errno or 0)}). Name a folder that can be written in {VARIABLE}."
+            "[publish] evidence: expected a folder on this machine for the private copy of the object store, "
+            f"found that none can be made ({os.strerror(error.errno or 0)}). Name a folder that can be "
+            f"written in {VARIABLE}."
         ) from None
     if folder.stat().st_mode & 0o077:
         raise SpecificationError(
-            "The private copy of [publish] evidence can be entered by others than its owner. Set the mode of "
-            f"its folder to 0700, or name another one in {VARIABLE}."
+            "The private copy of [publish] evidence: expected mode 0700, found a folder that others than its "
+            f"owner can enter. Set its mode to 0700, or name another folder in {VARIABLE}."
         )
-    return StoredFolder(
-        address, store, folder, is_stored=lambda name: _is_stored(folder, name), is_shown=_is_shown
+    return MirroredFolder(
+        storage, folder, is_stored=lambda name: _is_stored(folder, name), is_shown=_is_shown
     )
 
 
@@ -72,7 +73,7 @@ def _copies() -> Path:
 
 
 def _is_stored(folder: Path, name: str) -> bool:
-    """All but hidden files and work; of work, what a release that waits for a person is made of."""
+    """Return whether a file is mirrored: no hidden file and no work, except that of a pending release."""
     first, *rest = name.split("/")
     if first == WORK and len(rest) > 2 and rest[1] == STAGING:
         return (folder / rest[0] / WAITING).is_file()
@@ -80,7 +81,7 @@ def _is_stored(folder: Path, name: str) -> bool:
 
 
 def _is_shown(name: str) -> bool:
-    """What people read: pages, and the evidence of each release; not the state of a series."""
+    """Return whether people read a file: pages and evidence of releases, not the state of a series."""
     return name.endswith((".html", ".json", ".css", "blocks.parquet")) and not name.startswith(
         ("series/", ".")
     )

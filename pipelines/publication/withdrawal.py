@@ -1,6 +1,6 @@
-"""Take a release out of the public area: a transaction that whoever comes next can finish.
+"""Withdraw a release from the public area, in steps that a later run can finish.
 
-The ledger says that a release is gone only after a look at the area that it was in.
+The ledger gets the line that a release is gone only after the release is missing from its area.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from microguard.pipelines.publication.ledger import Entry, Event, Ledger
 
 
 def withdraw_release(entry: Entry, areas: Areas) -> None:
-    """Withdraw a release that is in the area; to be called with both areas locked.
+    """Withdraw a release that is in the area; call this with both areas locked.
 
     Raises
     ------
@@ -27,20 +27,19 @@ def withdraw_release(entry: Entry, areas: Areas) -> None:
 
 
 def remove_release(entry: Entry, areas: Areas, event: Event) -> None:
-    """Remove a release whose going the ledger has announced; any part of it may be gone already.
+    """Remove a release after the ledger has its first line; parts of it may be gone already.
 
-    ``current.json`` goes back to the release before it that still stands, or goes where there is none; then
-    the tables of the formats forget the release, it is taken out of sight and deleted, and the ledger says
-    that it is gone.
+    First ``current.json`` names the published release before it, or is deleted. Then the release is removed
+    from the tables of the formats and from the area, and the ledger gets the line `event`.
 
     Raises
     ------
     AreaNotThere
-        Where the area of the ledger is not at its place; what was begun stays to be finished.
+        If the area of the ledger is not at its place; a later run finishes the removal.
     """
     identity = require_area(areas)
-    if areas.public.served() == entry.release_id:
-        areas.public.serve(release_before(entry, areas))
+    if areas.public.current() == entry.release_id:
+        areas.public.set_current(release_before(entry, areas))
     if areas.public.folder is not None:
         forget_everywhere(areas.public.folder, entry.release_id)
     areas.public.remove(entry.release_id)
@@ -49,10 +48,10 @@ def remove_release(entry: Entry, areas: Areas, event: Event) -> None:
 
 
 def release_before(entry: Entry, areas: Areas) -> str | None:
-    """The last release of the same name that still stands in the public area, other than this one."""
+    """Return the last other release of the same name that is published and visible; None if there is none."""
     others = [
         each.release_id
-        for each in Ledger(areas).standing(entry.name)
-        if each.release_id != entry.release_id and areas.public.stands(each.release_id)
+        for each in Ledger(areas).published(entry.name)
+        if each.release_id != entry.release_id and areas.public.exists(each.release_id)
     ]
     return others[-1] if others else None

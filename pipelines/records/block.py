@@ -23,13 +23,15 @@ from microguard.pipelines.records.finished_blocks import FinishedBlock
 from microguard.pipelines.records.points import Points
 from microguard.sdc.clusters.codes import category_codes, close_codes, spelled_codes
 from microguard.sdc.clusters.diversity import Diversity, least_distinct
-from microguard.sdc.clusters.dominance import dominated
-from microguard.sdc.clusters.representatives import represent
+from microguard.sdc.clusters.dominance import dominated, of_one_value
+from microguard.sdc.clusters.p_percent import contributions
+from microguard.sdc.clusters.published_means import MeanProtection, is_magnitude
+from microguard.sdc.clusters.representatives import MEANS, represent
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcError
 from microguard.sdc.measures.moments import Moments
 from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE
-from microguard.sdc.microaggregation.global_bound.bound import WORK, file_bound
+from microguard.sdc.microaggregation.global_bound.bound import WORK, global_bound
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
 #: Beside a record where representatives are chosen together: its cluster, and with the position of a nominal
@@ -72,8 +74,8 @@ def protect_block(
         if clustering.jointly:
             protected = _with_clusters(protected, block, labels, clustering)
         moments = _moments(block, protected, clustering)
-        report |= certificate | _clusters(block, labels, clustering)
-        report["file_bound"] = _file_bound(block, points, clustering, certificate["lower_bound"])
+        report |= certificate | _clusters(block, protected, labels, clustering)
+        report["file_bound"] = _global_bound(block, points, clustering, certificate["lower_bound"])
         if moments is not None:
             report |= {"sse": float(moments.sse.sum())}
     except SdcError as error:  # its messages never hold a value
@@ -228,7 +230,6 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: B
     )
     means = None if sampling_weights is None else sampling_weights.mean_weights(block, labels)
     votes = None if sampling_weights is None else sampling_weights.mode_weights(block, labels)
-    steps = None if sampling_weights is None else sampling_weights.steps
     if asked == "medoid":
         return represent(
             block,
@@ -252,7 +253,21 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: B
         return represent(
             protected, labels, numeric=clustering.numeric, representative=asked, record_weights=votes
         )
-    return represent(protected, labels, numeric=clustering.numeric, record_weights=means, steps=steps)
+    return represent(
+        protected,
+        labels,
+        numeric=clustering.numeric,
+        record_weights=means,
+        protection=_mean_protection(block, clustering),
+    )
+
+
+def _mean_protection(block: pa.Table, clustering: BlockConfig) -> MeanProtection:
+    """How the means of the block's clusters are rounded and moved."""
+    deviations = {name: scale.deviation for name, scale in clustering.coordinates.scales.items()}
+    sampling = clustering.sampling_weights
+    owners = None if sampling is None else sampling.owners(block)
+    return MeanProtection(deviations, block_seed(clustering.secret, block[BLOCK][0].as_py()), owners)
 
 
 def _with_clusters(
@@ -270,19 +285,23 @@ def _moments(before: pa.Table, after: pa.Table, clustering: BlockConfig) -> Mome
     if not clustering.numeric or len(after) == 0:
         return None
     numeric = clustering.coordinates.numeric
-    return Moments.of(numeric(before), numeric(after), _weights(before, clustering))
+    return Moments.from_values(numeric(before), numeric(after), _weights(before, clustering))
 
 
-def _clusters(block: pa.Table, labels: np.ndarray, clustering: BlockConfig) -> dict[str, Any]:
-    """Report the clusters as published: number, dominance, diversity."""
+def _clusters(
+    block: pa.Table, protected: pa.Table, labels: np.ndarray, clustering: BlockConfig
+) -> dict[str, Any]:
+    """Report the clusters as published: number, dominance, diversity; no value of a record."""
     n, k = clustering.dominance
+    numeric = [name for name in clustering.numeric if not block[name].null_count]
     counts: dict[str, Any] = {
         "clusters": len(np.unique(labels)),
         "dominated": {name: dominated(numbers(block[name]), labels, n, k) for name in clustering.numeric},
+        "of_one_value": {name: of_one_value(numbers(block[name]), labels) for name in numeric},
+        "p_percent": {name: _p_percent(block, protected, labels, name, clustering) for name in numeric},
     }
     if clustering.sampling_weights is not None:
         weights = clustering.sampling_weights.weights(block)
-        counts["steps"] = {name: float(step) for name, step in clustering.sampling_weights.steps.items()}
         counts["trimmed"] = int(
             np.count_nonzero(clustering.sampling_weights.mean_weights(block, labels) < weights)
         )
@@ -294,7 +313,27 @@ def _clusters(block: pa.Table, labels: np.ndarray, clustering: BlockConfig) -> d
     return counts
 
 
-def _file_bound(
+def _p_percent(
+    block: pa.Table, protected: pa.Table, labels: np.ndarray, name: str, clustering: BlockConfig
+) -> tuple[int, int]:
+    """Count clusters whose total the p % rule forbids, and those of them whose mean tells it all the same.
+
+    None are counted where the variable is no magnitude, or clusters publish no mean.
+    """
+    if clustering.representative not in MEANS or not is_magnitude(
+        clustering.coordinates.scales[name].deviation, block[name].type
+    ):
+        return 0, 0
+    sampling = clustering.sampling_weights
+    weights = np.ones(len(block)) if sampling is None else sampling.mean_weights(block, labels)
+    owners = None if sampling is None else sampling.owners(block)
+    of = contributions(numbers(block[name]), labels, weights, owners)
+    means = np.empty(len(of.first))
+    means[labels] = numbers(protected[name])
+    return int(np.count_nonzero(of.forbidden)), int(np.count_nonzero(of.known(means)))
+
+
+def _global_bound(
     block: pa.Table, points: Points, clustering: BlockConfig, lower_bound: float | None
 ) -> float | None:
     """Bound the loss of these records in any clustering of the whole file; None for too large a block.
@@ -309,4 +348,4 @@ def _file_bound(
         return lower_bound
     if not clustering.k <= len(points) <= BOUND_RECORDS or len(points) ** 2 * points.width > BOUND_WORK:
         return None
-    return file_bound(points.expand(), clustering.k, reach=reach, work=WORK[clustering.effort])
+    return global_bound(points.expand(), clustering.k, reach=reach, work=WORK[clustering.effort])

@@ -18,6 +18,8 @@ class BlockConfig:
 
     Attributes
     ----------
+    secret : int
+        Seed of what nobody may compute again: how means are moved that the p % rule forbids.
     k, seed, effort, algorithm, representative, counted, min_diversity, sensitive : as in the specification
     parameters : Parameters, optional
         Of the algorithm, if the specification gives any.
@@ -38,6 +40,7 @@ class BlockConfig:
         How the records weigh, and whose they are; None where all count alike.
     """
 
+    secret: int
     k: int
     seed: int
     effort: str

@@ -20,7 +20,7 @@ from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import HASH, content_order, with_hash
 from microguard.pipelines.intake.cost_matrices import cost_matrices
 from microguard.pipelines.intake.fixed_point import Scale
-from microguard.pipelines.intake.recode import orders_of, trees_of
+from microguard.pipelines.intake.recode import category_orders, hierarchy_paths
 from microguard.pipelines.intake.validate import PATTERN, REGION
 from microguard.pipelines.measures.pairs import drawn_order
 from microguard.pipelines.records.coordinates import Coordinates
@@ -157,8 +157,8 @@ def plan(
     strata = strata.sort_by([(name, "ascending") for name in keys])
     sizes = strata["records"].to_numpy()
     weights = {name: specification.variables[name].variable_weight for name in [*numeric, *nominal]}
-    orders = {name: order for name, order in orders_of(specification).items() if name in nominal}
-    paths = {name: tree for name, tree in trees_of(specification).items() if name in nominal}
+    orders = {name: order for name, order in category_orders(specification).items() if name in nominal}
+    paths = {name: tree for name, tree in hierarchy_paths(specification).items() if name in nominal}
     costs = {name: matrix for name, matrix in cost_matrices(specification).items() if name in nominal}
     coordinates = Coordinates(numeric, {}, weights, orders, paths, costs)
     dense = [domains[name] for name in nominal if name not in orders for _ in range(coordinates.levels(name))]

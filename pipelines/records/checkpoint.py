@@ -8,7 +8,7 @@ from typing import Any
 
 from microguard.pipelines.engine.files import FileDamaged
 from microguard.pipelines.publication.staging.staging_area import StagingArea
-from microguard.pipelines.publication.store.faults import StoreDamaged
+from microguard.pipelines.publication.storage.faults import StoreDamaged
 from pyspark.sql import SparkSession
 
 

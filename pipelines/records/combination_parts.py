@@ -193,7 +193,7 @@ class CombinationParts:
             self.files.write_held(part, SharedState(places, mine.original), index.original[places])
         return index
 
-    def held(self, part: int) -> SharedState:
+    def shared_state(self, part: int) -> SharedState:
         """Return what a partition has of the shared cells."""
         return self.files.held(part)
 
@@ -202,17 +202,17 @@ class CombinationParts:
         asked, files, moving = self.asked, self.files, len(portions)
         tasks = [(part, self._stage.get(part), errors) for part, errors in portions.items()]
 
-        def advanced(task: tuple[int, int | None, np.ndarray]) -> int:
+        def run_stage(task: tuple[int, int | None, np.ndarray]) -> int:
             number, before, errors = task
             part = files.part(number)
             standing = Standing(part.frequencies.counts) if before is None else files.standing(number, before)
             seen = VisibleErrors(files.original(number), errors, moving)
-            after, tried = part.advanced(asked, stage, seen, standing)
+            after, tried = part.run_stage(asked, stage, seen, standing)
             change = part.errors(after.counts) - part.errors(standing.counts)
             files.write_standing(number, stage.number, after, change)
             return tried
 
-        tried = in_tasks(self.spark, advanced, tasks)
+        tried = in_tasks(self.spark, run_stage, tasks)
         for number, before, _ in tasks:
             self._stage[number] = stage.number
             if before is not None:

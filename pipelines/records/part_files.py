@@ -44,7 +44,7 @@ class PartFiles:
             **regions,
             **{name: getattr(tables, name) for name in _OF_CELLS},
         )
-        index = CellIndex.of(frequencies, tables)
+        index = CellIndex.from_tables(frequencies, tables)
         keys = {f"keys{t}": keys for t, keys in enumerate(index.keys)}
         self._write(f"{part.number}-index", tables=json.dumps(index.tables), original=index.original, **keys)
         self._write(f"{part.number}-digests", digests=digests)

@@ -171,5 +171,5 @@ class Records:
         """The block reports, and of k-anonymous records a suite for whoever checks the published table."""
         private_folder(folder)
         if any(isinstance(each, KAnonymity) for each in self.guarantees):
-            write_published_suite(folder / EXPECTATIONS, self.specification, protected.contract.as_read)
+            write_published_suite(folder / EXPECTATIONS, self.specification, protected.contract.reader_order)
         pq.write_table(block_table(protected.comparison.reports), folder / BLOCKS)

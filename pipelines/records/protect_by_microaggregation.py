@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.fixed_point import Scale
-from microguard.pipelines.intake.numeric_parsing import magnitudes
+from microguard.pipelines.intake.numeric_parsing import numeric_columns
 from microguard.pipelines.intake.unit_key import UNIT
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
@@ -52,9 +52,7 @@ def protect_by_microaggregation(
     specification, records = job.specification, int(pc.sum(strata["records"]).as_py() or 0)
     with job.progress.stage("block"):
         chosen = plan(frame, strata, group, specification, factors, screened.domains)
-        sampling_weights = SamplingWeights.of(
-            frame, group, specification, factors, screened.magnitude, records
-        )
+        sampling_weights = SamplingWeights.of(frame, group, specification, screened.magnitude)
     place = job.areas.staging_area(release_id, "resume")
     finished_blocks, target = f"blocks-{group.name}", f"protected-{group.name}"
     # the counts of the rule are in the reports, the columns in the files, and neither is in the id
@@ -66,8 +64,10 @@ def protect_by_microaggregation(
     apart = _apart(frame, specification)
     while True:
         resume = place, finished_blocks
-        seed = secret_seed(screened, specification)
-        task = _clustering_task(chosen, group, specification, seed, resume, jointly, apart, sampling_weights)
+        secret = secret_seed(screened, specification)
+        task = _clustering_task(
+            chosen, group, specification, secret, resume, jointly, apart, sampling_weights
+        )
         in_blocks = blocked(frame, chosen, _content(frame, specification), pattern, specification)
         schema = protected_schema(in_blocks.schema, task)
         if checkpoint is None:
@@ -91,35 +91,32 @@ def protect_by_microaggregation(
 
 
 def _apart(frame: DataFrame, specification: Specification) -> Mapping[str, float]:
-    """Return the distance up to which sensitive numbers count as one value, if diversity is asked for."""
+    """How far apart sensitive numbers may be to count as one value, where different ones are asked for."""
     if specification.method.min_diversity == 1:
         return {}
-    numbers = magnitudes(frame, specification.sensitive, specification)
+    numbers = numeric_columns(frame, specification.sensitive, specification)
     typed = {name for name, kind in frame.dtypes if kind != "string"}
     return close(frame, {name: number for name, number in numbers.items() if name in typed})
 
 
 def secret_seed(screened: ValidatedInput, specification: Specification) -> int:
-    """Return the seed; if diversity is asked for, one that nobody can guess without the sensitive values.
+    """Return a seed that nobody can guess: of draws that conceal values from whoever knows the method.
 
-    It follows from the content of the whole input: whoever would try them all must know the sensitive values
-    that they are after.
+    It follows from the content of the whole input: whoever would try them all must know the values that they
+    are after.
     """
-    seed = specification.release.seed
-    if specification.method.min_diversity == 1:
-        return seed
-    drawn = hashlib.blake2b(f"{seed}/{screened.fingerprint}".encode(), digest_size=8)
+    drawn = hashlib.blake2b(f"{specification.release.seed}/{screened.fingerprint}".encode(), digest_size=8)
     return int.from_bytes(drawn.digest(), "big")
 
 
 def _content(frame: DataFrame, specification: Specification) -> list[str]:
-    """Return the columns that distinguish records: published ones, what k counts, and the key of a unit."""
+    """Columns that tell records apart: those that are published, what k counts, and the key of a unit."""
     hidden = (specification.counted, UNIT)
     return [name for name in frame.columns if name in specification.published or name in hidden]
 
 
 def _represented(job: Job, protected: DataFrame, group: Group, place: StagingArea) -> DataFrame:
-    """Return the records with representatives that were chosen together, written once."""
+    """The records with representatives chosen together, written down once."""
     target = f"represented-{group.name}"
     if read_checkpoint(job.spark, place, target) is None:
         with job.progress.stage("reconcile"):
@@ -132,15 +129,17 @@ def _clustering_task(
     chosen: Plan,
     group: Group,
     specification: Specification,
-    seed: int,
+    secret: int,
     resume: tuple[StagingArea, str],
     jointly: bool,
     close: Mapping[str, float],
     sampling_weights: SamplingWeights | None,
 ) -> BlockConfig:
+    diverse = specification.method.min_diversity > 1  # sensitive values decide about clusters
     return BlockConfig(
+        secret=secret,
         k=specification.release.k,
-        seed=seed,
+        seed=secret if diverse else specification.release.seed,
         effort=specification.method.effort,
         algorithm=specification.method.algorithm,
         parameters=specification.method.algorithm_parameters,

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 from microguard.pipelines.intake.cost_matrices import cost_matrices
-from microguard.pipelines.intake.recode import orders_of, trees_of
+from microguard.pipelines.intake.recode import category_orders, hierarchy_paths
 from microguard.schemas.specification.model import Specification
 from microguard.sdc.clusters.cost_matrix import CostMatrix
 from microguard.sdc.nominal.distances import Costs, Distance, Hierarchical, Nominal, Ordinal
@@ -42,7 +42,11 @@ def similarity(
 def distances(names: Sequence[str], specification: Specification) -> dict[Hashable, Distance] | None:
     """Return the distances between the values of each variable; None if every mismatch costs the same."""
     weights = {name: specification.variables[name].variable_weight for name in names}
-    orders, trees, matrices = orders_of(specification), trees_of(specification), cost_matrices(specification)
+    orders, trees, matrices = (
+        category_orders(specification),
+        hierarchy_paths(specification),
+        cost_matrices(specification),
+    )
     if len(set(weights.values())) == 1 and not {*orders, *trees, *matrices} & set(names):
         return None
     scale = min(PARTS / min(weights.values()), _MOST / sum(weights.values()))

@@ -81,7 +81,7 @@ class Append(Nights):
         GateRefused
             Where an earlier night published the same records as other units.
         """
-        standing = {entry.release_id for entry in Ledger(job.areas).standing()}
+        standing = {entry.release_id for entry in Ledger(job.areas).published()}
         published = self._published(job)
         self._refuse_renamed(job, release_id, published)
         self._nights = tuple(each for each in published if each in standing)

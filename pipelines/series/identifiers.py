@@ -3,7 +3,7 @@
 A tool that drops leading zeros or pads texts with blanks, another key of the pseudonyms, another secret of
 the agency: the same units are published in second classes, and whoever lays the two beside each other finds
 them where these meet. Their records betray them: those of new units and of units of before were drawn apart
-where they differ by chance, and are the same where they differ by less (`publication.sources.coincidence`).
+where they differ by chance, and are the same where they differ by less (`source_fingerprints.overlap`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from microguard.pipelines.publication.source_fingerprints.overlap import (
     HASHES,
     LOG_CHANCE,
     CellCounts,
-    coincide,
+    share_records,
 )
 from microguard.pipelines.publication.source_fingerprints.source_fingerprint import (
     FILE,
-    SourceSketch,
+    SourceFingerprint,
     same_records,
 )
-from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import likeness
+from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import similarity
 from microguard.pipelines.series.settings import EVENT, GHOST, GONE, SUPERSEDED
 from microguard.schemas.errors import GateRefused
 from pyspark.sql import Column, DataFrame
@@ -64,7 +64,7 @@ def refuse_other_key(areas: Areas, night: str) -> None:
     ------
     GateRefused
     """
-    sketch = SourceSketch.read(areas.record(night) / FILE)
+    sketch = SourceFingerprint.read(areas.record(night) / FILE)
     if sketch is not None and sketch.key != key_name(areas.key()):
         raise GateRefused(
             f"The units of release {night} were named by another secret than tonight's (of the file that "
@@ -134,7 +134,7 @@ def _as_many(beside: DataFrame) -> bool:
     rows = counted.orderBy(_CELL).limit(RECORDS + 1).toArrow()
     cells, whole = rows[_CELL].to_numpy()[:RECORDS], len(rows) <= RECORDS
     of_new, of_away = (_counts(cells, rows[name].to_numpy()[:RECORDS], whole) for name in (_NEW, _AWAY))
-    return coincide(of_new, of_away, (sizes[0], sizes[1]))
+    return share_records(of_new, of_away, (sizes[0], sizes[1]))
 
 
 def nights_of_the_same_records(areas: Areas, tonight: str, nights: Sequence[str]) -> list[str]:
@@ -143,28 +143,30 @@ def nights_of_the_same_records(areas: Areas, tonight: str, nights: Sequence[str]
     Records are compared by the most columns that both nights know, all of them but one at least: what events
     have in common otherwise (one of each shop, by region and kind) tells nothing of their units.
     """
-    sketch = SourceSketch.read(areas.record(tonight) / FILE)
-    others = {night: SourceSketch.read(areas.record(night) / FILE) for night in nights}
+    sketch = SourceFingerprint.read(areas.record(tonight) / FILE)
+    others = {night: SourceFingerprint.read(areas.record(night) / FILE) for night in nights}
     return [night for night, other in others.items() if sketch and other and _same_rows(sketch, other)]
 
 
 def of_other_units(areas: Areas, tonight: str, night: str) -> bool:
     """Whether tonight's records are another night's, while the units of most of them are not."""
-    left, right = (SourceSketch.read(areas.record(each) / FILE) for each in (tonight, night))
+    left, right = (SourceFingerprint.read(areas.record(each) / FILE) for each in (tonight, night))
     if left is None or right is None or left.units is None or right.units is None:
         return False
-    others = likeness(left.units, right.units).share < MOST
+    others = similarity(left.units, right.units).share < MOST
     return others and same_records(replace(left, units=None), replace(right, units=None))
 
 
-def _same_rows(left: SourceSketch, right: SourceSketch) -> bool:
+def _same_rows(left: SourceFingerprint, right: SourceFingerprint) -> bool:
     common = [subset for subset in left.cells if subset in right.cells]
     widest = max(map(len, common), default=0)
     if widest < min(max(map(len, each.cells)) for each in (left, right)) - 1:
         return False
     sizes = (left.records, right.records)
     return any(
-        coincide(left.cells[subset], right.cells[subset], sizes) for subset in common if len(subset) == widest
+        share_records(left.cells[subset], right.cells[subset], sizes)
+        for subset in common
+        if len(subset) == widest
     )
 
 

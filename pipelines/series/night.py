@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import reduce
 
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.intake.category_normalisation import with_category
+from microguard.pipelines.intake.category_normalisation import with_category_code
 from microguard.pipelines.intake.unit_key import ROW, UNIT
 from microguard.pipelines.series.settings import (
     BORN,
@@ -257,7 +257,7 @@ def pool(rows: DataFrame, tonight: DataFrame, settings: SeriesSettings, *, first
     stratum = [REGION, PATTERN, ORIGIN]
     alike = []
     for i, name in enumerate(settings.diverse):
-        values = with_category(tonight.select(UNIT, column(name)), name, f"__diverse{i}")
+        values = with_category_code(tonight.select(UNIT, column(name)), name, f"__diverse{i}")
         waiting = waiting.join(values.select(UNIT, f"__diverse{i}"), on=UNIT, how="inner")
         alike.append(f.count_distinct(f.col(f"__diverse{i}")) < settings.min_diversity)
     enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(settings.k if first else settings.pool)

@@ -8,26 +8,31 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from microguard.pipelines.audit.differencing.cells import PublishedTable, is_table, read_table, seen_through
+from microguard.pipelines.audit.differencing.cells import (
+    PublishedTable,
+    count_disclosed_cells,
+    is_table,
+    read_table,
+)
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.exposure import JointExposure, joint_exposure
-from microguard.pipelines.audit.differencing.members import Members, classes_of
+from microguard.pipelines.audit.differencing.members import Members, classes_from_members
 from microguard.pipelines.audit.differencing.published import (
     PublishedRecords,
     is_records,
     read_microdata,
     read_records,
 )
-from microguard.pipelines.audit.differencing.repeated import Repeated, every_one_has_k
+from microguard.pipelines.audit.differencing.repeated import SeenClasses, all_histories_have_k
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.files import damaged, read_json
 from microguard.pipelines.publication.area_identity import known_area
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.identity import SERIES
 from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_of
-from microguard.pipelines.publication.public.public_area import PublicArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.source_fingerprints.conflicts import (
-    Collision,
+    Conflict,
     same_under_another_source,
 )
 from microguard.pipelines.publication.source_fingerprints.conflicts import source_of as source_of_entry
@@ -79,7 +84,7 @@ def _is_of(entry: Entry, specification: Specification) -> bool:
     return night or source_of_entry(entry) == source_of(specification)
 
 
-def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Collision]:
+def same_records_elsewhere(areas: Areas, specification: Specification) -> list[Conflict]:
     """Releases of the source's records under another source, in areas that share a ledger too."""
     published = [entry for entry in Ledger(areas).entries() if entry.event == "published"]
     newest = {entry.name: entry for entry in published if _is_of(entry, specification)}
@@ -128,16 +133,18 @@ def joint_exposure_of(
         Compare every map with its files, also those that were compared before and have not changed since,
         and audit all classes of all of them.
     """
-    seen = _seen(areas, entries, staged, anew, None if anew else Repeated())
+    seen = _seen(areas, entries, staged, anew, None if anew else SeenClasses())
     classes = seen.classes()
-    if seen.repeated is not None and seen.repeated.any and not every_one_has_k(classes):
+    if seen.repeated is not None and seen.repeated.any and not all_histories_have_k(classes):
         seen = _seen(areas, entries, staged, anew, None)
         classes = seen.classes()
-    return joint_exposure(classes, cells=seen_through(seen.tables, seen.records), not_compared=seen.lost)
+    return joint_exposure(
+        classes, cells=count_disclosed_cells(seen.tables, seen.records), not_compared=seen.lost
+    )
 
 
 def _seen(
-    areas: Areas, entries: Sequence[Entry], staged: Staged | None, anew: bool, repeated: Repeated | None
+    areas: Areas, entries: Sequence[Entry], staged: Staged | None, anew: bool, repeated: SeenClasses | None
 ) -> _Seen:
     with_tables = any(entry.identity.get("content") == "table" for entry in entries)
     seen = _Seen(areas, anew, with_tables, repeated)
@@ -168,7 +175,7 @@ class _Seen:
     areas: Areas
     anew: bool
     with_tables: bool
-    repeated: Repeated | None
+    repeated: SeenClasses | None
     maps: list[Members] = field(default_factory=list)
     tables: list[PublishedTable] = field(default_factory=list)
     records: list[PublishedRecords] = field(default_factory=list)
@@ -176,14 +183,14 @@ class _Seen:
 
     def classes(self) -> list[Classes]:
         """Classes of all maps."""
-        return classes_of(self.maps) if self.maps else []
+        return classes_from_members(self.maps) if self.maps else []
 
     def add(self, entry: Entry) -> None:
         """A release that was published; nothing but its map is left of one that was withdrawn."""
         area = public_area_of(entry, self.areas)
         known_area(area)
         public: PublicArea = area.public
-        if not public.stands(entry.release_id):
+        if not public.exists(entry.release_id):
             self._add(entry.release_id, None, None)
             return
         with public.reading(entry.release_id) as folder:

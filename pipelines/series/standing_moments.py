@@ -85,4 +85,4 @@ def _of(batch: pa.RecordBatch, scales: Mapping[str, Scale]) -> Moments:
     missing = np.isnan(before) | np.isnan(after)
     before[missing] = after[missing] = np.nan
     weights = numbers(table[_WEIGHT]) if _WEIGHT in table.column_names else None
-    return Moments.of(before, after, weights)
+    return Moments.from_values(before, after, weights)

@@ -35,7 +35,7 @@ def require_as_verified(waiting: PendingRelease, areas: Areas) -> None:
             f"Since release {release_id} was verified, {len(overtaking)} other release(s) of its source were "
             f"published ({', '.join(overtaking[:3])}): what they give away together is not known."
         )
-    standing = {entry.release_id for entry in Ledger(areas).standing()}
+    standing = {entry.release_id for entry in Ledger(areas).published()}
     withdrawn = sorted(set(waiting.manifest[SERIES].get("releases", ())) - standing - {release_id})
     if withdrawn:
         raise _run_anew(

@@ -1,7 +1,8 @@
-"""A synthetic town: persons in households, with the dependences a census would show. Nobody in it exists.
+"""Generate synthetic persons in the households of a town, with dependences like those of a census.
 
-Persons are drawn in chunks, each from its own stream of the seed, so that memory does not grow with the town
-and a larger town begins with the persons of a smaller one (but for towns too small to have all regions).
+Persons are drawn in chunks, each with its own random stream derived from the seed. Memory therefore does not
+grow with the number of persons. A larger data set begins with the persons of a smaller one, unless the
+smaller one has fewer regions.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ import pyarrow as pa
 from microguard.pipelines.synthetic.persons import REGIONS, Households, persons
 
 CHUNK = 100_000
-"""Persons drawn at a time."""
+"""Number of persons that are drawn at once."""
 PERSONS_PER_REGION = 100
-"""A town smaller than eight times this has fewer regions, so that none falls below k."""
+"""Minimum number of persons per region; small data sets have fewer regions, so that none falls below k."""
 REGION_SHARES = np.array([0.26, 0.19, 0.15, 0.12, 0.10, 0.08, 0.06, 0.04])
 
 
-def town(records: int, seed: int) -> Iterator[pa.Table]:
-    """Persons of a town, in tables of at most `CHUNK`; every variable of every kind of demo.
+def generate_persons(records: int, seed: int) -> Iterator[pa.Table]:
+    """Generate persons with the variables of all kinds of the demo, in tables of at most `CHUNK` rows.
 
     Parameters
     ----------
     records : int
         Number of persons.
     seed : int
-        The same seed gives the same persons.
+        Equal seeds give equal persons.
     """
     regions = int(np.clip(records // PERSONS_PER_REGION, 1, len(REGIONS)))
     for first in range(0, records, CHUNK):
@@ -42,12 +43,12 @@ def _households(rng: np.random.Generator, regions: int) -> Households:
     size = size[: int(np.searchsorted(np.cumsum(size), CHUNK)) + 1]
     n = len(size)
     start = np.cumsum(size) - size
-    of = np.repeat(np.arange(n), size)[:CHUNK]
+    household_of = np.repeat(np.arange(n), size)[:CHUNK]
     shares = REGION_SHARES[:regions] / REGION_SHARES[:regions].sum()
     old, young = rng.normal(56, 18, n), rng.normal(41, 8, n)
     return Households(
-        of=of,
-        position=np.arange(CHUNK) - start[of],
+        household_of=household_of,
+        position=np.arange(CHUNK) - start[household_of],
         size=size,
         couple=(size >= 2) & (rng.random(n) < 0.8),
         region=rng.choice(regions, p=shares, size=n),

@@ -1,6 +1,6 @@
-"""How the variables of a synthetic person are drawn: from the household, and from each other.
+"""Draw the variables of synthetic persons, conditional on their household and on other variables.
 
-Every draw is one vectorised step over the persons of a chunk; nobody in it exists.
+Every draw is vectorised over the persons of a chunk.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Households:
-    """Households of a chunk, and where each person of the chunk stands in them."""
+    """The households of a chunk, with the household of each person and the position in it."""
 
-    of: Ints
+    household_of: Ints
     position: Ints
     size: Ints
     couple: Mask
@@ -81,26 +81,28 @@ class Households:
 
 
 def persons(rng: np.random.Generator, home: Households, first: int) -> dict[str, Any]:
-    """Every variable of the persons of these households, in their order; ids begin after `first`."""
-    n = len(home.of)
-    partner = (home.position == 1) & home.couple[home.of]
-    in_couple = home.couple[home.of] & (home.position <= 1)
+    """Draw all variables of the persons of these households; identifiers begin after `first`."""
+    n = len(home.household_of)
+    partner = (home.position == 1) & home.couple[home.household_of]
+    in_couple = home.couple[home.household_of] & (home.position <= 1)
     age = _ages(rng, home, partner)
     sex = rng.integers(0, 2, n)
-    sex = np.where(partner & (rng.random(n) < 0.97), 1 - sex[home.start[home.of]], sex)
-    wealth = home.wealth[home.of]
+    sex = np.where(partner & (rng.random(n) < 0.97), 1 - sex[home.start[home.household_of]], sex)
+    wealth = home.wealth[home.household_of]
     education = _educations(rng, age, wealth)
     status = _working_statuses(rng, age, sex, education)
     working = np.isin(status, [2, 3])
     occupation = _occupations(rng, education, working)
     hours = _hours(rng, sex, working)
     income = _incomes(rng, age, education, status, occupation, hours, wealth)
-    house_type = np.select([home.size == 1, ~home.couple, home.size == 2], [0, 3, 1], default=2)[home.of]
+    house_type = np.select([home.size == 1, ~home.couple, home.size == 2], [0, 3, 1], default=2)[
+        home.household_of
+    ]
     return {
         "person_id": first + rng.permutation(n) + 1,
         "name": _names(rng, home),
-        "household": (first + home.of + 1),
-        "region": _labels(home.region[home.of], REGIONS),
+        "household": (first + home.household_of + 1),
+        "region": _labels(home.region[home.household_of], REGIONS),
         "sex": _labels(sex, SEXES),
         "age": age.astype(np.int16),
         "age_group": _labels(age // 5, tuple(f"{low}-{low + 4}" for low in range(0, 100, 5))),
@@ -119,7 +121,7 @@ def persons(rng: np.random.Generator, home: Households, first: int) -> dict[str,
 
 
 def _ages(rng: np.random.Generator, home: Households, partner: Mask) -> Ints:
-    head = home.head_age[home.of]
+    head = home.head_age[home.household_of]
     mate = np.clip(head + rng.normal(-1, 4, len(head)), 18, 97)
     child = np.clip(head - rng.uniform(20, 38, len(head)), 0, 70)
     return np.floor(np.where(home.position == 0, head, np.where(partner, mate, child))).astype(np.int64)
@@ -137,9 +139,9 @@ def _marital_statuses(rng: np.random.Generator, age: Ints, in_couple: Mask) -> I
 def _citizenships(rng: np.random.Generator, home: Households) -> Ints:
     foreign = 0.06 + 0.03 * (home.region % 3)
     draw = rng.random(len(home.size))
-    house = np.select([draw < foreign / 2, draw < foreign], [2, 1], default=0)[home.of]
-    of_person = rng.choice(3, p=[0.8, 0.12, 0.08], size=len(home.of))
-    return np.where(rng.random(len(home.of)) < 0.06, of_person, house)
+    house = np.select([draw < foreign / 2, draw < foreign], [2, 1], default=0)[home.household_of]
+    of_person = rng.choice(3, p=[0.8, 0.12, 0.08], size=len(home.household_of))
+    return np.where(rng.random(len(home.household_of)) < 0.06, of_person, house)
 
 
 def _educations(rng: np.random.Generator, age: Ints, wealth: Floats) -> Ints:
@@ -223,13 +225,13 @@ def _diagnoses(rng: np.random.Generator, age: Ints, sex: Ints) -> Ints:
 def _economy(
     rng: np.random.Generator, home: Households, age: Ints, working: Mask, income: Floats
 ) -> dict[str, Any]:
-    """Magnitudes of the numeric demo: of the household (rent, floor space) and of the person."""
+    """Draw the amounts of the numeric demo, of households (rent, floor space) and of persons."""
     n, wealth = len(age), home.wealth
     space = np.exp(3.9 + 0.35 * np.log(home.size) + 0.25 * wealth + 0.2 * rng.normal(size=len(wealth)))
     rent = space * np.exp(2.1 + 0.05 * (home.region % 4) + 0.1 * wealth + 0.15 * rng.normal(size=len(wealth)))
     tax = np.maximum(0.28 * (income - 9_000), 0) * np.exp(0.1 * rng.normal(size=n))
     savings = np.where(
-        age < 16, 0, np.exp(7.0 + 0.03 * age + 0.6 * wealth[home.of] + 1.1 * rng.normal(size=n))
+        age < 16, 0, np.exp(7.0 + 0.03 * age + 0.6 * wealth[home.household_of] + 1.1 * rng.normal(size=n))
     )
     debt = np.where((age > 20) & (rng.random(n) < 0.45), np.exp(8.5 + 1.2 * rng.normal(size=n)), 0)
     tenure = np.minimum(rng.exponential(9, n), np.maximum(age - 16, 0))
@@ -237,28 +239,31 @@ def _economy(
         "tax": np.round(tax, 2),
         "savings": np.round(savings, 2),
         "debt": np.round(debt, 2),
-        "rent": np.round(rent, 2)[home.of],
-        "floor_space": np.round(space, 1)[home.of],
+        "rent": np.round(rent, 2)[home.household_of],
+        "floor_space": np.round(space, 1)[home.household_of],
         "commute": np.where(working, np.rint(rng.gamma(2.2, 12, n)), 0).astype(np.int16),
         "years_in_job": np.where(working, np.round(tenure, 1), 0),
     }
 
 
 def _weights(rng: np.random.Generator, home: Households) -> Floats:
-    """Design weight by region times one of three corrections for nonresponse: few values, none telling."""
-    design = 8 + 1.5 * home.region[home.of]
-    return np.round(design * rng.choice([0.9, 1.0, 1.2], size=len(home.of)), 2)
+    """Draw weights: design weight of the region times one of three nonresponse corrections.
+
+    The weights have few distinct values, so that they identify nobody.
+    """
+    design = 8 + 1.5 * home.region[home.household_of]
+    return np.round(design * rng.choice([0.9, 1.0, 1.2], size=len(home.household_of)), 2)
 
 
 def _names(rng: np.random.Generator, home: Households) -> pa.Array:
-    family = rng.integers(0, len(FAMILY_NAMES), len(home.size))[home.of]
-    given = rng.integers(0, len(GIVEN_NAMES), len(home.of))
+    family = rng.integers(0, len(FAMILY_NAMES), len(home.size))[home.household_of]
+    given = rng.integers(0, len(GIVEN_NAMES), len(home.household_of))
     full = tuple(f"{one} {other}" for one in GIVEN_NAMES for other in FAMILY_NAMES)
     return _labels(given * len(FAMILY_NAMES) + family, full)
 
 
 def _drawn(rng: np.random.Generator, utilities: Floats) -> Ints:
-    """One category per person from a multinomial logit (rows: categories), by the Gumbel-max rule."""
+    """Draw one category per person from a multinomial logit (rows: categories) by the Gumbel-max method."""
     return np.argmax(utilities + rng.gumbel(size=utilities.shape), axis=0)
 
 

@@ -93,7 +93,7 @@ def stage_tables(contents: Mapping[str, pa.Table], table: Table, areas: Areas, r
     if table.tau_argus:
         write_tau_argus(folder, contents, table)
     first = next(iter(contents.values()))
-    files, rows = StagedFiles.of(release_id, folder), sum(map(len, contents.values()))
+    files, rows = StagedFiles.from_folder(release_id, folder), sum(map(len, contents.values()))
     return Staged(files, Contract(first.schema), (rows, 0), areas.staging_area(release_id, "staging"))
 
 

@@ -271,6 +271,7 @@ def _gate(spec: Specification) -> Iterator[Fault]:
     quality = spec.quality
     for name, needed, kind in (
         ("max_information_loss", spec.numeric, "numeric"),
+        ("max_of_one_value", spec.numeric, "numeric"),
         ("dominance", spec.numeric, "numeric"),
         ("max_chi2_per_cell", spec.nominal, "nominal"),
     ):

@@ -197,11 +197,10 @@ class Method(AlgorithmSections):
     """The variable of role weight that means, votes, losses and risks are weighted by; needed where there are
     several, of which every one is published, and measured."""
     weighted: bool = True
-    """Where there is a weight, clusters and what they publish heed it: means are made to keep weighted totals
-    and rounded to a step that nine in ten values are multiples of. k counts without it, and so do control
-    tables and counts of combinations. No record has more than 2/k of its cluster's weight, nor two thirds:
-    clusters are merged, and where that does not help, its weight is trimmed. `false` leaves the weight to
-    tables and measures, and makes means keep totals without it."""
+    """Where there is a weight, clusters and what they publish heed it: means are made to keep weighted
+    totals. k counts without it, and so do control tables and counts of combinations. No record has more than
+    2/k of its cluster's weight, nor two thirds: clusters are merged, and where that does not help, its weight
+    is trimmed. `false` leaves the weight to tables and measures, and makes means keep totals without it."""
     control_tables: ControlTables = ControlTables()
     """The tables protection is to spare."""
 
@@ -254,12 +253,14 @@ class Quality(Section):
     max_unique_published: Share = 0.01
     """Share of records unique on the protected variables joined with any one column published as it is.
 
-    Sensitive variables are not joined: who knows them has nothing left to learn.
+    A sensitive variable is joined where it holds numbers and there is another sensitive variable to learn.
     """
     max_unique_jointly: Share = 0.05
     """The same, joined with all columns published as they are; with groups, of all groups' variables too."""
     max_homogeneous: Share = 0.05
     """Share of records in classes with one value of a sensitive variable, or none but missing ones."""
+    max_of_one_value: Share | None = None
+    """Share of records in clusters that have one value of a numeric quasi-identifier: it is their mean."""
     min_entropy_diversity: Annotated[Number, Field(ge=1)] | None = None
     """Least exp(entropy) of a sensitive variable in a class."""
     max_t: Share | None = None

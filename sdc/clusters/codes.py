@@ -1,4 +1,4 @@
-"""Categories of a column as codes."""
+"""Integer codes of the categories of a column."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 
 def category_codes(column: pa.ChunkedArray) -> np.ndarray:
-    """Codes in the order of the values, (n,) int64; NULL is one more category, the last."""
+    """Return codes in the order of the values, (n,) int64; NULL is a category of its own, the last."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     distinct = pc.unique(column).drop_null()
@@ -20,17 +20,17 @@ def category_codes(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def spelled(text: str) -> str:
-    """A text as it tells a category: blanks, case and signs of format that nobody sees tell none.
+    """Return the canonical spelling of a category: NFKC, case-folded, without invisible format characters.
 
-    "HIV", "hiv" and " HIV " are one, in whatever form of Unicode (NFKC, with full case folding). Of blanks
-    alone nothing is left: such a text is missing.
+    Blanks are stripped and runs of blanks collapse to one, so that "HIV", "hiv" and " HIV " are the same
+    category. A text of blanks only becomes "", which counts as missing.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join("".join(sign for sign in folded if unicodedata.category(sign) != "Cf").split())
 
 
 def spelled_codes(column: pa.ChunkedArray) -> np.ndarray:
-    """Codes of which only equality counts, (n,) int64: one for all spellings of a text, -1 where missing."""
+    """Return one code per canonical spelling, (n,) int64, in no particular order; -1 for missing values."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
@@ -47,24 +47,25 @@ def spelled_codes(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def close_codes(values: np.ndarray, of_number: float, apart: float) -> np.ndarray:
-    """Codes of numbers, (n, 2) int64: of numbers that are close, all are equal in one of both columns.
+    """Return two codes per number, (n, 2) int64, so that mutually close numbers share a code in one column.
 
-    Numbers are close that differ by less than `apart`, and by no more than a share of the larger. On a scale
-    on which close ones are less than 1 apart (logarithmic where the share decides, else linear), the columns
-    are intervals of length 2, those of the second shifted by 1: what is shorter than 1 has the end of at most
-    one of them inside. So who asks for two codes in both has two numbers that are not close.
+    Two numbers are close if they differ by less than `apart` and by at most the share `of_number` of the
+    larger one. Values are mapped to a scale on which close numbers are less than 1 apart: logarithmic if the
+    share decides, linear otherwise. Each column divides the scale into intervals of length 2, and the second
+    column is shifted by 1. A range shorter than 1 contains a border of at most one column. A cluster with two
+    distinct codes in both columns therefore contains two numbers that are not close.
 
     Parameters
     ----------
     values : (n,) float array
-        NaN is missing, code -1; 0 is a category of its own.
+        NaN is missing and gets the code -1. Zero is a category of its own.
     of_number : float
-        The share, above 0 and below 1.
+        Relative closeness, above 0 and below 1.
     apart : float
-        Above 0.
+        Absolute closeness, above 0.
     """
     sizes, turn = np.abs(values), apart / of_number
-    logarithm = -np.log1p(-of_number) * (1.0 + 1e-9)  # differences of just the share are close, too
+    logarithm = -np.log1p(-of_number) * (1.0 + 1e-9)  # a difference of exactly the share counts as close
     inside = (sizes > 0) & (sizes < turn)
     scale = np.where(sizes >= turn, (sizes - turn) / apart, 0.0)
     scale[inside] = np.log(sizes[inside] / turn) / logarithm

@@ -1,7 +1,7 @@
-"""Nominal variables whose mismatches have prices: as coordinates, and the category nearest to its cluster.
+"""Nominal variables with a matrix of misclassification costs: coordinates and distances.
 
-The dearest mismatch is as far as two values of a nominal variable, and so is a missing value from every
-other.
+Costs are scaled so that the largest equals the distance 1 of two values of an ordinary nominal variable. A
+missing value has the distance 1 to every category.
 """
 
 from __future__ import annotations
@@ -14,21 +14,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
-#: Part of a mismatch by which points are farther apart than they must be: no square of a coordinate is
-#: rounding then, and nobody writes costs to so many digits.
+#: Added to every squared distance, so that the Cholesky factor has no pivot that is pure rounding error.
+#: Costs are never specified to so many digits.
 _APART = 1e-9
 
 
 @dataclass(frozen=True)
 class CostMatrix:
-    """What it costs to publish one category for another.
+    """Costs of publishing one category in place of another.
 
     Attributes
     ----------
     categories : tuple of str
-        In the order of the rows.
+        Categories in the order of the rows of `costs`.
     costs : (q, q) float array
-        Symmetric, 0 on the diagonal and above 0 elsewhere, in any unit.
+        Symmetric matrix in any unit, 0 on the diagonal and positive elsewhere.
+
+    Raises
+    ------
+    ShapeMismatch, InvalidParameter
     """
 
     categories: tuple[str, ...]
@@ -37,21 +41,32 @@ class CostMatrix:
     def __post_init__(self) -> None:
         number = len(self.categories)
         if self.costs.shape != (number, number):
-            raise ShapeMismatch(f"a cost matrix has shape {self.costs.shape} for {number} categories")
+            raise ShapeMismatch(
+                f"cost matrix: expected shape {(number, number)} for {number} categories, found "
+                f"{self.costs.shape}"
+            )
         if number < 2 or len(set(self.categories)) < number:
-            raise InvalidParameter("a cost matrix has two categories or more, each once")
+            raise InvalidParameter("cost matrix: expected two or more different categories, found fewer")
         if not np.isfinite(self.costs).all() or (self.costs < 0).any():
-            raise InvalidParameter("a cost is a finite number, and not negative")
+            raise InvalidParameter(
+                "cost matrix: expected finite costs of at least 0, found a negative or infinite one"
+            )
         if self.costs.diagonal().any():
-            raise InvalidParameter("a category costs 0 where it stays what it is")
+            raise InvalidParameter("cost matrix: expected 0 on the diagonal, found another cost there")
         if (self.costs != self.costs.T).any():
-            raise InvalidParameter("a cost matrix is symmetric: records of a cluster are published alike")
+            raise InvalidParameter(
+                "cost matrix: expected a symmetric matrix, because all records of a cluster get one "
+                "category; found different costs for the two directions. Enter one cost for each pair"
+            )
         if np.count_nonzero(self.costs) < number * (number - 1):
-            raise InvalidParameter("two categories are more than 0 apart; what costs nothing is one category")
+            raise InvalidParameter(
+                "cost matrix: expected positive costs off the diagonal, found 0. Merge categories whose "
+                "mismatch costs nothing"
+            )
 
     @cached_property
     def mismatches(self) -> np.ndarray:
-        """Distances in parts of a mismatch, (q + 1, q + 1); the last row is of a missing value."""
+        """Distances scaled to a maximum of 1, (q + 1, q + 1); the last row and column are missing values."""
         number = len(self.categories)
         distances = np.ones((number + 1, number + 1))
         distances[:number, :number] = self.costs / self.costs.max()
@@ -60,10 +75,11 @@ class CostMatrix:
 
     @cached_property
     def of_points(self) -> np.ndarray:
-        """Squared distances of points that are `mismatches`, or as near as points can have them.
+        """Squared Euclidean distances closest to `mismatches`, (q + 1, q + 1).
 
-        Not every matrix is one of squared distances. The least constant that makes it one is added to every
-        mismatch (Lingoes 1971), which keeps their order, and the dearest is 1 again.
+        Not every cost matrix consists of squared Euclidean distances. The smallest constant that makes it so
+        is added to every mismatch (Lingoes 1971). This keeps the order of the costs. The result is scaled so
+        that the largest is 1.
         """
         number = len(self.mismatches)
         centred = np.eye(number) - 1 / number
@@ -72,48 +88,54 @@ class CostMatrix:
         return (self.mismatches + added * (1 - np.eye(number))) / (1 + added)
 
     def rows(self, column: pa.ChunkedArray) -> np.ndarray:
-        """Row of each record's category, compared as text, (n,) int64; the last for NULL.
+        """Return the matrix row of each record's category, (n,) int64; NULL gets the last row.
+
+        Categories are compared as text.
 
         Raises
         ------
         InvalidParameter
-            A category that is not in the matrix.
+            If a category is not in the matrix.
         """
         rows = pc.index_in(column.cast(pa.string()), value_set=pa.array(self.categories, pa.string()))
         strange = rows.null_count - column.null_count
         if strange:
-            raise InvalidParameter(f"{strange} values of a nominal variable are not in its cost matrix")
+            raise InvalidParameter(
+                f"nominal variable: expected categories of its cost matrix, found {strange} records with "
+                "others. Add these categories to the matrix, or recode the records"
+            )
         missing = len(self.categories)
         return np.asarray(pa.chunked_array(rows.fill_null(missing)).to_numpy()).astype(np.int64)
 
     def coordinates(self, rows: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
-        """Points of records in these rows, apart by `of_points` in square, (n, len(among) - 1).
+        """Return coordinates whose squared distances are `of_points`, (n, len(among) - 1).
 
         Parameters
         ----------
         rows : (n,) int array
-            As of `rows`.
+            Matrix row of each record, see the method `rows`.
         among : sorted int array, optional
-            Rows that may occur: points of the same are comparable. By default those that do.
+            Rows that may occur; by default those in `rows`. Only coordinates with equal `among` are
+            comparable.
         """
         among = np.unique(rows) if among is None else among
         return _embedded(self.of_points[np.ix_(among, among)])[np.searchsorted(among, rows)]
 
 
 @dataclass(frozen=True)
-class Prices:
-    """Such a variable of some records: `rows` (n,) of its matrix of `mismatches`."""
+class MismatchCosts:
+    """Values of such a variable: the matrix row of each record, (n,), and the distances `mismatches`."""
 
     rows: np.ndarray
     mismatches: np.ndarray
 
     @property
     def places(self) -> np.ndarray:
-        """Which of two categories comes first where nothing else decides, (n,)."""
+        """Tie-breaking order of the categories, (n,)."""
         return self.rows
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Weighted sum of the distances from each record's category to those of its cluster, (n,)."""
+        """Return the weighted sum of distances from each record's category to those of its cluster, (n,)."""
         costs = np.empty(len(labels))
         for row in np.unique(self.rows):
             mine = self.rows == row
@@ -121,14 +143,15 @@ class Prices:
         return costs
 
     def distances(self, carriers: np.ndarray) -> np.ndarray:
-        """From each record to the record at its position in `carriers`, (n,)."""
+        """Return the distance from each record to the record at position `carriers[i]`, (n,)."""
         return np.asarray(self.mismatches[self.rows, self.rows[carriers]])
 
 
 def _embedded(squares: np.ndarray) -> np.ndarray:
-    """Points with these squared distances, (q, q - 1): the first at the origin, each next a dimension on.
+    """Return points with these squared distances, (q, q - 1): point i spans the first i dimensions.
 
-    Their inner products are factorised, so that no sign or order of dimensions is left to a solver.
+    A Cholesky factorisation of the inner products is unique, unlike eigenvectors, whose signs and order
+    depend on the solver.
     """
     products = (squares[1:, :1] + squares[:1, 1:] - squares[1:, 1:]) / 2
     return np.vstack([np.zeros(len(products)), np.linalg.cholesky(products)])

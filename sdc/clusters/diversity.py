@@ -1,8 +1,8 @@
-"""Diversity: every cluster holds enough distinct values of variables that are not clustered.
+"""Distinct l-diversity: every cluster contains enough distinct values of variables that are not clustered.
 
-Of sensitive variables this is distinct l-diversity (Machanavajjhala et al. 2007); of the household it lets
-k count households. Clusters of any method become diverse by mergers: one that lacks values is merged with
-the one that costs least (Ward's criterion) among those that bring a value it lacks.
+For sensitive variables this is distinct l-diversity (Machanavajjhala et al. 2007). For the household variable
+it makes k count households. The clusters of any method become diverse by mergers: a cluster with too few
+values is merged with the cheapest cluster (Ward's criterion) that contains a value it lacks.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ from microguard.sdc.arguments import check_records
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
 from microguard.sdc.kernels.compile import borrowing, embedded, kernel
 
-#: Mergers after which the clusters are sorted anew.
+#: Number of mergers after which the clusters are sorted again.
 RESORTED = 512
-#: Relative error of a product of a few numbers, generously.
+#: Upper bound of the relative floating-point error of a product of a few numbers.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Diversity:
-    """How many distinct values of which variables every cluster must hold.
+    """Required number of distinct values of each variable in every cluster.
 
     Attributes
     ----------
     codes : (n, q) int64 array, C-contiguous
-        Values of q variables of the records, as codes from 0 of which only equality counts; what is missing
-        has a negative code and is no value.
+        Codes from 0 of q variables, compared for equality only. A missing value has a negative code and does
+        not count as a value.
     least : (q,) int64 array
-        Distinct values of each variable in a cluster, at least 1, which asks for nothing.
+        Required number of distinct values of each variable; 1 is no requirement.
     known : (q,) bool array
-        Variables that an attacker knows wherever they know the clustered ones, as households are. What the
-        clusters tell of the others is concealed (`sdc.microaggregation.minimality_attack_mitigation`).
+        Variables that an attacker knows along with the clustered ones, such as the household. The other
+        variables are protected against minimality attacks, see
+        `sdc.microaggregation.minimality_attack_mitigation`.
     """
 
     codes: np.ndarray
@@ -43,31 +44,35 @@ class Diversity:
 
     @classmethod
     def of(cls, codes: Any, least: Any, known: Any = False) -> Diversity:
-        """Validate codes, (n, q) integers, the least numbers of distinct values, and what is known.
+        """Validate the arguments and build a Diversity.
 
-        The least numbers are (q,) integers or one for all; `known` is (q,) or one truth value for all.
+        Parameters
+        ----------
+        codes : (n, q) integers
+        least : (q,) integers, or one integer for all variables
+        known : (q,) bool, or one for all variables
 
         Raises
         ------
         ImpossibleProtection
-            Where the records together have fewer distinct values.
+            If all records together have fewer distinct values than required.
         InvalidParameter, ShapeMismatch
         """
         values = np.ascontiguousarray(codes, dtype=np.int64)
         if values.ndim != 2:
-            raise ShapeMismatch(f"codes must be an array of shape (n, q), found {values.ndim} dimension(s)")
+            raise ShapeMismatch(f"codes: expected an array of shape (n, q), found {values.ndim} dimension(s)")
         required = np.broadcast_to(np.asarray(least, dtype=np.int64), values.shape[1:]).copy()
         if required.min(initial=1) < 1:
             raise InvalidParameter(
-                f"the least number of distinct values must be at least 1, found {required.min()}"
+                f"distinct values: expected a requirement of at least 1, found {required.min()}"
             )
         for position, column in enumerate(values.T):
             distinct = len(np.unique(column[column >= 0]))
             if distinct < required[position]:
                 raise ImpossibleProtection(
-                    f"a variable has {distinct} distinct values among {len(values)} records, and "
-                    f"{required[position]} are asked for in every cluster: ask for fewer, or use larger "
-                    "blocks",
+                    f"diversity: expected {required[position]} distinct values of a variable in every "
+                    f"cluster, found {distinct} distinct among all {len(values)} records. Require fewer, "
+                    "or use larger blocks",
                     variable=position,
                 )
         return cls(values, required, np.broadcast_to(np.asarray(known, dtype=bool), required.shape).copy())
@@ -76,20 +81,20 @@ class Diversity:
         return len(self.codes)
 
     def take(self, chosen: np.ndarray) -> Diversity:
-        """The same asked of the records at the positions `chosen`, in that order."""
+        """Return the same requirements for the records at the positions `chosen`, in that order."""
         return Diversity(np.ascontiguousarray(self.codes[chosen]), self.least, self.known)
 
     @property
     def hidden(self) -> np.ndarray:
-        """Positions of the variables of which something is asked and that no attacker knows."""
+        """Positions of the variables that have a requirement and are unknown to the attacker."""
         return np.flatnonzero(~self.known & (self.least > 1))
 
     def held(self, labels: np.ndarray) -> bool:
-        """Whether every cluster holds what is asked for."""
+        """Return whether every cluster meets the requirements."""
         return not self.lacking(np.unique(labels, return_inverse=True)[1].ravel()).any()
 
     def lacking(self, labels: np.ndarray) -> np.ndarray:
-        """Which clusters hold too few distinct values of a variable, (m,) bool, of labels 0 to m - 1."""
+        """Return which clusters 0 to m - 1 have too few distinct values of any variable, (m,) bool."""
         lacking = np.zeros(int(labels.max(initial=-1)) + 1, dtype=bool)
         for column, least in zip(self.codes.T, self.least, strict=True):
             lacking |= _distinct(column, labels) < least
@@ -97,7 +102,7 @@ class Diversity:
 
     @property
     def most_clusters(self) -> int:
-        """Bound on the number of clusters: each value counts at most once in each of them."""
+        """Upper bound on the number of diverse clusters: a value counts at most once in each of them."""
         return min(
             (
                 _most_clusters(column, int(least))
@@ -108,7 +113,7 @@ class Diversity:
 
 
 def _most_clusters(column: np.ndarray, least: int) -> int:
-    """Largest c where the values, each counted up to c times, are at least c times `least`."""
+    """Return the largest c such that the value counts, capped at c, sum to at least c * `least`."""
     counts = np.unique(column[column >= 0], return_counts=True)[1]
     low, high = 1, len(column) // least
     while low < high:
@@ -121,7 +126,7 @@ def _most_clusters(column: np.ndarray, least: int) -> int:
 
 
 def diversify(points: np.ndarray, labels: np.ndarray, diversity: Diversity) -> np.ndarray:
-    """Merge clusters until each is diverse.
+    """Merge clusters until each meets the requirements.
 
     Parameters
     ----------
@@ -130,12 +135,12 @@ def diversify(points: np.ndarray, labels: np.ndarray, diversity: Diversity) -> n
     labels : (n,) int array
         Cluster of each record.
     diversity : Diversity
-        Of the same records.
+        Requirements for the same records.
 
     Returns
     -------
     (n,) int64 array
-        Labels of the merged clusters, 0 to m - 1; larger than 2k - 1 where it had to be.
+        Labels 0 to m - 1 of the merged clusters, which may have more than 2k - 1 records.
 
     Raises
     ------
@@ -143,8 +148,8 @@ def diversify(points: np.ndarray, labels: np.ndarray, diversity: Diversity) -> n
     """
     if len(diversity) != len(labels) or len(points) != len(labels):
         raise ShapeMismatch(
-            f"points, labels and codes need one row per record, found {len(points)}, {len(labels)} "
-            f"and {len(diversity)}"
+            f"points, labels and codes: expected one row per record in each, found {len(points)}, "
+            f"{len(labels)} and {len(diversity)}"
         )
     compact = np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
     records = np.ascontiguousarray(points, dtype=np.float64)
@@ -153,15 +158,15 @@ def diversify(points: np.ndarray, labels: np.ndarray, diversity: Diversity) -> n
 
 
 def least_distinct(values: np.ndarray, labels: np.ndarray) -> int:
-    """Least number of distinct values (codes from 0, negative ones are none) that a cluster holds."""
+    """Return the smallest number of distinct values in a cluster; negative codes are missing values."""
     if len(values) != len(labels):
-        raise ShapeMismatch(f"{len(values)} values and {len(labels)} labels do not fit together")
+        raise ShapeMismatch(f"labels: expected one per value, {len(values)}, found {len(labels)}")
     check_records(len(values))
     return int(_distinct(values, np.unique(labels, return_inverse=True)[1].ravel()).min())
 
 
 def _distinct(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Distinct values of each cluster, (m,), of labels 0 to m - 1."""
+    """Count the distinct values of each cluster 0 to m - 1, (m,)."""
     width, known = int(values.max(initial=0)) + 1, values >= 0
     cells = np.sort(labels[known].astype(np.int64) * width + values[known])
     first = cells[np.append(True, cells[1:] != cells[:-1])[: len(cells)]]
@@ -169,7 +174,7 @@ def _distinct(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _direction(points: np.ndarray) -> np.ndarray:
-    """The direction in which the points differ most, (p,), of length one."""
+    """Return the first principal direction of the points, (p,), with unit length."""
     largest = float(np.abs(points).max(initial=0.0))
     if largest == 0.0:
         return np.zeros(points.shape[1])
@@ -181,7 +186,7 @@ def _direction(points: np.ndarray) -> np.ndarray:
 def _merge(points, labels, codes, required, direction):
     n, p = points.shape
     clusters = labels.max() + 1
-    first = np.full(clusters, -1, dtype=np.int64)  # members as linked lists, which merge in one step
+    first = np.full(clusters, -1, dtype=np.int64)  # linked lists of members: two lists merge in one step
     last = np.full(clusters, -1, dtype=np.int64)
     following = np.full(n, -1, dtype=np.int64)
     sizes = np.zeros(clusters)
@@ -244,7 +249,7 @@ def _merge(points, labels, codes, required, direction):
 
 @kernel
 def _lacking(start, following, codes, required):
-    """First variable with too few distinct values in the cluster that begins at `start`, or -1."""
+    """Return the first variable with too few distinct values in the list that begins at `start`, or -1."""
     for variable in range(codes.shape[1]):
         seen = np.empty(required[variable], dtype=np.int64)
         distinct = 0
@@ -264,9 +269,11 @@ def _lacking(start, following, codes, required):
 
 @kernel
 def _sorted_along(direction, first, means):
-    """The clusters that are left, in the order of their means along a direction.
+    """Sort the remaining clusters by the projections of their means on a direction.
 
-    Returns the clusters, their means, and how far each lies along the direction.
+    Returns
+    -------
+    The sorted clusters, their means, and their projections.
     """
     left = np.flatnonzero(first >= 0)
     along = means[left] @ direction
@@ -279,10 +286,10 @@ def _sorted_along(direction, first, means):
 def _cheapest(
     a, variable, first, following, sizes, means, codes, direction, reachable, moved, least_size, slack
 ):
-    """The first of the clusters that cost least to merge with a, of those that bring a value it lacks.
+    """Return the cheapest cluster to merge with a among those with a value that a lacks; ties: lowest number.
 
-    Looked for from a outwards along a direction, as far as the cost allows. Clusters whose means have moved
-    since they were sorted stand apart.
+    Clusters are visited in order of their projection, from a outwards, until a lower bound of the cost
+    exceeds the best cost. Clusters whose means changed since the last sort are checked one by one (`moved`).
     """
     along, near, order, is_moved = reachable
     best, cost, reach = -1, np.inf, np.inf
@@ -291,7 +298,7 @@ def _cheapest(
         square = _square(means[a], means[b])
         if square <= reach and b != a and first[b] >= 0:
             ward = square * sizes[a] * sizes[b] / (sizes[a] + sizes[b])
-            if _earlier(ward, b, cost, best) and _brings(b, a, variable, first, following, codes):
+            if _earlier(ward, b, cost, best) and _adds_value(b, a, variable, first, following, codes):
                 best, cost, reach = b, ward, ward / least_factor
     at = 0.0
     for d in range(len(direction)):
@@ -303,7 +310,7 @@ def _cheapest(
             square, b = _square(means[a], near[i]), order[i]
             if square <= reach and b != a and first[b] >= 0 and not is_moved[b]:
                 ward = square * sizes[a] * sizes[b] / (sizes[a] + sizes[b])
-                if _earlier(ward, b, cost, best) and _brings(b, a, variable, first, following, codes):
+                if _earlier(ward, b, cost, best) and _adds_value(b, a, variable, first, following, codes):
                     best, cost, reach = b, ward, ward / least_factor
             i += step
     return best
@@ -311,7 +318,7 @@ def _cheapest(
 
 @embedded
 def _square(one, other):
-    """Squared distance."""
+    """Return the squared Euclidean distance."""
     square = 0.0
     for d in range(len(one)):
         square += (one[d] - other[d]) ** 2
@@ -320,12 +327,13 @@ def _square(one, other):
 
 @embedded
 def _earlier(ward, b, cost, best):
-    """Whether cluster b costs less than the best, or as much and comes before it."""
+    """Return whether cluster b costs less than `best`, or the same and has a lower number."""
     return ward < cost or (ward == cost and b < best)
 
 
 @borrowing
-def _brings(b, a, variable, first, following, codes):
+def _adds_value(b, a, variable, first, following, codes):
+    """Return whether cluster b contains a value of the variable that cluster a lacks."""
     i = first[b]
     while i >= 0:
         j = first[a]

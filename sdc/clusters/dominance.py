@@ -8,27 +8,29 @@ from microguard.sdc.kernels.compile import kernel
 
 
 def dominated(values: np.ndarray, labels: np.ndarray, n: int, k: float) -> int:
-    """Number of clusters whose `n` largest contributors exceed `k` percent of the cluster's total.
+    """Count the clusters whose `n` largest contributors exceed `k` percent of the cluster's total.
 
     Parameters
     ----------
     values : (records,) array
-        Magnitudes; of negative ones the absolute value contributes. NaN contributes nothing.
+        Magnitudes. A negative value contributes its absolute value, NaN contributes nothing.
     labels : (records,) int array
         Cluster of each record, 0 to clusters - 1.
     n : int
-        Largest contributors counted together.
+        Number of largest contributors that are added up.
     k : float
-        Percent of the total.
+        Limit in percent of the total.
 
     References
     ----------
     Hundepool et al. (2012), Statistical Disclosure Control, section 4.2.2: the (n, k)-dominance rule.
     """
     if values.shape != labels.shape:
-        raise ShapeMismatch(f"{values.shape} values and {labels.shape} labels do not fit together")
+        raise ShapeMismatch(
+            f"labels: expected one per value, shape {values.shape}, found shape {labels.shape}"
+        )
     if n < 1 or not 0 < k <= 100:
-        raise InvalidParameter("dominance takes n of at least 1 and k above 0 and up to 100 percent")
+        raise InvalidParameter(f"dominance: expected n >= 1 and 0 < k <= 100 percent, found n={n} and k={k}")
     if len(values) == 0:
         return 0
     sizes = np.abs(np.nan_to_num(values, nan=0.0))
@@ -38,9 +40,24 @@ def dominated(values: np.ndarray, labels: np.ndarray, n: int, k: float) -> int:
     return int(np.count_nonzero(largest * 100.0 > k * totals))
 
 
+def of_one_value(values: np.ndarray, labels: np.ndarray) -> int:
+    """Return the number of records in clusters whose values are all the same.
+
+    Parameters
+    ----------
+    values : (n,) array
+    labels : (n,) int array
+        Cluster of each record, 0 to m - 1.
+    """
+    least, most = np.full(int(labels.max()) + 1, np.inf), np.full(int(labels.max()) + 1, -np.inf)
+    np.minimum.at(least, labels, values)
+    np.maximum.at(most, labels, values)
+    return int(np.count_nonzero((least == most)[labels]))
+
+
 @kernel
 def _largest(sizes, labels, clusters, n):
-    """The n largest sizes of each cluster, (clusters, n), descending, 0 where it has fewer."""
+    """Return the n largest sizes of each cluster, (clusters, n), descending; 0 if it has fewer records."""
     top = np.zeros((clusters, n))
     for i in range(len(sizes)):
         ranks, place = top[labels[i]], n

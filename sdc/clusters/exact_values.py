@@ -1,7 +1,8 @@
-"""Numbers of a column in arithmetic that does not corrupt them, and back into the column's type.
+"""Exact arithmetic on the values of an Arrow column, and conversion back to the column's type.
 
-Integers, decimals, dates and times are whole multiples of a unit: their means are taken on integers and
-rounded half to even, in 64 bits where those suffice, else in Python's integers. Floats are floats.
+Integers, decimals, dates and times are integer multiples of a unit. Their means are computed in integer
+arithmetic and rounded half to even: in 64 bits if these suffice, otherwise in Python integers. Floats remain
+floats.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+from microguard.sdc.clusters.granularity import Steps
 
 #: Sums of differences below this stay exact in 64 bits.
 _ROOM = 2**62
@@ -18,19 +20,19 @@ _ROOM = 2**62
 
 @dataclass(frozen=True)
 class ExactValues:
-    """Values as multiples of the column's unit.
+    """Values of a column as multiples of its unit.
 
     Attributes
     ----------
     values : (n,) array
-        float64; or int64; or Python integers, for those that need more.
+        float64 for floats, int64 for all other types, Python integers if 64 bits do not suffice.
     """
 
     values: np.ndarray
 
     @classmethod
     def of(cls, column: pa.ChunkedArray | pa.Array) -> ExactValues | None:
-        """Values of a column without missing ones; None where its type is no number, date or time."""
+        """Convert a column without NULL; return None if its type is not a number, date or time."""
         kind = column.type
         if pa.types.is_floating(kind):
             return cls(_numpy(column).astype(np.float64))
@@ -46,32 +48,52 @@ class ExactValues:
         return None
 
     def take(self, positions: np.ndarray) -> ExactValues:
-        """The values at these positions."""
+        """Return the values at these positions."""
         return ExactValues(self.values[positions])
 
     def order_within(self, labels: np.ndarray) -> np.ndarray:
-        """Positions sorted by label, then value, then position."""
+        """Return the positions (n,) sorted by label, then value, then position."""
         if self.values.dtype == object:
             return np.array(sorted(range(len(labels)), key=lambda i: (labels[i], self.values[i], i)))
         return np.lexsort((self.values, labels))
 
-    def rounded(self, step: Fraction) -> ExactValues:
-        """Floats at the nearest multiples of `step`, whole numbers at those of its multiple of their unit."""
+    def moved(self, by: np.ndarray) -> ExactValues:
+        """Add a float to each value, rounded to the unit of whole numbers."""
         if self.values.dtype.kind == "f":
-            with np.errstate(over="ignore"):
-                near = np.rint(self.values / float(step)) * step.numerator / step.denominator
-            return ExactValues(np.where(np.isfinite(near), near, self.values))
-        whole = max(1, int(step))
-        if whole == 1:
-            return self
-        quotient, rest = self.values // whole, self.values % whole
-        up = (2 * rest > whole) | ((2 * rest == whole) & (quotient % 2 == 1))
-        return ExactValues((quotient + up) * whole)
+            return ExactValues(self.values + by)
+        if self.values.dtype.kind == "O":
+            return ExactValues(self.values + np.array([round(each) for each in by.tolist()], dtype=object))
+        return ExactValues(self.values + np.rint(by).astype(np.int64))
+
+    def rounded(self, steps: Steps, kind: pa.DataType) -> ExactValues:
+        """Round each value to a multiple of its step, half to even, within the range of a type.
+
+        Parameters
+        ----------
+        steps : Steps
+            One a value, in the column's numbers. Of whole numbers, steps below their unit leave them as they
+            are.
+        kind : DataType
+            Of the column.
+        """
+        digits, exponents = steps.digits, steps.exponents
+        if self.values.dtype.kind == "f":
+            up, down = 10.0 ** np.maximum(exponents, 0), 10.0 ** np.maximum(-exponents, 0)
+            step = np.maximum(digits, 1) * up
+            with np.errstate(over="ignore", invalid="ignore"):
+                near = np.rint(self.values * down / step) * step / down
+            return ExactValues(np.where((digits > 0) & np.isfinite(near), near, self.values))
+        size = _whole_steps(steps, kind).astype(self.values.dtype)
+        quotient, rest = self.values // size, self.values % size
+        up = (2 * rest > size) | ((2 * rest == size) & (quotient % 2 == 1))
+        least, most = _range_of(kind, self.values.dtype)
+        near = np.clip((quotient + up) * size, least + -least % size, most // size * size)
+        return ExactValues(np.where(size > 1, near, self.values))
 
     def means(self, labels: np.ndarray, weights: np.ndarray) -> ExactValues:
-        """Mean of each cluster 0 to m - 1, whole multiples rounded half to even.
+        """Return the weighted mean of each cluster 0 to m - 1; integers are rounded half to even.
 
-        Differences from one value of the cluster are averaged, so that large values lose nothing.
+        Differences from one value of the cluster are averaged, so that large values lose no digits.
         """
         clusters = int(labels.max()) + 1
         anchor = np.empty(clusters, dtype=self.values.dtype)
@@ -91,7 +113,7 @@ class ExactValues:
         return ExactValues(anchor + _rounded_quotient(anchor, totals, np.bincount(labels)))
 
     def arrow(self, kind: pa.DataType) -> pa.Array:
-        """The values as a column of this type."""
+        """Convert the values to an Arrow array of this type."""
         if pa.types.is_decimal(kind):
             return _scaled(self.values, kind)
         if pa.types.is_floating(kind):
@@ -103,7 +125,7 @@ class ExactValues:
         return pa.array(self.values).cast(kind)
 
     def _fits(self, anchor: np.ndarray, labels: np.ndarray) -> bool:
-        """Whether sums of differences within clusters surely stay within 64 bits."""
+        """Return whether the sums of differences within clusters are certain to fit into 64 bits."""
         if self.values.dtype.kind == "f":
             return True
         span = int(self.values.max()) - int(self.values.min())
@@ -120,13 +142,32 @@ class ExactValues:
         return ExactValues(means if self.values.dtype == object else means.astype(np.int64))
 
 
-def units_of(kind: pa.DataType) -> Fraction:
+def units_of(kind: pa.DataType) -> int:
     """How many units of `ExactValues` make up 1 of a column of this type."""
-    return Fraction(10) ** kind.scale if pa.types.is_decimal(kind) else Fraction(1)
+    return int(10**kind.scale) if pa.types.is_decimal(kind) else 1
+
+
+def _whole_steps(steps: Steps, kind: pa.DataType) -> np.ndarray:
+    """Return steps in units of a column of whole multiples, (m,) integers of at least 1."""
+    exponents = steps.exponents + (kind.scale if pa.types.is_decimal(kind) else 0)
+    large = int(exponents.max(initial=0)) > 17  # 5 * 10**18 fits into 64 bits
+    powers = np.array([10], dtype=object if large else np.int64) ** np.maximum(exponents, 0)
+    return np.where((exponents < 0) | (steps.digits == 0), 1, steps.digits * powers)
+
+
+def _range_of(kind: pa.DataType, dtype: np.dtype) -> tuple[int, int]:
+    """Return the least and largest number of units of a type, within 64 bits unless values are objects."""
+    if pa.types.is_decimal(kind):
+        least, most = 1 - 10**kind.precision, 10**kind.precision - 1
+    elif pa.types.is_unsigned_integer(kind):
+        least, most = 0, 2**kind.bit_width - 1
+    else:
+        least, most = -(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1
+    return (least, most) if dtype.kind == "O" else (max(least, 1 - 2**63), min(most, 2**63 - 1))
 
 
 def _rounded_quotient(anchor: np.ndarray, totals: np.ndarray, masses: np.ndarray) -> np.ndarray:
-    """Integer nearest to totals / masses, ties so that anchor + it is even."""
+    """Return the integer nearest to totals / masses; ties are resolved so that anchor + result is even."""
     quotient, rest = np.divmod(totals, masses)
     quotient = quotient.astype(np.int64)
     odd = (anchor + quotient) % 2 == 1
@@ -138,9 +179,9 @@ def _numpy(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
 
 
 def _unscaled(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
-    """Decimals as multiples of their last digit: int64 where all fit, else Python integers.
+    """Return decimals as multiples of their last digit: int64 if all fit, otherwise Python integers.
 
-    Arrow keeps them as little-endian words of 64 bits, two's complement.
+    Arrow stores a decimal as little-endian 64-bit words in two's complement.
     """
     array = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
     if array.type.bit_width < 128:

@@ -1,7 +1,8 @@
-"""Hierarchical variables: distances by tree, level by level, and the category nearest to its cluster.
+"""Hierarchical variables: distances in a tree of categories.
 
-Two categories are as far apart as there are levels below their nearest common ancestor; those without one as
-far as two values of a nominal variable, and so is a missing value from every other.
+The distance of two categories is the share of levels below their lowest common ancestor. Without a common
+ancestor it is 1, like that of two values of a nominal variable. A missing value has the distance 1 to every
+category.
 """
 
 from __future__ import annotations
@@ -17,48 +18,51 @@ from microguard.sdc.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class Tree:
-    """A hierarchical variable of some records: `codes` (n, levels) as of `level_codes`."""
+    """Values of a hierarchical variable: the `codes` (n, levels) that `level_codes` returns."""
 
     codes: np.ndarray
 
     @property
     def places(self) -> np.ndarray:
-        """Which of two categories comes first where nothing else decides, (n,)."""
+        """Tie-breaking order of the categories, (n,)."""
         return self.codes[:, 0]
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """See `tree_costs`."""
+        """Return the distances to the categories of each record's cluster, see `tree_costs`."""
         return tree_costs(self.codes, labels, weights)
 
     def distances(self, carriers: np.ndarray) -> np.ndarray:
-        """From each record to the record at its position in `carriers`, (n,)."""
+        """Return the distance from each record to the record at position `carriers[i]`, (n,)."""
         return np.asarray((self.codes != self.codes[carriers]).mean(axis=1))
 
 
 def level_codes(column: pa.ChunkedArray, paths: Mapping[str, Sequence[str]]) -> np.ndarray:
-    """Codes of each record's category and of its ancestors, (n, levels) int64, the category's own first.
+    """Return the codes of each record's category and of its ancestors, (n, levels) int64, finest level first.
 
-    Two records are apart by the share of the levels in which their codes differ. NULL is one more code of
-    each level, the last.
+    The distance of two records is the share of levels in which their codes differ. NULL is a category of its
+    own at each level, the last.
 
     Parameters
     ----------
     column : pyarrow.ChunkedArray
-        Categories, which are compared as text.
+        Categories, compared as text.
     paths : mapping of category to sequence
-        The category and its ancestors, finest first, equally many for each.
+        Path of each category: the category and its ancestors, finest first. All paths have the same length.
 
     Raises
     ------
     InvalidParameter
-        A category that has no path.
+        If a category has no path.
     """
     finest = category_codes(column)
     first = np.unique(finest, return_index=True)[1]
     occurring = column.take(pa.array(first)).cast(pa.string()).to_pylist()
     strange = sum(value is not None and value not in paths for value in occurring)
     if strange:
-        raise InvalidParameter(f"{strange} categories of a hierarchical variable are not in its tree")
+        raise InvalidParameter(
+            f"hierarchical variable: expected categories of its tree, found {strange} others. Add them to "
+            "the hierarchy file, or recode the records"
+        )
     levels = [finest]
     for level in range(1, len(next(iter(paths.values())))):
         codes = sorted({paths[value][level] for value in occurring if value is not None})
@@ -69,12 +73,12 @@ def level_codes(column: pa.ChunkedArray, paths: Mapping[str, Sequence[str]]) -> 
 
 
 def tree_costs(codes: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Weighted sum of the distances from each record's category to those of its cluster, (n,).
+    """Return the weighted sum of distances from each record's category to those of its cluster, (n,).
 
     Parameters
     ----------
     codes : (n, levels) int array
-        As of `level_codes`.
+        Codes as `level_codes` returns them.
     labels : (n,) int array
         Cluster of each record, 0 to m - 1.
     weights : (n,) float array

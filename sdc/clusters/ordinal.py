@@ -1,7 +1,7 @@
-"""Ordinal variables: distances by rank, as coordinates, and the category nearest to those of its cluster.
+"""Ordinal variables: distances by rank, and coordinates that have these distances.
 
-Two categories are as far apart as there are steps between them, the two ends of the order as far as two
-values of a nominal variable; a missing value is that far from every other.
+The distance of two categories is the difference of their ranks, scaled to 1 between the first and the last
+category, like two values of a nominal variable. A missing value has the distance 1 to every category.
 """
 
 from __future__ import annotations
@@ -20,52 +20,56 @@ MISSING = -1
 
 @dataclass(frozen=True)
 class Ranks:
-    """An ordinal variable of some records: `ranks` (n,) from 0 to `categories` - 1, or `MISSING`."""
+    """Values of an ordinal variable: `ranks` (n,) from 0 to `categories` - 1, or `MISSING`."""
 
     ranks: np.ndarray
     categories: int
 
     @property
     def places(self) -> np.ndarray:
-        """Which of two categories comes first where nothing else decides, (n,): the lower, missing last."""
+        """Tie-breaking order of the categories, (n,): the lower rank first, missing values last."""
         return np.where(self.ranks == MISSING, self.categories, self.ranks)
 
     def costs(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """See `rank_costs`."""
+        """Return the distances to the categories of each record's cluster, see `rank_costs`."""
         return rank_costs(self.ranks, self.categories, labels, weights)
 
     def distances(self, carriers: np.ndarray) -> np.ndarray:
-        """From each record to the record at its position in `carriers`, (n,)."""
+        """Return the distance from each record to the record at position `carriers[i]`, (n,)."""
         return rank_distances(self.ranks, self.ranks[carriers], self.categories)
 
 
 def ranks_of(column: pa.ChunkedArray, order: Sequence[str]) -> np.ndarray:
-    """Places of the categories of an ordinal variable in its order, (n,) int64; `MISSING` for NULL.
+    """Return the rank of each record's category in `order`, (n,) int64; `MISSING` for NULL.
 
     Raises
     ------
     InvalidParameter
-        A category that is not in the order.
+        If a category is not in the order.
     """
     ranks = pc.index_in(column.cast(pa.string()), value_set=pa.array(order, pa.string()))
     strange = ranks.null_count - column.null_count
     if strange:
-        raise InvalidParameter(f"{strange} values of an ordinal variable are not in its order")
+        raise InvalidParameter(
+            f"ordinal variable: expected categories of its order, found {strange} records with others. Add "
+            "these categories to the order, or recode the records"
+        )
     return np.asarray(pa.chunked_array(ranks.fill_null(MISSING)).to_numpy()).astype(np.int64)
 
 
 def ordinal_coordinates(ranks: np.ndarray, categories: int) -> np.ndarray:
-    """Coordinates whose squared distances are the distances by rank.
+    """Return coordinates whose squared distances are the distances by rank.
 
-    Each step between neighbouring ranks that occur is a coordinate, "is above it". All such points lie on a
-    sphere around the middle of their box, so that missing values fit above that middle.
+    Each step between neighbouring ranks that occur is one coordinate: positive for the ranks above the step,
+    0 for the others. All these points have the same distance to the middle of their bounding box. One more
+    coordinate places missing values above that middle, at distance 1 from every point.
 
     Parameters
     ----------
     ranks : (n,) int array
         From 0 to categories - 1, or `MISSING`.
     categories : int
-        Length of the order, at least 2.
+        Number of categories in the order, at least 2.
 
     Returns
     -------
@@ -80,18 +84,19 @@ def ordinal_coordinates(ranks: np.ndarray, categories: int) -> np.ndarray:
     if not missing.any():
         return coordinates
     coordinates[missing] = np.sqrt(lengths) / 2
-    height = np.sqrt(1.0 - lengths.sum() / 4)  # squared radius of the sphere: a quarter of the box's diagonal
+    height = np.sqrt(1.0 - lengths.sum() / 4)  # all points have the squared distance sum / 4 to the middle
     return np.column_stack([coordinates, np.where(missing, height, 0.0)])
 
 
 def rank_costs(ranks: np.ndarray, categories: int, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Weighted sum of the distances from each record's category to those of its cluster, (n,).
+    """Return the weighted sum of distances from each record's category to those of its cluster, (n,).
 
-    It is least at the weighted median of the ranks.
+    The weighted median of the ranks minimises it.
 
     Parameters
     ----------
-    ranks, categories : as of `ordinal_coordinates`
+    ranks, categories
+        See `ordinal_coordinates`.
     labels : (n,) int array
         Cluster of each record, 0 to m - 1.
     weights : (n,) float array
@@ -114,7 +119,7 @@ def rank_costs(ranks: np.ndarray, categories: int, labels: np.ndarray, weights: 
 
 
 def rank_distances(ranks: np.ndarray, others: np.ndarray, categories: int) -> np.ndarray:
-    """Distance between the categories at each place of two arrays of ranks, (n,)."""
+    """Return the elementwise distances between two arrays of ranks, (n,)."""
     mismatch = (ranks != others).astype(np.float64)
     known = (ranks != MISSING) & (others != MISSING)
     return np.where(known, np.abs(ranks - others) / (categories - 1), mismatch)
@@ -122,6 +127,11 @@ def rank_distances(ranks: np.ndarray, others: np.ndarray, categories: int) -> np
 
 def _check(ranks: np.ndarray, categories: int) -> None:
     if categories < 2:
-        raise InvalidParameter(f"an order has at least 2 categories, found {categories}")
+        raise InvalidParameter(
+            f"ordinal variable: expected at least 2 categories in its order, found {categories}"
+        )
     if ranks.min(initial=0) < MISSING or ranks.max(initial=0) >= categories:
-        raise InvalidParameter(f"ranks lie between 0 and {categories - 1}, or are {MISSING} where missing")
+        raise InvalidParameter(
+            f"ordinal variable: expected ranks between 0 and {categories - 1}, or {MISSING} for a missing "
+            "value; found other ranks"
+        )

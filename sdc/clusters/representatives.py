@@ -1,24 +1,27 @@
-"""Representatives: the values published for a cluster, exact in the column's own type.
+"""Representatives: the values published for all records of a cluster, in the column's own type.
 
-Numeric variables get the mean or the median of their cluster, rounded half to even to the column's own
-scale (integers and decimals in integer arithmetic, whatever their size; floats as they are); nominal
-ones the mode (ordinal ones the lower median, those with a tree or prices the category nearest to the
-others), snapped to a combination that occurs in the cluster; or all of them the cluster's medoid, a record
-that exists. Records come in an order decided by their content, as ties go to the first.
+- Numeric variables get the mean or the median. Integers and decimals are computed exactly and rounded half to
+  even to the column's scale. With a `protection`, means are rounded to a coarser step (`published_means`).
+- Nominal variables get the mode, ordinal ones the lower median. Variables with a tree or a cost matrix get
+  the category with the least sum of distances. The result is always a combination that occurs in the cluster.
+- With "medoid", all variables get the values of one record, the one nearest to the cluster's mean.
+
+Ties go to the first record. Callers sort the records by content, so that the result does not depend on the
+input order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 from microguard.sdc.clusters.codes import category_codes
-from microguard.sdc.clusters.cost_matrix import CostMatrix, Prices
-from microguard.sdc.clusters.exact_values import ExactValues, units_of
+from microguard.sdc.clusters.cost_matrix import CostMatrix, MismatchCosts
+from microguard.sdc.clusters.exact_values import ExactValues
 from microguard.sdc.clusters.hierarchical import Tree, level_codes
 from microguard.sdc.clusters.ordinal import Ranks, ranks_of
+from microguard.sdc.clusters.published_means import MeanProtection
 from microguard.sdc.errors import (
     InvalidParameter,
     NotFinite,
@@ -27,8 +30,10 @@ from microguard.sdc.errors import (
     UnsupportedCombination,
 )
 
-#: What `represent` can be asked for.
+#: Valid values of the argument `representative` of `represent`.
 REPRESENTATIVES = ("auto", "mean", "median", "mode", "medoid")
+#: Those by which numeric variables get means.
+MEANS = ("auto", "mean", "mode")
 
 
 def represent(
@@ -43,36 +48,37 @@ def represent(
     costs: Mapping[str, CostMatrix] | None = None,
     points: np.ndarray | None = None,
     record_weights: np.ndarray | None = None,
-    steps: Mapping[str, Fraction] | None = None,
+    protection: MeanProtection | None = None,
 ) -> pa.Table:
     """Replace the named columns of each record by the representatives of its cluster.
 
     Parameters
     ----------
     table : pa.Table
-        The records; other columns stay as they are.
+        The records. Other columns do not change.
     labels : (n,) int array
         Cluster of each record.
     numeric, nominal : sequences of str
         Columns to replace.
     representative : {"auto", "mean", "median", "mode", "medoid"}
-        auto: mean and mode. mean and median speak of the numeric columns (nominal ones get the mode),
-        mode of the nominal ones (numeric ones get the mean), medoid of all.
+        "auto" is the mean for numeric and the mode for nominal columns. "mean" and "median" choose for the
+        numeric columns, while nominal ones get the mode. "mode" requires nominal columns, while numeric ones
+        get the mean. "medoid" applies to all columns.
     orders : mapping of name to categories, optional
-        The ordinal ones of the nominal columns, lowest category first, as text: where the others get the
-        mode, they get the category with the least sum of distances by rank, the lower of two medians.
+        Ordinal columns among the nominal ones: their categories as text, lowest first. They get the category
+        with the least sum of distances by rank, which is the lower median.
     trees : mapping of name to paths, optional
-        The hierarchical ones, with the path of each category (see `level_codes`): they get the category with
-        the least sum of distances by tree.
+        Hierarchical columns among the nominal ones, with the path of each category (see `level_codes`). They
+        get the category with the least sum of distances in the tree.
     costs : mapping of name to CostMatrix, optional
-        Those whose mismatches have prices: they get the category with the least sum of them.
+        Nominal columns with a cost matrix. They get the category with the least sum of costs.
     points : (n, p) array, optional
-        Coordinates of the records in the units of the clustering; needed for medoids.
+        Coordinates of the records in the units of the clustering; required for medoids.
     record_weights : (n,) array, optional
-        Weights of the records in means, medians, votes and distances; not negative. In a cluster whose
-        weights are all zero every record counts alike.
-    steps : mapping of name to Fraction, optional
-        Steps that the means of numeric columns are rounded to, half to even, coarser than their type's.
+        Nonnegative weights of the records in means, medians, modes and distances. If all weights of a cluster
+        are zero, its records have equal weights.
+    protection : MeanProtection, optional
+        How the means of numeric columns are rounded and moved; by default they have all their digits.
 
     Returns
     -------
@@ -82,20 +88,22 @@ def represent(
     Raises
     ------
     UnsupportedCombination
-        A representative that none of the columns can have.
+        If the representative applies to none of the columns.
     NotNumeric, NotFinite, ShapeMismatch
     InvalidParameter
-        A category that is not in the order, the tree or the cost matrix of its variable; a weight that is
-        negative or no number.
+        If a category is not in the order, tree or cost matrix of its variable, or a weight is negative or not
+        finite.
     """
     _check_choice(representative, numeric, nominal)
     if len(labels) != len(table):
-        raise ShapeMismatch(f"there are {len(labels)} labels for {len(table)} records")
+        raise ShapeMismatch(f"labels: expected one per record, {len(table)}, found {len(labels)}")
     clusters = np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
     weights = _counting(record_weights, clusters)
     if representative == "medoid":
         if points is None:
-            raise ShapeMismatch("medoids need the points of the records")
+            raise ShapeMismatch(
+                "points: expected coordinates of the records for medoids, found none. Pass points"
+            )
         carriers = pa.array(medoids(points, clusters, weights))
         for name in (*numeric, *nominal):
             table = _with(table, name, table[name].take(carriers))
@@ -104,7 +112,7 @@ def represent(
         if representative == "median":
             values = medians(table[name], clusters, weights, name)
         else:
-            values = means(table[name], clusters, weights, name, (steps or {}).get(name))
+            values = means(table[name], clusters, weights, name, protection)
         table = _with(table, name, values)
     if nominal:
         codes = np.column_stack([category_codes(table[name]) for name in nominal])
@@ -123,22 +131,20 @@ def means(
     labels: np.ndarray,
     weights: np.ndarray,
     name: str = "",
-    step: Fraction | None = None,
+    protection: MeanProtection | None = None,
 ) -> pa.Array:
-    """Mean of each record's cluster (0 to m - 1), in the column's type; NULL where all are missing.
-
-    Rounded to multiples of `step`, where there is one, as far as they are multiples of the type's unit.
-    """
+    """Return the mean of each record's cluster (0 to m - 1) in the column's type; NULL if all are missing."""
 
     def mean(values: ExactValues) -> ExactValues:
-        found = values.means(labels, weights)
-        return found if step is None else found.rounded(step * units_of(column.type))
+        if protection is None:
+            return values.means(labels, weights)
+        return protection.published(values, labels, weights, name, column.type)
 
     return _of_numbers(column, name, mean, labels)
 
 
 def medians(column: pa.ChunkedArray, labels: np.ndarray, weights: np.ndarray, name: str = "") -> pa.Array:
-    """Median of each record's cluster (0 to m - 1), between two middle values their mean."""
+    """Return the weighted median of each record's cluster (0 to m - 1): mean of lower and upper median."""
 
     def middle(values: ExactValues) -> ExactValues:
         lower, upper = _middle(values, labels, weights)
@@ -150,10 +156,10 @@ def medians(column: pa.ChunkedArray, labels: np.ndarray, weights: np.ndarray, na
 
 
 def medoids(points: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Position of the medoid of each record's cluster, (n,).
+    """Return the position of the medoid of each record's cluster, (n,).
 
-    The medoid has the least weighted sum of squared distances to its cluster: it is the record nearest
-    to the mean.
+    The medoid has the least weighted sum of squared distances to the records of its cluster. It is the record
+    nearest to the mean.
     """
     masses = np.bincount(labels, weights=weights)
     squares = np.zeros(len(labels))
@@ -167,21 +173,22 @@ def modes(
     codes: np.ndarray,
     labels: np.ndarray,
     weights: np.ndarray,
-    measured: Sequence[Ranks | Tree | Prices | None] | None = None,
+    measured: Sequence[Ranks | Tree | MismatchCosts | None] | None = None,
 ) -> np.ndarray:
-    """Position of a record that carries the mode of each record's cluster, (n,).
+    """Return the position of a record that carries the modes of each record's cluster, (n,).
 
-    The mode of each variable is the category with most votes, that of one with distances the category
-    with the least sum of them (ties: the lowest code). Where no record has the modes of all variables, the
-    one with fewest mismatches is taken, of a variable with distances a part of one, among those the one whose
-    categories have most votes: nothing is published together that does not occur together.
+    The mode of a variable is the category with the largest weight, or with the least sum of distances if the
+    variable has distances. Ties go to the lowest code. If no record has the modes of all variables, the
+    record with the fewest mismatches is taken, and a mismatch of a variable with distances counts its
+    distance. Ties go to the record whose categories have the largest weights. Thus only combinations of
+    values that occur in the cluster are published.
 
     Parameters
     ----------
     codes : (n, q) int array
-        Categories of q variables.
-    measured : sequence of Ranks, Tree, Prices or None, optional
-        What each variable's distances are; None where two values are alike or not.
+        Category codes of q variables.
+    measured : sequence of Ranks, Tree, MismatchCosts or None, optional
+        Distances of each variable; None for a variable without an order, tree or cost matrix.
     """
     mismatches = np.zeros(len(labels))
     votes = np.zeros(len(labels))
@@ -204,14 +211,14 @@ def modes(
 
 
 def _counting(weights: np.ndarray | None, clusters: np.ndarray) -> np.ndarray:
-    """Weights that every cluster has some of."""
+    """Return the weights, with 1 for every record of a cluster whose weights are all zero."""
     if weights is None:
         return np.ones(len(clusters))
     given = np.asarray(weights, dtype=float)
     if given.shape != clusters.shape:
-        raise ShapeMismatch(f"there are {given.size} weights for {len(clusters)} records")
+        raise ShapeMismatch(f"record_weights: expected one per record, {len(clusters)}, found {given.size}")
     if not np.all(np.isfinite(given)) or np.any(given < 0.0):
-        raise InvalidParameter("record_weights must be finite and not negative")
+        raise InvalidParameter("record_weights: expected finite numbers of at least 0, found others")
     return np.where(np.bincount(clusters, given)[clusters] > 0.0, given, 1.0)
 
 
@@ -220,25 +227,28 @@ def _measured(
     order: Sequence[str] | None,
     paths: Mapping[str, Sequence[str]] | None,
     costs: CostMatrix | None,
-) -> Ranks | Tree | Prices | None:
-    """Distances of a column that has an order, a tree or a cost matrix."""
+) -> Ranks | Tree | MismatchCosts | None:
+    """Return the distances of a column by its order, tree or cost matrix; None if it has none of them."""
     if order is not None:
         return Ranks(ranks_of(column, order), len(order))
     if costs is not None:
-        return Prices(costs.rows(column), costs.mismatches)
+        return MismatchCosts(costs.rows(column), costs.mismatches)
     return None if paths is None else Tree(level_codes(column, paths))
 
 
 def _check_choice(representative: str, numeric: Sequence[str], nominal: Sequence[str]) -> None:
     if representative not in REPRESENTATIVES:
         raise UnsupportedCombination(
-            f"representative {representative!r} cannot be chosen per cluster; "
-            f"it can be {', '.join(REPRESENTATIVES)}"
+            f"representative: expected one of {', '.join(REPRESENTATIVES)}, found {representative!r}"
         )
     if representative in ("mean", "median") and not numeric:
-        raise UnsupportedCombination(f"there is no numeric variable whose {representative} could be taken")
+        raise UnsupportedCombination(
+            f'representative {representative!r}: expected a numeric variable, found none. Choose "auto"'
+        )
     if representative == "mode" and not nominal:
-        raise UnsupportedCombination("there is no nominal variable whose mode could be taken")
+        raise UnsupportedCombination(
+            "representative 'mode': expected a nominal variable, found none. Choose \"auto\""
+        )
 
 
 def _of_numbers(
@@ -248,18 +258,21 @@ def _of_numbers(
         return pa.nulls(len(column), column.type)
     if column.null_count:
         raise NotFinite(
-            f"variable {name} has {column.null_count} missing values among {len(column)}; "
-            "cluster records by missing pattern first",
+            f"variable {name}: expected no missing values, found {column.null_count} among {len(column)}. "
+            "Cluster the records by missing pattern first",
             variable=name,
         )
     values = ExactValues.of(column)
     if values is None:
-        raise NotNumeric(f"variable {name} has type {column.type}; a number was expected", variable=name)
+        raise NotNumeric(
+            f"variable {name}: expected a numeric type, found {column.type}. Declare it nominal",
+            variable=name,
+        )
     return choose(values).take(labels).arrow(column.type)
 
 
 def _middle(values: ExactValues, labels: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of the lower and upper weighted median of each cluster (the same where there is one)."""
+    """Return the positions of the lower and the upper weighted median of each cluster, which may be equal."""
     order = values.order_within(labels)
     sorted_labels = labels[order]
     total = np.cumsum(weights[order])
@@ -273,7 +286,7 @@ def _middle(values: ExactValues, labels: np.ndarray, weights: np.ndarray) -> tup
 
 
 def _first_of_each(labels: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """For each record, the first record of its cluster in `order`, which is sorted by cluster."""
+    """Return for each record the first record of its cluster in `order`, which is sorted by cluster."""
     first = np.empty(int(labels.max()) + 1, dtype=np.int64)
     first[labels[order][::-1]] = order[::-1]
     return first[labels]

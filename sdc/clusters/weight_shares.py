@@ -1,10 +1,10 @@
-"""How much of a cluster's weight one record has: a weighted mean that hangs on one record gives it away.
+"""Limit the share of one record in the weight of its cluster.
 
-Weights are published, so a reader knows what each record counts for in the mean of its class. With a share s
-of the weight a record's value lies within 1 - s of its distance to the others' mean. So a cluster in which a
-record (or a unit, where k counts units) has too large a share is merged with a neighbour; where that does
-not help, the weight it counts with is trimmed. Both follow from the published weights alone, so that neither
-says anything of a value.
+Sampling weights are published, so a reader knows the weight of each record in the mean of its class. If one
+record has nearly all the weight, the published mean discloses its value. A cluster in which one record (or
+one unit, if k counts units) exceeds the largest share is therefore merged with the cheapest neighbours. If
+this does not suffice, the weight of the record is trimmed. Both decisions depend on published weights only,
+so they disclose no value.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from microguard.sdc.arguments import check_records
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from microguard.sdc.kernels.compile import kernel
 
-#: Whatever k is, the others of a class make up a third of its mean.
+#: For every k, the other records of a class have at least one third of its weight.
 LARGEST_SHARE = 2.0 / 3.0
-#: Of a vote (a mode, a median, a medoid) nobody has half: else it would be that record's value for certain.
+#: Largest share if a mode, median or medoid is published. A record with half the weight would decide it
+#: alone.
 LARGEST_VOTE = 0.49
-#: Of the k records that a class promises, one counts for two at most.
+#: One record may weigh as much as this many of the k records of an equally weighted class.
 COUNTS_FOR = 2.0
-#: Clusters that are merged into one at most: more would cost every one of them its values.
+#: Largest number of clusters that are merged into one; larger mergers lose too much information.
 MOST_MERGED = 4
 
 
 def largest_share(k: int) -> float:
-    """The largest share of a class's weight that one record (or unit) may have."""
+    """Return the largest share of a class's weight that one record (or unit) may have."""
     return min(LARGEST_SHARE, COUNTS_FOR / k)
 
 
 def spread(
     points: np.ndarray, labels: np.ndarray, weights: np.ndarray, most: float, owners: np.ndarray | None = None
 ) -> np.ndarray:
-    """Merge clusters in which one has too large a share of the weight, each with those that cost least.
+    """Merge clusters in which one record or owner exceeds the largest share, each with the cheapest ones.
 
     Parameters
     ----------
@@ -41,16 +42,17 @@ def spread(
     labels : (n,) int array
         Cluster of each record.
     weights : (n,) float array
-        Positive.
+        Positive weights of the records.
     most : float
         Largest share that a record or owner may have, above 0.
     owners : (n,) int array, optional
-        Whose weights are one share; by default every record's is its own.
+        Owner of each record: the weights of one owner add up to one share. By default each record is its own.
 
     Returns
     -------
     (n,) int64 array
-        Labels 0 to m - 1. A cluster that `MOST_MERGED` together do not mend is left as it was, for `trimmed`.
+        Labels 0 to m - 1. If merging `MOST_MERGED` clusters does not suffice, the cluster does not change and
+        `trimmed` must limit its weights.
 
     Raises
     ------
@@ -90,10 +92,10 @@ def spread(
 def trimmed(
     weights: np.ndarray, labels: np.ndarray, most: float, owners: np.ndarray | None = None
 ) -> np.ndarray:
-    """Weights of which none has more than the largest share of its cluster, (n,).
+    """Trim the weights so that no owner exceeds the largest share of its cluster, (n,).
 
-    The larger ones are cut down to one and the same; in a cluster with too few owners for that share all
-    count alike. Nothing changes where no share is too large.
+    The owners above the limit are trimmed to the same weight. If a cluster has too few owners for the limit,
+    all owners get equal weights. Clusters within the limit do not change.
 
     Parameters
     ----------
@@ -119,7 +121,7 @@ def trimmed(
 
 
 def _limit(masses: np.ndarray, most: float) -> float:
-    """The largest mass such that none of those cut down to it has more than the share `most`."""
+    """Return the largest limit such that masses trimmed to it have at most the share `most` each."""
     descending = np.sort(masses)[::-1]
     for cut in range(1, len(descending)):
         if cut * most >= 1.0:
@@ -137,19 +139,19 @@ def _checked(
     owners: np.ndarray | None,
     points: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Clusters and owners, (n,) each, from 0."""
+    """Validate the arguments and return clusters from 0 and owners, (n,) each."""
     check_records(len(labels))
     given = [each for each in (weights, owners, points) if each is not None]
     if any(len(each) != len(labels) for each in given):
-        raise ShapeMismatch("points, labels, weights and owners need one row per record")
+        raise ShapeMismatch("points, labels, weights and owners: expected one row per record in each")
     if not most > 0.0 or not np.all(weights > 0.0):
-        raise InvalidParameter("shares and weights must be above 0")
+        raise InvalidParameter("weights and the largest share: expected positive numbers, found 0 or less")
     cluster = np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
     return cluster, np.arange(len(labels)) if owners is None else np.asarray(owners, dtype=np.int64)
 
 
 def _shares(cluster: np.ndarray, owner: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Largest share of an owner in each cluster, (m,)."""
+    """Return the largest share of an owner in each cluster, (m,)."""
     order = np.lexsort((owner, cluster))
     of_cluster, of_owner = cluster[order], owner[order]
     fresh = np.flatnonzero(np.r_[True, (of_cluster[1:] != of_cluster[:-1]) | (of_owner[1:] != of_owner[:-1])])
@@ -166,7 +168,7 @@ def _share(owner: np.ndarray, weights: np.ndarray) -> float:
 
 @kernel
 def _cheapest(mean, mass, free, masses, means):
-    """The free cluster that costs least to merge with one of this mean and mass (Ward's criterion), or -1."""
+    """Return the free cluster that is cheapest to merge with this mean and mass (Ward's criterion), or -1."""
     best, cost = -1, np.inf
     for b in range(len(masses)):
         if not free[b]:

@@ -1,10 +1,10 @@
-"""Compiled loops: ``@kernel`` compiles a function once per machine and keeps it on disk.
+"""The decorator ``@kernel``: compile a function with numba once per machine and cache it on disk.
 
-Compiled code is cached in ``NUMBA_CACHE_DIR`` where that is set, else beside the source where that is
-writable, else in the user's cache folder; in a read-only installation without either, in a private folder
-of the machine's temporary one; where nothing is writable it is compiled in memory.
-``python -m microguard.sdc.precompile`` compiles everything ahead. Kernels are single-threaded (workers of
-Spark are forked) and keep IEEE arithmetic (no fastmath): the same input gives the same bits.
+The cache folder is the first possible one of: ``NUMBA_CACHE_DIR``, a folder next to the sources, the user's
+cache folder, a private folder in the temporary directory. If none is writable, code is compiled in memory.
+``python -m microguard.sdc.precompile`` compiles all kernels ahead of time. Kernels are single-threaded,
+because Spark forks its workers, and keep IEEE arithmetic (no fastmath), so that the same input gives the same
+bits.
 """
 
 from __future__ import annotations
@@ -34,42 +34,41 @@ _BESIDE = Path(__file__).parents[1] / "__pycache__"
 
 
 def kernel(function: F) -> F:
-    """Compile in nopython mode, cached on disk where a folder for it can be written."""
+    """Compile a function in nopython mode, cached on disk if a folder is writable."""
     return _compiled(function, _nrt=True)
 
 
 def borrowing(function: F) -> F:
-    """Compile like a kernel one that makes no array: it only borrows those it is given.
+    """Compile a kernel that allocates no array, without reference counting.
 
-    Numba counts the references to an array atomically, at each call that takes it and for each row that is
-    looked at; where a call does little, to count takes longer than to work. A kernel that borrows counts
-    none. The compiler refuses it where it would make an array.
+    Numba counts references to an array atomically, at each call and for each row view. In a short function
+    the counting takes longer than the work. The compiler rejects such a kernel if it allocates an array.
     """
     return _compiled(function, _nrt=False)
 
 
 def embedded(function: F) -> F:
-    """Compile like a kernel that borrows one that becomes part of each kernel that calls it.
+    """Compile a kernel without reference counting that is inlined into each kernel that calls it.
 
-    For what a loop calls at every step with the many arrays of a state, which a call passes one by one.
+    Use it for small functions that an inner loop calls with many arrays: passing each array costs time.
     """
     return _compiled(function, _nrt=False, forceinline=True)
 
 
 class FilePerSignature(IndexDataCacheFile):
-    """Compiled code of one function on disk: a file for each signature, named by it.
+    """Disk cache of one function with one file per signature, named by a hash of the signature.
 
-    Numba numbers these files, and an index says which signature has which. Workers of one machine compile a
-    kernel for several types at once, and then an index may give a signature the code of another: in 2 of 60
-    trials of four processes, in one of which a loop over integers read them as floats, and nothing was said.
+    Numba numbers its files and maps signatures to numbers in an index. If several processes compile a kernel
+    for different types at once, the index can map a signature to the code of another one. This happened in 2
+    of 60 trials with four processes; in one of them a loop read integers as floats, without any error.
     """
 
     def save(self, key: tuple[Any, ...], data: object) -> None:
-        """Keep the code of a signature."""
+        """Write the code of a signature."""
         self._save_data(self._file(key), (key, data))
 
     def load(self, key: tuple[Any, ...]) -> object | None:
-        """The code of a signature; None where there is none yet, or none whole since a loss of power."""
+        """Return the code of a signature; None if there is no file, or only a damaged one."""
         try:
             kept, data = self._load_data(self._file(key))
         except (OSError, EOFError, pickle.UnpicklingError):
@@ -82,7 +81,7 @@ class FilePerSignature(IndexDataCacheFile):
 
 
 class _Cache(FunctionCache):
-    """Numba's cache of compiled code of a function, with a file for each signature."""
+    """Numba's cache of one function, with one file per signature."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
@@ -92,14 +91,15 @@ class _Cache(FunctionCache):
 
 
 class Kernel(_Dispatcher):
-    """A compiled function. Called from Python, it takes arrays of any memory order, read-only ones too.
+    """Compiled function that Python may call with arrays of any memory order, also read-only ones.
 
-    Compiled code sees plain arrays only (`sdc.kernels.plain_arrays`), so a kernel is compiled and tested for
-    one memory order. Numba comes here for types that it has no code for yet: a plain call costs nothing.
+    Compiled code receives plain arrays only (`sdc.kernels.plain_arrays`), so each kernel is compiled and
+    tested for one memory order. Numba calls `_compile_for_args` only for types without compiled code, so the
+    check costs nothing in later calls with plain arrays.
     """
 
     def _compile_for_args(self, *arguments: Any, **named: Any) -> Any:
-        """Return what a call from Python runs: code for these types, or the call with plain copies.
+        """Compile for these types, or return a function that calls the kernel with plain copies.
 
         Raises
         ------
@@ -126,9 +126,9 @@ def _compiled(function: F, **options: bool) -> F:
 
 
 def private_folder(parent: Path) -> Path | None:
-    """A folder below `parent` that only this user can read and write; None where there can be none.
+    """Create a folder below `parent` that only this user can access; return None if that is impossible.
 
-    Compiled code is executed, so a folder that somebody else owns or can write is never used.
+    Compiled code is executed, so a folder that another user owns or can write to is never used.
     """
     folder = parent / f"microguard-kernels-{os.getuid()}"
     try:
@@ -141,17 +141,17 @@ def private_folder(parent: Path) -> Path | None:
 
 
 def _writable(folder: Path) -> bool:
-    """Whether the folder, or the nearest one above that exists, can be written."""
+    """Return whether the folder, or its nearest existing parent, is writable."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return os.access(folder, os.W_OK)
 
 
 def choose_folder() -> None:
-    """Point numba to the folder of compiled code for the sources as they are.
+    """Set numba's cache folder to one that is named by a hash of all sources of ``sdc``.
 
-    Numba notices a change of the file a kernel stands in, not of the files it calls into: so compiled
-    code lies in a folder named by the contents of all of them.
+    Numba detects changes of the file that defines a kernel, but not of the files that the kernel calls. A
+    folder per state of the sources rules out stale code.
     """
     config: Any = numba.config
     root = Path(config.CACHE_DIR) if config.CACHE_DIR else _root()
@@ -159,13 +159,13 @@ def choose_folder() -> None:
 
 
 def compiled() -> bool:
-    """Whether there is compiled code of these sources: loading it takes a second, compiling it minutes."""
+    """Return whether there is compiled code of the current sources, which saves minutes of compilation."""
     config: Any = numba.config
     return bool(config.CACHE_DIR) and Path(config.CACHE_DIR).is_dir()
 
 
 def forget_earlier() -> None:
-    """Remove compiled code of earlier sources, where it lies beside these and is nobody else's."""
+    """Delete compiled code of earlier sources, if its folder is next to the sources and thus not shared."""
     current = Path(cast(Any, numba.config).CACHE_DIR)
     if current.parent == _BESIDE:
         for folder in _BESIDE.glob("kernels-*"):
@@ -182,7 +182,7 @@ def _root() -> Path | None:
 
 
 def _digest() -> str:
-    """Of every source file of this package."""
+    """Return a hash of all source files of this package."""
     content = hashlib.sha256()
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         content.update(path.read_bytes())

@@ -1,9 +1,9 @@
-"""Sums over coordinates in four lanes: four sums that fill a vector of the processor.
+"""SIMD sums over coordinates: four partial sums ("lanes") that fill a vector register.
 
-A compiler that keeps IEEE arithmetic must not reorder a sum, so that it leaves a sum over one index without
-vectors. Here the order is part of the definition: lane l adds up the terms of coordinates l, l + 4 and so
-on, those of the last p mod 4 coordinates go to the first lane, and the sum is (q + r) + (s + z). It is the
-same on every processor, however wide its vectors are.
+A compiler that keeps IEEE arithmetic must not reorder a sum, so it does not vectorise a sum over one index.
+Here the order is part of the definition. Lane l sums the terms of coordinates l, l + 4 and so on, the last p
+mod 4 terms are added to the first lane, and the result is (q + r) + (s + z). It is the same on every
+processor, for every width of its vectors.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ Term = Callable[[Any, list[Any]], Any]
 
 
 def _summed(term: Term, arrays: tuple[Any, ...], scalars: tuple[Any, ...] = ()) -> Any:
-    """Signature and code of the sum of a term over the coordinates of arrays of one length.
+    """Return the signature and the code generator of the sum of a term over the coordinates of arrays.
 
     Parameters
     ----------
     term : callable
-        Of a builder and the values of all arrays, then of all scalars, at one coordinate or at four.
+        Function of an LLVM builder and the values of all arrays, then of all scalars, at one coordinate or at
+        four. It returns the LLVM value of the term.
     arrays, scalars : tuples of types
+        Numba types of the arguments. All arrays have the same length.
     """
     _check(arrays)
 
@@ -74,13 +76,13 @@ def _check(arrays: tuple[Any, ...]) -> None:
 
 
 def _four(builder: Any, data: Any, place: Any) -> Any:
-    """The four numbers from a place on, wherever they begin."""
+    """Load the four numbers from this position on, without an alignment requirement."""
     start = builder.bitcast(builder.gep(data, [place]), _VECTOR.as_pointer())
     return builder.load(start, align=8)
 
 
 def _spread(builder: Any, number: Any) -> Any:
-    """A number in each lane."""
+    """Return a vector with this number in each lane."""
     vector = ir.Constant(_VECTOR, ir.Undefined)
     for lane in range(LANES):
         vector = builder.insert_element(vector, number, ir.Constant(_INDEX, lane))
@@ -124,7 +126,7 @@ def _add_multiple(typing: Any, sums: Any, factor: Any, x: Any) -> Any:
     return types.void(sums, factor, x), generate
 
 
-#: In a kernel, `inner_product(x, y)`.
+#: In a kernel, `inner_product(x, y)`: the sum of x y over the coordinates.
 inner_product = cast(Callable[[Any, Any], float], intrinsic(_inner_product))
 #: In a kernel, `exchange(x, y, here, there, both)`: the sum of (y - x) (both (y - x) + (here - there)).
 exchange = cast(Callable[[Any, Any, Any, Any, Any], float], intrinsic(_exchange))

@@ -1,6 +1,6 @@
-"""Arrays as compiled code takes them: C order, writable, aligned, native byte order.
+"""Plain arrays: in C order, writable, aligned and in native byte order, as compiled code requires.
 
-Every call of a kernel from Python passes here if one of its arrays is not plain (`sdc.kernels.compile`).
+`sdc.kernels.compile` uses `call_with_plain_arrays` for a call from Python if one of its arrays is not plain.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def is_plain(argument: object) -> bool:
 
 
 def call_with_plain_arrays(kernel: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a kernel with plain copies of the arrays that are not plain, and copy back what it changed.
+    """Call a kernel with plain copies of the arrays that are not plain, and copy its changes back.
 
     Raises
     ------

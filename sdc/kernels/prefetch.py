@@ -1,8 +1,7 @@
-"""Ask the processor for what a compiled loop will read soon, so that it does not wait for memory later.
+"""Software prefetching: load memory into the processor's cache before a compiled loop reads it.
 
-A search that jumps between clusters spends a third of its time on waiting, where the records do not fit
-the processor's cache. Prefetching changes no value, whatever it is given; nothing outside the array is
-read.
+If the records exceed the processor's cache, a search that jumps between clusters waits for memory a third of
+its time. Prefetching changes no value, and an address outside the array is not read.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-#: Numbers of eight bytes that come together from memory.
+#: Length of a cache line in numbers of eight bytes.
 LINE = 8
-#: Numbers of eight bytes that stay in the processor's own cache: a search over fewer needs no prefetching.
+#: Size of the processor's cache in numbers of eight bytes. A search over fewer numbers needs no prefetching.
 CACHED = 1 << 18
-#: Rows ahead of the one in use, where a loop does little per row.
+#: Number of rows to prefetch ahead in a loop that does little work per row.
 AHEAD = 16
 
 
@@ -36,20 +35,20 @@ def _prefetch(typing: Any, array: Any, place: Any) -> Any:
         address = cgutils.pointer_add(builder, data, builder.mul(offset, size), byte)
         kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
         ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        # To read (0), to be kept in every level of the cache (3), data (1).
+        # Arguments of llvm.prefetch: a read (0), kept in all cache levels (3), data cache (1).
         builder.call(ask, [address, *(ir.Constant(word, value) for value in (0, 3, 1))])
         return context.get_dummy_value()
 
     return types.void(array, place), generate
 
 
-#: In a kernel, `prefetch(array, place)`: ask for an element of a contiguous array, as if of one dimension.
+#: In a kernel, `prefetch(array, place)`: prefetch the element at this flat index of a contiguous array.
 prefetch = cast(Callable[[Any, Any], None], intrinsic(_prefetch))
 
 
 @embedded
 def prefetch_row(array, row):
-    """Ask for a row of a contiguous (n, p) array of numbers of at most eight bytes."""
+    """Prefetch a row of a contiguous (n, p) array of numbers of at most eight bytes."""
     p = array.shape[1]
     for d in range(0, p, LINE):
         prefetch(array, row * p + d)

@@ -1,6 +1,7 @@
 """Random numbers inside kernels: SplitMix64 (Steele, Lea and Flood 2014), one uint64 of state.
 
-Numba's own generator is global to the process; this one belongs to a run, so two runs cannot mix.
+Numba's own generator is global to the process. Each run has a stream of its own, so two runs cannot
+interfere.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ _DOUBLE = 1.0 / (1 << 53)
 
 
 def new_stream(*seeds: int) -> np.ndarray:
-    """State of a stream, (1,) uint64, from non-negative integers."""
+    """Return the state of a new stream, (1,) uint64, seeded by non-negative integers."""
     return np.random.SeedSequence(seeds).generate_state(1, np.uint64)
 
 
 @borrowing
 def next_bits(state: np.ndarray) -> np.uint64:
-    """Next 64 random bits."""
+    """Return the next 64 random bits."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -28,11 +29,11 @@ def next_bits(state: np.ndarray) -> np.uint64:
 
 @borrowing
 def integer_below(state: np.ndarray, bound: int) -> int:
-    """Integer from 0 to bound - 1 (bound below 2**31, where the modulo's bias is below 2**-22)."""
+    """Return a random integer from 0 to bound - 1; bound < 2**31 keeps the modulo bias below 2**-22."""
     return int(np.int64((next_bits(state) >> np.uint64(11)) % np.uint64(bound)))
 
 
 @borrowing
 def uniform(state: np.ndarray) -> float:
-    """Number from 0 to below 1."""
+    """Return a random number in [0, 1)."""
     return (next_bits(state) >> np.uint64(11)) * _DOUBLE

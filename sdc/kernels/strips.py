@@ -1,8 +1,8 @@
-"""Loops over records in strips that fill a vector of the processor.
+"""SIMD loops over records: strips of consecutive records that fill a vector register.
 
-Where each record has a sum of its own, records fill a vector and every sum keeps its order: no result depends
-on how wide the processor's vectors are. Arrays are read and written in whole strips, so that they need room
-up to the next multiple of `STRIP`; what is written beyond the last record means nothing.
+Each record has a sum of its own, whose order of terms does not change. Results therefore do not depend on the
+width of the processor's vectors. Arrays are read and written in whole strips, so they must be padded to a
+multiple of `STRIP`. Values written to the padding are meaningless.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _farthest(typing: Any, distances: Any, ranks: Any, count: Any) -> Any:
 
 
 class _Farthest:
-    """Code of the farthest so far, in each lane or of one: its distance, rank and place."""
+    """Code that tracks the distance, rank and place of the farthest record, per lane or for one lane."""
 
     def __init__(self, builder: Any, distance: Any, rank: Any) -> None:
         self._builder = builder
@@ -109,7 +109,7 @@ class _Farthest:
         return [self._builder.load(kept) for kept in self._kept]
 
     def compare(self, *candidate: Any) -> None:
-        """Keep a candidate that is farther, or as far and of a lower rank."""
+        """Replace the farthest record by a candidate that is farther, or as far with a lower rank."""
         builder, found = self._builder, self.found()
         lower = builder.icmp_signed("<", candidate[1], found[1])
         tie = builder.and_(builder.fcmp_ordered("==", candidate[0], found[0]), lower)
@@ -164,19 +164,19 @@ def _array(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 def _filled(kind: Any, value: float) -> Any:
-    """A constant, in each lane of a vector."""
+    """Return a constant of this type; a vector has it in each lane."""
     return ir.Constant(kind, [value] * STRIP if isinstance(kind, ir.VectorType) else value)
 
 
 def _spread(builder: Any, value: Any, kind: Any) -> Any:
-    """A value in each lane."""
+    """Return a vector with this value in each lane."""
     first = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(_INDEX, 0))
     lanes = ir.Constant(ir.VectorType(_INDEX, STRIP), [0] * STRIP)
     return builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), lanes)
 
 
 def _strip(builder: Any, start: Any, kind: Any) -> Any:
-    """A strip of an array, wherever it begins."""
+    """Load a strip of an array, without an alignment requirement."""
     return builder.load(builder.bitcast(start, kind.as_pointer()), align=8)
 
 
@@ -184,17 +184,17 @@ def _put(builder: Any, strip: Any, start: Any) -> None:
     builder.store(strip, builder.bitcast(start, strip.type.as_pointer()), align=8)
 
 
-#: In a kernel, `squared_distances(points, centre, start, stop, squares)`: of points[:, start:stop] (p, room)
-#: from a point (p,); start is a multiple of `STRIP`.
+#: In a kernel, `squared_distances(points, centre, start, stop, squares)`: write the squared distances of
+#: points[:, start:stop] (p, padded n) from the point centre (p,); start is a multiple of `STRIP`.
 squared_distances = cast(Callable[[Any, Any, Any, Any, Any], None], intrinsic(_squared_distances))
-#: In a kernel, `squared_distances_from_boxes(low, high, centre, squares)`: of a point (p,) from boxes, low
-#: and high (p, room) in whole strips; 0 within one.
+#: In a kernel, `squared_distances_from_boxes(low, high, centre, squares)`: write the squared distances of the
+#: point centre (p,) from boxes with corners low and high (p, padded n); 0 inside a box.
 squared_distances_from_boxes = cast(
     Callable[[Any, Any, Any, Any], None], intrinsic(_squared_distances_from_boxes)
 )
-#: In a kernel, `farthest(distances, ranks, count)`: place of the largest of the first `count` non-negative
-#: distances; among equal ones, of that with the lowest rank (int64).
+#: In a kernel, `farthest(distances, ranks, count)`: the index of the largest of the first `count`
+#: non-negative distances; ties go to the lowest rank (int64).
 farthest = cast(Callable[[Any, Any, Any], int], intrinsic(_farthest))
-#: In a kernel, `insert_key(keys, row, key)`: insert a key into sorted ones, keys[row] (whole strips), unless
-#: it is there; the last falls out. Without a branch: which place it takes cannot be predicted.
+#: In a kernel, `insert_key(keys, row, key)`: insert a key into the sorted keys[row] (padded), unless it is
+#: there; the largest key is dropped. There is no branch, because its outcome could not be predicted.
 insert_key = cast(Callable[[Any, Any, Any], None], intrinsic(_insert_key))

@@ -1,4 +1,4 @@
-"""Cells and categories that protection has emptied, by size, and what became of small counts."""
+"""Cells and categories that are empty after protection, by original size, and transitions of small counts."""
 
 from __future__ import annotations
 
@@ -7,42 +7,43 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
-#: Lower ends of the size classes: singles and pairs apart, then as tables are read.
+#: Lower ends of the size classes. Counts of 1 and of 2 have classes of their own.
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
-class VanishedCells:
-    """Cells that occurred and no longer do, by their original size.
+class EmptiedCells:
+    """Numbers of cells that protection emptied, by original size.
 
     Attributes
     ----------
     sizes : tuple of int
-        Lower ends of the size classes; a class ends before the next begins, the last is open.
-    cells : (classes,) int64 array, cells that occurred
-    vanished : (classes,) int64 array, of these, cells with no record any more
-    records : (classes,) int64 array, original records in the cells that vanished
+        Lower ends of the size classes. A class ends before the next one begins; the last has no end.
+    cells : (classes,) int64 array
+        Number of cells with an original count in the class.
+    emptied : (classes,) int64 array
+        Number of these cells that are empty after protection.
+    records : (classes,) int64 array
+        Number of original records in the emptied cells.
     """
 
     sizes: tuple[int, ...]
     cells: np.ndarray
-    vanished: np.ndarray
+    emptied: np.ndarray
     records: np.ndarray
 
-    def at_least(self, k: int) -> int:
-        """Vanished cells in the classes that begin at k or above: none of these had to."""
-        return int(self.vanished[np.array(self.sizes) >= k].sum())
 
-
-def vanished_cells(
+def emptied_cells(
     original: np.ndarray, protected: np.ndarray, sizes: tuple[int, ...] = SIZES
-) -> VanishedCells:
-    """Cells of some tables before and after; of one variable, its categories.
+) -> EmptiedCells:
+    """Count the cells (categories, for one variable) that are empty after protection, by original size.
 
     Parameters
     ----------
-    original, protected : (cells,) int arrays, the same cells
-    sizes : increasing lower ends of the size classes, the first 1
+    original, protected : (cells,) int arrays
+        Counts of the same cells before and after protection.
+    sizes : tuple of int
+        Increasing lower ends of the size classes; the first is 1.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def vanished_cells(
     """
     _check(original, protected)
     if sizes[0] != 1 or list(sizes) != sorted(set(sizes)):
-        raise InvalidParameter("size classes begin at 1 and increase")
+        raise InvalidParameter(f"sizes: expected increasing lower ends from 1, found {sizes}")
     occurred = original > 0
     size = np.searchsorted(sizes, original[occurred], side="right") - 1
     gone = protected[occurred] == 0
@@ -58,18 +59,18 @@ def vanished_cells(
     def add_up(weights: np.ndarray) -> np.ndarray:
         return np.bincount(size, weights=weights, minlength=len(sizes)).astype(np.int64)
 
-    return VanishedCells(
+    return EmptiedCells(
         sizes=tuple(sizes),
         cells=add_up(np.ones(len(size))),
-        vanished=add_up(gone),
+        emptied=add_up(gone),
         records=add_up(gone * original[occurred]),
     )
 
 
 def transitions(original: np.ndarray, protected: np.ndarray, largest: int = 10) -> np.ndarray:
-    """What became of small counts, (largest + 2, largest + 2) int64: rows before, columns after.
+    """Count the cells by original (rows) and protected count (columns), (largest + 2, largest + 2) int64.
 
-    The last row and column stand for all counts above `largest`.
+    The last row and column contain all counts above `largest`.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def transitions(original: np.ndarray, protected: np.ndarray, largest: int = 10) 
     """
     _check(original, protected)
     if largest < 1:
-        raise InvalidParameter(f"transitions need a largest count of at least 1, found {largest}")
+        raise InvalidParameter(f"transitions: expected a largest count of at least 1, found {largest}")
     matrix = np.zeros((largest + 2, largest + 2), np.int64)
     np.add.at(matrix, (np.minimum(original, largest + 1), np.minimum(protected, largest + 1)), 1)
     return matrix
@@ -85,6 +86,9 @@ def transitions(original: np.ndarray, protected: np.ndarray, largest: int = 10) 
 
 def _check(original: np.ndarray, protected: np.ndarray) -> None:
     if original.shape != protected.shape or original.ndim != 1:
-        raise ShapeMismatch(f"cells of shapes {original.shape} and {protected.shape}")
+        raise ShapeMismatch(
+            f"original and protected cells: expected one equal dimension, found shapes {original.shape} and "
+            f"{protected.shape}"
+        )
     if (original < 0).any() or (protected < 0).any():
-        raise InvalidParameter("a cell has a negative count")
+        raise InvalidParameter("cells: expected counts of at least 0, found a negative one")

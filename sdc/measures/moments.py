@@ -1,7 +1,7 @@
-"""Additive moments of numeric variables before and after protection, about a shared reference.
+"""Additive moments of numeric variables before and after protection.
 
-Blocks are summarised in units that all of them share (values standardised by the whole file's mean and
-deviation), so that sums of squares add up over blocks without cancellation.
+All blocks use the same units: values standardised by the mean and the deviation of the whole file. Sums of
+squares can therefore be added over blocks without cancellation.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from microguard.sdc.errors import ShapeMismatch
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over records, weighted where they have weights; a variable that is missing does not count there.
+    """Sums over the records of a block, weighted if records have weights. Missing values are left out.
 
     Attributes
     ----------
     pairs : (p, p) array
-        Records in which both variables are present: their number, or their weights added up.
+        Number of records, or sum of their weights, in which both variables are present.
     before, after : (p, p) arrays
-        Entry (i, j): sum of variable i over the records in which j is present too.
+        Entry (i, j): sum of variable i over the records in which i and j are present.
     squares_before, squares_after : (p, p) arrays
-        Entry (i, j): sum of squares of variable i over the records in which j is present too.
+        Entry (i, j): sum of squares of variable i over the records in which i and j are present.
     products_before, products_after : (p, p) arrays
-        Sums of products.
+        Entry (i, j): sum of products of variables i and j.
     sse : (p,) array
-        Sum of squared differences between after and before.
+        Sum of squared differences between the values after and before protection.
     """
 
     pairs: np.ndarray
@@ -41,17 +41,24 @@ class Moments:
 
     @classmethod
     def none(cls, p: int) -> Moments:
-        """Of no records."""
+        """Return the moments of an empty block with p variables."""
         return cls.of(np.empty((0, p)), np.empty((0, p)))
 
     @classmethod
-    def of(cls, before: np.ndarray, after: np.ndarray, weights: np.ndarray | None = None) -> Moments:
-        """Of one block: (n, p) arrays in shared units, NaN where missing in both.
+    def from_values(cls, before: np.ndarray, after: np.ndarray, weights: np.ndarray | None = None) -> Moments:
+        """Compute the moments of one block.
 
-        Weights, (n,), have a mean of 1 over the whole file: so sums and degrees of freedom are of records.
+        Parameters
+        ----------
+        before, after : (n, p) arrays
+            Values in shared units; a missing value is NaN in both arrays.
+        weights : (n,) array, optional
+            Weights with a mean of 1 over the whole file, so that sums and degrees of freedom count records.
         """
         if before.shape != after.shape:
-            raise ShapeMismatch(f"before has shape {before.shape}, after {after.shape}")
+            raise ShapeMismatch(
+                f"before and after: expected equal shapes, found {before.shape} and {after.shape}"
+            )
         present = (~np.isnan(before)).astype(np.float64)
         x, y = np.nan_to_num(before, nan=0.0), np.nan_to_num(after, nan=0.0)
         counted, wx, wy = (
@@ -73,7 +80,7 @@ class Moments:
 
     @property
     def records(self) -> np.ndarray:
-        """Records with a value (their weights added up), by variable."""
+        """Number of records with a value, or the sum of their weights, by variable."""
         return np.diagonal(self.pairs)
 
     @property
@@ -83,23 +90,26 @@ class Moments:
 
     @property
     def information_loss(self) -> float:
-        """SSE/SST over all variables, a fraction; 0 where nothing varies."""
+        """SSE/SST over all variables, a fraction; 0 if all variables are constant."""
         total = float(self.sst.sum())
         return float(self.sse.sum()) / total if total > 0.0 else 0.0
 
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means before and after, (p,)."""
+        """Return the means before and after protection, (p,) each."""
         n = _some(self.records)
         return np.diagonal(self.before) / n, np.diagonal(self.after) / n
 
     def variances(self) -> tuple[np.ndarray, np.ndarray]:
-        """Variances (ddof=1) before and after, (p,)."""
+        """Return the variances (ddof=1) before and after protection, (p,) each."""
         freedom = np.maximum(self.records - 1, 1)
         after = _centred(np.diagonal(self.squares_after), np.diagonal(self.after), self.records)
         return self.sst / freedom, after / freedom
 
     def correlations(self) -> tuple[np.ndarray, np.ndarray]:
-        """Correlations before and after, (p, p), over records that have both; NaN where one is constant."""
+        """Return the correlations before and after protection, (p, p) each.
+
+        A correlation uses the records with both variables. It is NaN if one of them is constant.
+        """
         return (
             _correlations(self.pairs, self.before, self.squares_before, self.products_before),
             _correlations(self.pairs, self.after, self.squares_after, self.products_after),
@@ -111,7 +121,7 @@ def _centred(squares: np.ndarray, sums: np.ndarray, n: np.ndarray) -> np.ndarray
 
 
 def _some(n: np.ndarray) -> np.ndarray:
-    """Records to divide by: 1 where there are none."""
+    """Return numbers of records that can be divisors: 1 in place of 0."""
     return np.where(n > 0.0, n, 1.0)
 
 

@@ -1,7 +1,7 @@
-"""Microaggregation of numeric and mixed records: clusters of at least k with the least SSE.
+"""Microaggregation of numeric and mixed records: clusters of at least k records with minimal SSE.
 
-`microaggregate` clusters an array of records, `individual_ranking` each of its variables alone. The
-algorithms behind the former are listed by name in ``methods.py``; each lives in the file of its name.
+`microaggregate` clusters records on all variables together. `individual_ranking` clusters them on each
+variable separately.
 """
 
 from microguard.sdc.microaggregation.clustering import Clustering

@@ -1,4 +1,4 @@
-"""Lower bounds on the SSE that need no solver."""
+"""Lower bounds on the SSE that are computed without a solver."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ import numpy as np
 from microguard.sdc.arguments import check_records
 from microguard.sdc.microaggregation.nearest_records import nearest_records
 
-#: Roundings of a coordinate at most: difference from the origin, scale, spread, weight of the variable.
+#: A coordinate is rounded at most this often: by centring, two divisions for the scale, and the variable
+#: weight.
 ROUNDINGS = 4
-#: Relative error of sums of squares and of the sums that a bound is made of, generously.
+#: Upper bound on the relative rounding error of sums of squares and of the sums in a bound.
 ARITHMETIC = 1e-12
 
 
 def nearest_neighbour_bound(values: np.ndarray, k: int, *, reach: np.ndarray | float = np.inf) -> float:
-    """A weak lower bound on the SSE of any clustering of a whole file, by nearest neighbours.
+    """Return a weak lower bound on the SSE of every clustering of a file, from nearest neighbours.
 
-    A cluster of size s costs the sum over its members of 1 / (2s) times the squared distances to the
-    others, and each has s - 1 of them, none nearer than its s - 1 nearest neighbours. Per member, 1 / (2s)
-    times the s - 1 least distances does not fall as s grows (the average of a growing prefix of an
-    ascending sequence, times (s - 1) / s), so that s = k gives a bound for every size.
+    The SSE of a cluster of size s is the sum over its members of 1 / (2s) times the squared distances to the
+    s - 1 others, which are at least the s - 1 smallest distances. This lower bound of a member does not
+    decrease in s: it is the mean of a growing prefix of an ascending sequence, times (s - 1) / (2 s).
+    Therefore s = k gives a bound for every size.
 
     Parameters
     ----------
     values : (n, p) float array
-        Points without weights, at least k.
+        Points without weights, n >= k.
     k : int
-        Least cluster size.
+        Minimum cluster size.
     reach : (n,) float array, optional
-        Where the points are a part of the file: a distance within which no record of the rest lies. A
-        neighbour is then at least as far as the nearer of both; the bounds of the parts add up to one for
-        the file.
+        If the points are a block of a file: a lower bound on the distance of each point to all records
+        outside the block. Then no neighbour in the file is nearer than the minimum of both distances, and the
+        bounds of all blocks add up to a bound for the file.
 
     Returns
     -------
@@ -38,23 +39,24 @@ def nearest_neighbour_bound(values: np.ndarray, k: int, *, reach: np.ndarray | f
     """
     check_records(len(values), k)
     if values.shape[1] == 0:
-        return 0.0  # no variables: all records are alike
+        return 0.0  # without variables all records are equal
     squares, _ = nearest_records(values, k - 1)
     least = np.minimum(squares, np.square(np.broadcast_to(reach, len(values)))[:, None])
     return less_rounding(float(np.sum(least) / (2 * k)), values)
 
 
 def less_rounding(bound: float, values: np.ndarray) -> float:
-    """A lower bound on the SSE of coordinates, made one on the SSE of what they were rounded from.
+    """Reduce a lower bound on the SSE of rounded coordinates to one for the exact coordinates.
 
-    With e the vector of all roundings, sqrt(SSE) of any clustering changes by at most its length: it is a
-    distance, to the nearest point at which all records of a cluster are equal. That counts where a few
-    records lie so far out that the others' differences are lost in their last digits.
+    Let e be the vector of all rounding errors. sqrt(SSE) of a clustering is a distance, to the nearest point
+    at which the records of each cluster are equal, so it changes by at most the length of e. This matters if
+    a few records are so extreme that the differences of the others are in the last digits of their
+    coordinates.
 
     Parameters
     ----------
     bound : float
-        Holds of the coordinates, up to `ARITHMETIC`.
+        Lower bound for the rounded coordinates, with a relative error of at most `ARITHMETIC`.
     values : (n, p) float array
         Coordinates, each rounded at most `ROUNDINGS` times.
     """

@@ -1,4 +1,4 @@
-"""The result of a clustering: who is with whom, what it costs, what was proved about it."""
+"""Result of a clustering: labels, information loss, and lower bound."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import sum_of_squares
 from microguard.sdc.stop import StoppedBy
 
-#: Relative difference of SSE and lower bound up to which a clustering counts as proved optimal: sums of
-#: squares of a few thousand records agree to about 1e-12, a linear program's bound to about 1e-7.
+#: A clustering is proved optimal if the relative difference of SSE and lower bound is at most this. Sums of
+#: squares of a few thousand records agree to about 1e-12, the bound of a linear program to about 1e-7.
 OPTIMALITY_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """Records partitioned into clusters of at least k, with cost and proof.
+    """Partition of the records into clusters of at least k records, with its SSE and a lower bound.
 
     Attributes
     ----------
     labels : (n,) int64 array
         Cluster of each record, 0 to `clusters` - 1.
     sse : float
-        Sum over records of the (weighted) squared distance to the mean of their cluster, in the units
+        Sum over the records of the (weighted) squared distance to the mean of their cluster, in the units
         of `Records.values`.
     sst : float
-        The same with one cluster of all records.
+        SSE of a single cluster of all records.
     algorithm : str
         Name of the algorithm that ran.
     lower_bound : float or None
-        Proved lower bound on the SSE of any such clustering; None where none was proved.
+        Proved lower bound on the SSE of every such clustering; None if no bound was proved.
     bound_kind : str or None
-        What proves the bound, for example ``"linear program with subset-row cuts"``.
+        Method that proves the bound, for example ``"linear program with subset-row cuts"``.
     stopped_by : {"work", "proof", "time"}
-        What ended the search.
+        Stopping reason of the search.
     work : mapping of str to int
-        Work done by kind (moves, starts, columns, nodes).
+        Amount of work by kind (moves, starts, columns, nodes).
     """
 
     labels: np.ndarray
@@ -55,7 +55,7 @@ class Clustering:
         object.__setattr__(self, "work", MappingProxyType(dict(self.work)))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A mapping proxy cannot be pickled, and results travel between processes.
+        # Results are sent between processes, and a mapping proxy cannot be pickled.
         return (
             Clustering,
             (
@@ -82,9 +82,9 @@ class Clustering:
         stopped_by: StoppedBy = "work",
         work: Mapping[str, int] | None = None,
     ) -> Clustering:
-        """Clustering of `records` by `labels` (any integers), its SSE computed from the labels alone.
+        """Build a clustering from `labels` (any integers) and compute its SSE.
 
-        Clusters are numbered in the order in which their first records stand.
+        Clusters are renumbered in the order of their first records.
         """
         compact = pd.factorize(np.asarray(labels))[0].astype(np.int64)
         return cls(
@@ -99,7 +99,7 @@ class Clustering:
         )
 
     def relabelled(self, labels: np.ndarray) -> Clustering:
-        """The same clusters under other labels or in another order of records."""
+        """Return the same clustering with other labels, or for another order of the records."""
         return replace(self, labels=labels)
 
     @property
@@ -109,12 +109,12 @@ class Clustering:
 
     @property
     def sizes(self) -> np.ndarray:
-        """Records per cluster, (clusters,)."""
+        """Number of records of each cluster, (clusters,)."""
         return np.bincount(self.labels, minlength=self.clusters)
 
     @property
     def information_loss(self) -> float:
-        """SSE/SST, a fraction; 0 where the records do not vary."""
+        """SSE/SST, a fraction; 0 if all records are equal."""
         return self.sse / self.sst if self.sst > 0.0 else 0.0
 
     @property

@@ -1,7 +1,7 @@
-"""Records by content: an order that depends on nothing else, and numbers that equal records share.
+"""Canonical order of records by content, and numbering of distinct records.
 
-Records are sorted by a hash of their content, which takes one pass where a lexicographic sort takes one per
-column; the content itself decides where hashes are equal.
+Records are sorted by a hash of their content. This takes one pass, while a lexicographic sort takes one per
+column. If hashes are equal, the content itself decides.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.kernels.compile import borrowing, kernel
 
-#: Records per bucket that sorting by hash begins with, and above which a bucket is not sorted by insertion.
+#: Expected number of records per bucket, and the largest number that is sorted by insertion.
 BUCKET, MOST_INSERTED = 8, 40
 
 _FACTOR, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
-#: Of -0.0, which counts as 0.0.
+#: Bit pattern of -0.0, which counts as 0.0.
 _SIGN = np.uint64(1 << 63)
 
 
 def content_order(columns: list[np.ndarray]) -> np.ndarray:
-    """Order of the records of columns (n,) of numbers, (n,) int64: by hash, then content, then position."""
+    """Return the order of records given as numeric columns (n,), (n,) int64: by hash, content, position."""
     hashes = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
         _mix(hashes, _bits(column)[:, np.newaxis])
@@ -34,9 +34,9 @@ def content_order(columns: list[np.ndarray]) -> np.ndarray:
 
 
 def deduplicate(values: np.ndarray) -> np.ndarray:
-    """Number of each record's content, (n,) int64 from 0: the same for records equal in every coordinate.
+    """Return a number from 0 for each record, (n,) int64; records with equal coordinates get the same number.
 
-    Where hashes of two contents agree, a content may get two numbers.
+    If the hashes of two different records collide, equal records may get two numbers.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def deduplicate(values: np.ndarray) -> np.ndarray:
     fresh[1:] = hashes[1:] != hashes[:-1]
     same = 1 + np.flatnonzero(~fresh[1:])
     fresh[same] = np.any(values[order[same]] != values[order[same - 1]], axis=1)
-    contents = np.empty(len(values), dtype=np.int64)
-    contents[order] = np.cumsum(fresh)
-    return contents
+    content_ids = np.empty(len(values), dtype=np.int64)
+    content_ids[order] = np.cumsum(fresh)
+    return content_ids
 
 
 def _bits(column: np.ndarray) -> np.ndarray:
@@ -59,7 +59,7 @@ def _bits(column: np.ndarray) -> np.ndarray:
 
 
 def _by_hash(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions by hash, equal ones as they stand, and the hashes in this order."""
+    """Return the positions in stable order of the hashes, and the sorted hashes."""
     order, ordered = np.empty(len(hashes), dtype=np.int64), np.empty_like(hashes)
     _sort(hashes, order, ordered)
     return order, ordered
@@ -67,7 +67,7 @@ def _by_hash(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @kernel
 def _mix(hashes, bits):
-    """Take the words bits[i] into the hash of record i."""
+    """Mix the words bits[i] into the hash of record i."""
     for i in range(len(hashes)):
         mixed = hashes[i]
         for d in range(bits.shape[1]):
@@ -79,7 +79,7 @@ def _mix(hashes, bits):
 
 @kernel
 def _sort(hashes, order, ordered):
-    """Sort by hash, stably: hashes are spread evenly, so that their first bits make small buckets."""
+    """Sort stably by hash. Hashes are uniformly distributed, so buckets by their leading bits are small."""
     bits = 1
     while BUCKET << bits < len(hashes):
         bits += 1
@@ -107,7 +107,7 @@ def _sort(hashes, order, ordered):
 
 @borrowing
 def _insert(order, ordered, start, stop):
-    """Sort [start, stop) by insertion."""
+    """Sort the range [start, stop) by insertion."""
     for t in range(start + 1, stop):
         i, one, place = order[t], ordered[t], t
         while place > start and ordered[place - 1] > one:

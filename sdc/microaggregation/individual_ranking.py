@@ -1,7 +1,7 @@
-"""Individual ranking: every variable is microaggregated on its own, by its own ranking.
+"""Individual ranking: microaggregate every variable separately, by its own ranking.
 
-Loses least of all and protects least: records are k-anonymous on each variable alone, not on their
-combination, and the means of neighbouring clusters bracket each value (Domingo-Ferrer and Mateo-Sanz
+It has the least information loss and the weakest protection. Records are k-anonymous on each variable but not
+on their combination, and the means of neighbouring clusters bound each value (Domingo-Ferrer and Mateo-Sanz
 2002, sections 3.1 and 6).
 """
 
@@ -25,16 +25,16 @@ from microguard.sdc.microaggregation.records import Records, given_values
 
 @dataclass(frozen=True)
 class IndividualRanking:
-    """One clustering per variable; as an array, and under an index, it is its labels.
+    """One clustering per variable. Array conversion and indexing return the labels.
 
     Attributes
     ----------
     labels : (n, p) int64 array
         Cluster of each record on each variable, numbered from 0 in ascending order of the values.
     sse : (p,) float array
-        Sum of squares within clusters per variable, in units of the squared standard deviation (ddof=1).
+        Sum of squares within clusters of each variable, in units of its variance (ddof=1).
     sst : (p,) float array
-        The same with one cluster: n - 1, or 0 for a variable that is constant.
+        Total sum of squares in the same units: n - 1, or 0 for a constant variable.
     algorithm : str
         Name of the method for one variable.
     """
@@ -46,17 +46,17 @@ class IndividualRanking:
 
     @property
     def information_loss(self) -> np.ndarray:
-        """SSE/SST per variable, (p,) fractions; 0 for a variable that is constant. Table 1 prints 100 L."""
+        """SSE/SST of each variable, (p,) fractions; 0 for a constant variable. Table 1 prints 100 L."""
         return np.divide(self.sse, self.sst, out=np.zeros_like(self.sse), where=self.sst > 0.0)
 
     @property
     def optimal(self) -> bool:
-        """Whether no clustering of any variable has a smaller SSE, up to rounding."""
+        """Whether the SSE of every variable is minimal, up to rounding."""
         return self.algorithm == "optimal"
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(n, p)."""
+        """Shape of the labels, (n, p)."""
         return self.labels.shape
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -74,25 +74,25 @@ def individual_ranking(
     seed: int = 0,
     genetic_parameters: GeneticParams | None = None,
 ) -> IndividualRanking:
-    """Cluster the records on each variable alone, into clusters of at least k.
+    """Cluster the records on each variable separately, into clusters of at least k.
 
     Parameters
     ----------
     records : (n, p) array or DataFrame
         Finite numbers, n >= k.
     k : int
-        Smallest cluster size, at least 2.
+        Minimum cluster size, at least 2.
     algorithm : {"optimal", "fixed-size", "k-ward", "genetic-average", "genetic-maximum"}
-        Method for one variable: the optimum by shortest path, or F, k-W, A and M of Table 1.
+        Method for one variable: the optimum by shortest path, or methods F, k-W, A and M of Table 1.
     seed : int
-        Of the genetic algorithms; the others need none.
+        Seed of the genetic algorithms; the others are deterministic.
     genetic_parameters : GeneticParams, optional
-        Their probabilities and sizes, by default the paper's; `algorithm` names the convergence.
+        Parameters of the genetic algorithms, by default the paper's. `algorithm` determines the convergence.
 
     Returns
     -------
     IndividualRanking
-        Neither its clusters nor their numbers depend on the order of the records, equal values apart.
+        Clusters and their numbers do not depend on the order of the records, except among equal values.
 
     Raises
     ------
@@ -110,13 +110,15 @@ def individual_ranking(
     }
     check_name("algorithm", algorithm, partitions)
     if genetic_parameters is not None and not algorithm.startswith("genetic"):
-        raise UnsupportedCombination(f"algorithm {algorithm} has no genetic parameters")
+        raise UnsupportedCombination(
+            f"genetic_parameters: expected a genetic algorithm, found {algorithm}. Leave them out"
+        )
     encoded, order = Records.of(records, k)
     labels = np.empty(encoded.values.shape, dtype=np.int64)
     sse = np.empty(encoded.variables)
     sst = np.empty(encoded.variables)
     for j, values in enumerate(encoded.values.T):
-        # The optimum is that of the values as given, whose differences are exact.
+        # The shortest path uses the values as given, because their differences are exact.
         ranked_by = given_values(records, j)[order] if algorithm == "optimal" else values
         clusters = labels_along(ranked_by, int(k), partitions[algorithm])
         labels[order, j] = clusters

@@ -22,7 +22,7 @@ from microguard.sdc.arguments import check_name, checked_seed
 from microguard.sdc.clusters.diversity import Diversity
 from microguard.sdc.errors import InvalidParameter, SolverFailed, UnsupportedCombination
 from microguard.sdc.microaggregation.clustering import Clustering
-from microguard.sdc.microaggregation.global_bound.bound import KIND, WORK, file_bound
+from microguard.sdc.microaggregation.global_bound.bound import KIND, WORK, global_bound
 from microguard.sdc.microaggregation.heuristics.optimal_univariate import carries
 from microguard.sdc.microaggregation.local_search.by_effort import made_diverse
 from microguard.sdc.microaggregation.records import Records
@@ -68,9 +68,8 @@ def microaggregate(
     effort : {"fast", "standard", "thorough", "exact"}
         fast: MDAV, above about 10,000 records inside blocks of about 250. standard: then local search over
         all of them, again and again as far as the work goes (29,000 records at k = 3), and of up to 1,300
-        records a set-partitioning program over the clusters met.
-        thorough: more of the same, and up to 20,000 records without weights a proved lower bound.
-        exact: column generation with a proved bound.
+        records a set-partitioning program over the clusters met. thorough: more of the same, and up to 20,000
+        records without weights a proved lower bound. exact: column generation with a proved bound.
     algorithm : str
         "auto" picks by effort and number of variables; else a name of `sdc.algorithms.microaggregation`.
     standardise : bool
@@ -208,7 +207,7 @@ def _bounded(clustering: Clustering, records: Records, k: int) -> Clustering:
     work = WORK["thorough"]
     if clustering.lower_bound is not None or records.weighted or not work.carries(*records.values.shape):
         return clustering
-    bound = min(clustering.sse, records.weights[0] * file_bound(records.values, k, work=work))
+    bound = min(clustering.sse, records.weights[0] * global_bound(records.values, k, work=work))
     return replace(clustering, lower_bound=float(bound), bound_kind=KIND)
 
 

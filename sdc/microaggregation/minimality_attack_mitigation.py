@@ -1,14 +1,15 @@
-"""What a search sees of records whose clusters must not tell hidden values.
+"""Mitigation of the minimality attack on l-diverse clusterings (Wong, Fu, Wang and Pei 2007).
 
-Whoever knows the clustered variables of everybody and the method can ask why clusters were not changed where
-a change gains: because one of the new ones would have lacked values. That gives hidden values away, as every
-criterion does that is met at least cost (the minimality attack of Wong, Fu, Wang and Pei 2007). So a search
-sees blurred coordinates, by which many a change that gains is passed over, and its clusters must be diverse
-in decoys, too: the hidden variables dealt out anew, which hinder as many changes as the true ones.
+An attacker who knows the clustered variables of all records, and the method, can ask why the method rejected
+a change that reduces the loss: one of the new clusters would have violated l-diversity. This discloses hidden
+(sensitive) values. The search therefore uses perturbed coordinates, so that it misses many such changes for
+other reasons. Its clusters must also be diverse in decoys, which are randomly permuted copies of the hidden
+variables and block as many changes as the true ones.
 
-Mergers tell most: of two clusters that became one, one lacked values, and where each merged with its nearest
-one this was that whose nearest the other is. So a cluster first merges with one drawn from its nearest and
-those whose nearest it is. What still lacks values merges with the nearest that brings one.
+Mergers disclose most. With nearest-neighbour merging, an attacker who sees a merged pair can infer which of
+the two clusters violated l-diversity. A cluster is therefore first merged with a cluster drawn from the
+mutual neighbourhood: its nearest one, and those whose nearest it is. If the result still violates
+l-diversity, it is merged with the nearest cluster that adds a value.
 """
 
 from __future__ import annotations
@@ -23,88 +24,94 @@ from microguard.sdc.microaggregation.local_search.neighbours import nearest_neig
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import typical_cost
 
-#: Standard deviation of the blur, in that of the coordinates within the clusters.
-BLUR = 0.5
-#: Clusters whose means are near, of which the cheapest to merge with counts as the nearest, and trees that
-#: they are looked up in: in 10 dimensions 9 of 10 are the nearest, in a quarter of the time of exact search.
+#: Standard deviation of the perturbation, relative to that of the coordinates within clusters.
+PERTURBATION = 0.5
+#: Number of neighbouring means, from which the cheapest cluster to merge with is taken, and number of
+#: projection trees of the approximate search. In 10 dimensions it finds the nearest in 9 of 10 cases, in a
+#: quarter of the time of exact search.
 NEAR, TREES = 6, 4
-#: A uniform number between -1/2 and 1/2 times this has variance 1.
+#: Factor that scales a uniform number between -1/2 and 1/2 to variance 1.
 TO_VARIANCE_1 = 12**0.5
-#: What a stream of random numbers is for.
-_BLURRING, _MERGING = 0, 1
+#: Purposes of the streams of random numbers, which are part of their seeds.
+_PERTURBING, _MERGING = 0, 1
 
 
-def concealed(records: Records, labels: np.ndarray, seed: int) -> Records:
-    """The records as a search may see them; the same where no hidden variable is asked for.
+def perturb_records(records: Records, labels: np.ndarray, seed: int) -> Records:
+    """Return perturbed records with decoys for the search; unchanged if no hidden variable has a requirement.
 
     Parameters
     ----------
+    records : Records
     labels : (n,) int array
-        Clusters 0 to m - 1 that owe nothing to hidden values: what a record costs in them scales its blur.
+        Clusters 0 to m - 1 that do not depend on hidden values. Their SSE determines the perturbation.
     seed : int
-        Secret: whoever guesses it can undo what is done here.
+        Secret seed. An attacker who knows it can undo the perturbation.
 
     Returns
     -------
     Records
-        Of the same order, weights and variables. Records of one content stay so.
+        Records in the same order with the same weights and variables. Equal records remain equal.
     """
     diversity = records.diversity
     if diversity is None or len(diversity.hidden) == 0:
         return records
-    rng = np.random.default_rng([seed, len(records), _BLURRING])
+    rng = np.random.default_rng([seed, len(records), _PERTURBING])
     n, p = records.values.shape
     deviation = np.sqrt(typical_cost(records.values, np.ones(n), labels) / p)
-    blur = BLUR * deviation * TO_VARIANCE_1 * (rng.random((n, p)) - 0.5)
-    first, contents = np.unique(deduplicate(records.values), return_index=True, return_inverse=True)[1:]
-    values = np.ascontiguousarray(records.values + blur[first][contents.ravel()])
+    perturbation = PERTURBATION * deviation * TO_VARIANCE_1 * (rng.random((n, p)) - 0.5)
+    first, content_ids = np.unique(deduplicate(records.values), return_index=True, return_inverse=True)[1:]
+    values = np.ascontiguousarray(records.values + perturbation[first][content_ids.ravel()])
     return replace(records, values=values, axis=None, diversity=_with_decoys(diversity, rng))
 
 
-def merged(seen: Records, labels: np.ndarray, seed: int) -> np.ndarray:
-    """Clusters merged until each is diverse.
+def merge_until_diverse(perturbed: Records, labels: np.ndarray, seed: int) -> np.ndarray:
+    """Merge clusters until each is diverse.
 
     Parameters
     ----------
     seen : Records
-        As `concealed` gives them; their diversity is asked for.
+        Perturbed records with decoys, see `perturb_records`.
     labels : (n,) int array
         Clusters 0 to m - 1.
     seed : int
-        Secret, as there.
+        Secret seed.
 
     Returns
     -------
     (n,) int64 array
         Labels of the merged clusters, from 0.
     """
-    diversity = seen.diversity
+    diversity = perturbed.diversity
     assert diversity is not None
     if len(diversity.hidden):
-        labels = _merged_evenly(seen, labels.astype(np.int64), seed)
-    return diversify(seen.values, labels, diversity)
+        labels = _merge_at_random(perturbed, labels.astype(np.int64), seed)
+    return diversify(perturbed.values, labels, diversity)
 
 
-def _merged_evenly(seen: Records, labels: np.ndarray, seed: int) -> np.ndarray:
-    """Clusters that lack values merged once, by a draw that tells little of which of two lacked them."""
-    assert seen.diversity is not None
-    rng = np.random.default_rng([seed, len(seen), _MERGING])
-    lacking = rng.permutation(np.flatnonzero(seen.diversity.lacking(labels)))
+def _merge_at_random(perturbed: Records, labels: np.ndarray, seed: int) -> np.ndarray:
+    """Merge each cluster that lacks values with a cluster drawn at random from its mutual neighbourhood."""
+    assert perturbed.diversity is not None
+    rng = np.random.default_rng([seed, len(perturbed), _MERGING])
+    lacking = rng.permutation(np.flatnonzero(perturbed.diversity.lacking(labels)))
     if len(lacking) == 0:
         return labels
-    partners = _partners(lacking, rng.random(len(lacking)), *_near(seen.values, labels, seed))
+    partners = _partners(
+        lacking, rng.random(len(lacking)), *_mutual_neighbourhoods(perturbed.values, labels, seed)
+    )
     leaders = np.minimum(np.arange(len(partners)), partners)
     numbers = np.cumsum(leaders == np.arange(len(partners))) - 1
     return numbers[leaders[labels]]
 
 
-def _near(values: np.ndarray, labels: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each cluster the one that costs least to merge with, and those of which it is that one.
+def _mutual_neighbourhoods(
+    values: np.ndarray, labels: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mutual neighbourhood of each cluster: its cheapest merger, and those whose cheapest it is.
 
     Returns
     -------
     first : (m + 1,) int64 array
-        Where those of each cluster begin.
+        The neighbourhood of cluster a is near[first[a]:first[a + 1]].
     near : int64 array
     """
     sizes = np.bincount(labels)
@@ -123,7 +130,7 @@ def _near(values: np.ndarray, labels: np.ndarray, seed: int) -> tuple[np.ndarray
 
 @kernel
 def _partners(order, draws, first, near):
-    """Whom each cluster merges with, (m,), itself where it does not: in this order, each at most once."""
+    """Return the partner of each cluster, (m,), or the cluster itself; each cluster merges at most once."""
     partners = np.arange(len(first) - 1)
     for t in range(len(order)):
         a = order[t]
@@ -142,7 +149,7 @@ def _partners(order, draws, first, near):
 
 
 def _with_decoys(diversity: Diversity, rng: np.random.Generator) -> Diversity:
-    """The same asked of decoys, too: the hidden variables, dealt out anew together."""
+    """Return the requirements with decoys: a joint random permutation of the hidden variables."""
     hidden = diversity.hidden
     decoys = diversity.codes[rng.permutation(len(diversity))][:, hidden]
     return Diversity(

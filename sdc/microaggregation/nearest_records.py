@@ -1,9 +1,9 @@
-"""The nearest records of each record, exactly: boxes around few near records each, in groups of boxes.
+"""Exact nearest neighbours of records by bounding boxes.
 
-Records are cut into leaves of a strip or two, and consecutive leaves make a group. A record compares itself
-with a leaf only where the leaf's box, and that of its group, is no farther than the last of the nearest found
-so far. No comparison is lost to rounding: difference, square and sum are the same for a box as for a record
-in it, and each of them is monotone.
+Records are divided into leaves of about 15 records, and consecutive leaves form groups. A record is compared
+with a leaf only if the bounding boxes of the leaf and of its group are not farther than its farthest
+neighbour so far. Rounding cannot exclude a neighbour, because the floating-point distance to a box is never
+larger than that to a record inside: difference, square and sum are monotone.
 """
 
 from __future__ import annotations
@@ -16,28 +16,29 @@ from microguard.sdc.kernels.compile import borrowing, kernel
 from microguard.sdc.kernels.strips import STRIP, squared_distances, squared_distances_from_boxes
 from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 
-#: Records wanted per leaf, so that most fill two strips: smaller ones have narrower boxes, and more of them.
+#: Target number of records per leaf, so that most leaves fill two strips. Smaller leaves have tighter boxes,
+#: but there are more of them.
 LEAF = 15
-#: Leaves per group.
+#: Number of leaves per group.
 GROUP = 2 * STRIP
-#: Groups within this share of the squared distance found in a record's own leaf are looked at first: what is
-#: near among them spares others.
+#: Groups within this share of the squared distance found in the record's own leaf are searched first. Near
+#: records found there exclude other groups.
 FIRST = 0.02
 
 
 class _Leaves(NamedTuple):
-    """Records by leaf, and the boxes around them by group.
+    """Records by leaf, and bounding boxes of leaves and groups.
 
     Attributes
     ----------
     records : (leaves, places) int64 array
-        Positions; -1 where a leaf has fewer than the largest.
+        Positions of the records, padded with -1.
     across : (leaves, p, places) float64 array
-        Coordinates; infinite where there is no record.
+        Coordinates of the records, padded with infinity.
     low, high : (groups, p, GROUP) float64 arrays
-        Boxes of leaves; inverted infinities where there is no leaf.
+        Boxes of the leaves; low = inf and high = -inf for padding.
     low_of_group, high_of_group : (p, groups) float64 arrays
-        In whole strips.
+        Boxes of the groups, padded to whole strips.
     """
 
     records: np.ndarray
@@ -49,21 +50,21 @@ class _Leaves(NamedTuple):
 
 
 def nearest_records(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest other records of each record.
+    """Find the nearest other records of each record.
 
     Parameters
     ----------
     values : (n, p) float array
-        Finite.
+        Finite coordinates.
     count : int
-        Below n.
+        Number of neighbours, below n.
 
     Returns
     -------
     squares : (n, count) float64 array
-        Squared distances, ascending.
+        Ascending squared distances.
     records : (n, count) int64 array
-        Positions; of records that are as far, the first.
+        Positions of the neighbours; ties go to the first position.
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
     n = len(values)
@@ -125,7 +126,7 @@ def _find_each(leaves, values, squares, records, apart, from_groups, from_leaves
 
 @borrowing
 def _compare(leaves, leaf, point, i, apart, squares, records):
-    """Take in the records of a leaf that are nearer to record i than those it has."""
+    """Insert the records of a leaf that are nearer to record i than its neighbours so far."""
     squared_distances(leaves.across[leaf], point, 0, len(apart), apart)
     last = squares.shape[1] - 1
     for place in range(len(apart)):

@@ -1,4 +1,4 @@
-"""First principal component of some records, roughly, by power iterations."""
+"""Approximate first principal component by power iterations."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import numpy as np
 from microguard.sdc.kernels.compile import borrowing, embedded, kernel
 from microguard.sdc.kernels.lanes import add_multiple, inner_product
 
-#: Power iterations for a direction: any direction cuts validly, so a rough one will do.
+#: Number of power iterations. Every direction is a valid cut, so an approximation suffices.
 POWER_ITERATIONS = 10
 
 
 class Sample(NamedTuple):
-    """Records a direction is computed from, and the direction: what `find_component` reads and writes.
+    """Work arrays of `find_component`: a sample of records, and the resulting direction.
 
     Attributes
     ----------
     points : (limit, p) array
+        Sampled records.
     mean, squares, direction, product : (p,) arrays
+        Mean and sums of squares of the sample, the direction, and the product of a power iteration.
     """
 
     points: np.ndarray
@@ -30,13 +32,13 @@ class Sample(NamedTuple):
 
 @kernel
 def new_sample(limit, p):
-    """Room for so many records of p coordinates."""
+    """Allocate work arrays for `limit` records of p coordinates."""
     return Sample(np.empty((limit, p)), np.empty(p), np.empty(p), np.empty(p), np.empty(p))
 
 
 @kernel
 def first_component(values, order, start, stop, limit, iterations):
-    """First principal component of values[order[start:stop]], from at most `limit` of them, roughly."""
+    """Approximate the first principal component of values[order[start:stop]] from at most `limit` records."""
     sample = new_sample(min(limit, stop - start), values.shape[1])
     find_component(values, order, start, stop, iterations, sample)
     return sample.direction
@@ -44,9 +46,9 @@ def first_component(values, order, start, stop, limit, iterations):
 
 @borrowing
 def find_component(values, order, start, stop, iterations, sample):
-    """Set the direction to the first principal component of as many of the records as there is room for.
+    """Set `sample.direction` to the first principal component of an evenly spaced sample of the records.
 
-    Its largest entry (the first of them) is positive, so that the sign is determined.
+    The sign is determined by a positive largest entry (the first one of equals).
     """
     p = values.shape[1]
     points, mean, squares, direction, product = sample
@@ -85,7 +87,7 @@ def find_component(values, order, start, stop, iterations, sample):
 
 @borrowing
 def _largest(numbers):
-    """Place of the number of the largest absolute value, the first of them."""
+    """Return the index of the largest absolute value, the first one of equals."""
     largest = 0
     for d in range(len(numbers)):
         if abs(numbers[d]) > abs(numbers[largest]):
@@ -95,5 +97,5 @@ def _largest(numbers):
 
 @embedded
 def along(point, direction):
-    """Inner product."""
+    """Return the inner product of a point and a direction."""
     return inner_product(point, direction)

@@ -1,9 +1,8 @@
-"""Recursive cuts at the median of the local first principal component.
+"""Recursive median cuts along the local first principal component.
 
-Records are cut into blocks of near-equal size whose records lie close together: exactly, for an array
-at hand (`cut_into_blocks`), or as a tree of half-spaces grown on a sample and applied to any number of
-records (`CutTree`). Ties are cut by position or by a tie-breaking key, so that a heavily tied variable
-cannot make a block grow.
+`cut_into_blocks` divides an array into blocks of nearly equal size with similar records. `CutTree` is a tree
+of half-spaces that is grown on a sample and applied to any number of records. Ties are cut by position or by
+a tie-breaking key, so that many equal values cannot enlarge a block.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from microguard.sdc.microaggregation.principal_component import (
     new_sample,
 )
 
-#: Records from which the direction of a cut is computed, evenly spaced over the node.
+#: Number of evenly spaced records from which the direction of a cut is computed.
 DIRECTION_SAMPLE = 256
 
 _LAST_KEY = np.iinfo(np.int64).max
@@ -30,16 +29,16 @@ _FIRST_KEY = np.iinfo(np.int64).min
 
 
 def cut_into_blocks(values: np.ndarray, block_records: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cut records into blocks of about `block_records`, near ones together.
+    """Divide records into blocks of about `block_records` similar records.
 
     Parameters
     ----------
     values : (n, p) float64 array
-        Points; ties between projections are cut by position.
+        Points. Equal projections are cut by position.
     block_records : int
-        Records wanted per block.
+        Target number of records per block.
     k : int
-        No block has fewer records; all cuts are at multiples of k, which leaves MDAV no remainders.
+        Minimum number of records of a block. All cuts are at multiples of k, so that MDAV has no remainders.
 
     Returns
     -------
@@ -55,16 +54,18 @@ def cut_into_blocks(values: np.ndarray, block_records: int, k: int) -> tuple[np.
 
 @dataclass(frozen=True)
 class CutTree:
-    """A binary tree of half-spaces that sends each record to a leaf.
+    """Binary tree of half-spaces that assigns each record to a leaf.
 
     Attributes
     ----------
     directions : (nodes, p) float64 array
         Unit vector of each cut.
     thresholds : (nodes,) float64 array
-        Records with a smaller projection go left, with a larger one right.
+        Records with a smaller projection are assigned to the left child, with a larger one to the right
+        child.
     tie_keys : (nodes,) int64 array
-        Records whose projection equals the threshold go left when their key is at most this.
+        Records with a projection equal to the threshold are assigned to the left child if their key is at
+        most this.
     left, right : (nodes,) int64 arrays
         Child nodes; ``~leaf`` (negative) for leaves. A tree without nodes has the single leaf 0.
     """
@@ -82,23 +83,27 @@ class CutTree:
 
     @classmethod
     def grow(cls, sample: np.ndarray, keys: np.ndarray, leaves: int) -> CutTree:
-        """Grow a tree of at most `leaves` leaves that share the sample evenly.
+        """Grow a tree with at most `leaves` leaves, each with the same share of the sample.
 
         Parameters
         ----------
         sample : (n_s, p) float64 array
-            Sampled records; sorted here, so their order does not matter.
+            Sampled records in any order.
         keys : (n_s,) int64 array
-            Tie-breaking keys (a hash of the record's content).
+            Tie-breaking keys (hashes of the records' contents).
         leaves : int
-            Expected records divided by the records wanted per leaf. A cut that would leave one side
-            without sample records is not made.
+            Number of leaves: expected number of records divided by the target number per leaf. A cut with an
+            empty side is left out.
+
+        Raises
+        ------
+        InvalidParameter, ShapeMismatch
         """
         sample = np.ascontiguousarray(sample, dtype=np.float64)
         keys = np.ascontiguousarray(keys, dtype=np.int64)
         _check(sample, keys)
         if leaves < 1:
-            raise InvalidParameter(f"a tree has at least one leaf, found {leaves}")
+            raise InvalidParameter(f"leaves: expected at least 1, found {leaves}")
         order = np.lexsort((*reversed(sample.T), keys))
         sample, keys = sample[order], keys[order]
         directions: list[np.ndarray] = []
@@ -108,7 +113,7 @@ class CutTree:
         right: list[int] = []
 
         def cut(chosen: np.ndarray, share: int) -> int:
-            """Cut the sample records `chosen` into `share` leaves; the node, or minus one for a leaf."""
+            """Divide the sample records `chosen` into `share` leaves; return the node, or -1 for a leaf."""
             if share < 2 or len(chosen) < 2:
                 return -1
             direction = first_component(sample, chosen, 0, len(chosen), len(chosen), POWER_ITERATIONS)
@@ -145,23 +150,34 @@ class CutTree:
         )
 
     def assign(self, records: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """Leaf of each record, (n,) int64: of `records` (n, p) with tie-breaking `keys` (n,) int64.
+        """Return the leaf of each record, (n,) int64.
 
-        The leaf of a record depends on its own values and key alone. Records equal in both stay together.
+        The leaf depends only on the values and the key of the record.
+
+        Parameters
+        ----------
+        records : (n, p) float64 array
+        keys : (n,) int64 array
+            Tie-breaking keys.
+
+        Raises
+        ------
+        ShapeMismatch
         """
         records = np.ascontiguousarray(records, dtype=np.float64)
         keys = np.ascontiguousarray(keys, dtype=np.int64)
         _check(records, keys)
         if len(self.thresholds) and records.shape[1] != self.directions.shape[1]:
             raise ShapeMismatch(
-                f"records have {records.shape[1]} coordinates, the tree has {self.directions.shape[1]}"
+                f"records: expected {self.directions.shape[1]} coordinates, found {records.shape[1]}"
             )
         return _assign(records, keys, self.directions, self.thresholds, self.tie_keys, self.left, self.right)
 
     def margins(self, records: np.ndarray, leaf: int) -> np.ndarray:
-        """Distance of records (n, p) of a leaf to the nearest cut on the way to it, (n,).
+        """Return the distance of records (n, p) of a leaf to the nearest cut that bounds the leaf, (n,).
 
-        No record of another leaf lies nearer: one of these cuts stands between. Infinite without a cut.
+        It is a lower bound on the distance to every record of another leaf, because one of these cuts
+        separates them. It is infinite for a tree without cuts.
         """
         cuts: list[int] = []
         parents = np.flatnonzero((self.left == ~leaf) | (self.right == ~leaf))
@@ -175,12 +191,12 @@ class CutTree:
 def _check(records: np.ndarray, keys: np.ndarray) -> None:
     if records.ndim != 2 or keys.shape != (len(records),):
         raise ShapeMismatch(
-            f"records must have shape (n, p) and keys (n,), found {records.shape} and {keys.shape}"
+            f"records and keys: expected shapes (n, p) and (n,), found {records.shape} and {keys.shape}"
         )
 
 
 def _threshold(projections: np.ndarray, keys: np.ndarray, place: int) -> tuple[float, int]:
-    """Cut between ranks place - 1 and place: midway, or within a tie by key."""
+    """Return threshold and tie key of a cut between ranks place - 1 and place: midway, or by key in a tie."""
     below, above = float(projections[place - 1]), float(projections[place])
     if below == above:
         return below, int(keys[place - 1])
@@ -229,7 +245,7 @@ def _cut_into_blocks(values, blocks, k):
 @borrowing
 def _cut(values, order, offsets, projections, sample, stack, k):
     blocks = len(offsets) - 1
-    # Open nodes: start and stop in `order`, first block and number of blocks.
+    # The stack has the open nodes: start and stop in `order`, first block and number of blocks.
     _open(stack, 0, 0, len(order), 0, blocks)
     height = 1
     while height > 0:
@@ -259,16 +275,16 @@ def _open(stack, height, start, stop, first, count):
 
 @borrowing
 def cut_place(size, half, count, k):
-    """Records of `size` that go to the first `half` of `count` blocks: a multiple of k near the share."""
+    """Return how many of `size` records the first `half` of `count` blocks get: a multiple of k."""
     place = (size * half // count + k // 2) // k * k
     return min(max(place, half * k), size - (count - half) * k)
 
 
 @borrowing
 def select(keys, order, start, stop, place):
-    """Arrange `order` and `keys` in [start, stop) so that the ranks before `place` come first.
+    """Partially sort `order` and `keys` in [start, stop): ranks below `place` are first (quickselect).
 
-    Ranks are by key, ties by position (the entry of `order`), so they are total.
+    Ranks are by key, then by position (the entry of `order`), so they are unique.
     """
     low, high = start, stop - 1
     while low < high:

@@ -1,4 +1,4 @@
-"""Records as points: validated, standardised and encoded so that squared distances add up to the loss."""
+"""Records as points: validated, standardised and encoded, so that the loss is a sum of squared distances."""
 
 from __future__ import annotations
 
@@ -20,25 +20,27 @@ from microguard.sdc.errors import (
 from microguard.sdc.microaggregation.distinct_rows import content_order
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
-#: Half the square root of the largest float: a coordinate beyond it would overflow a sum of squares.
+#: Coordinates beyond this, about the square root of the largest float, would overflow a sum of squares.
 LARGEST_COORDINATE = 1e150
-#: Weights beyond it leave too little room for the squares they multiply.
+#: Larger weights could overflow when they multiply squares.
 LARGEST_WEIGHT = 1e100
-#: Records whose median a numeric variable is centred at: a sample by content, near most values whatever
-#: codes for missing ones lie far out, so that differences between ordinary values keep their digits.
+#: A numeric variable is centred at the median of this many records, which are a sample by content hash. The
+#: median is near most values even if codes for missing values are extreme, so ordinary differences keep their
+#: digits.
 ORIGIN_SAMPLE = 255
-#: Records that are turned at a time, which fit the processor's cache.
+#: Number of records that are transposed at a time, which fit into the processor's cache.
 TURNED = 2048
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The values of a file of a single numeric variable, as they were given.
+    """Original values of a file with a single numeric variable.
 
     Attributes
     ----------
     values : (n,) int64, uint64 or float64 array
-        In the order of the records; their differences are exact where those of coordinates are rounded.
+        Values in the order of the records. Their differences are exact, while those of coordinates are
+        rounded.
     unit : float
         Length of one unit of the coordinate in units of the variable.
     """
@@ -49,21 +51,21 @@ class Axis:
 
 @dataclass(frozen=True)
 class Records:
-    """Points whose squared Euclidean distances are the cost of putting records together.
+    """Records as points whose squared Euclidean distances define the SSE.
 
     Attributes
     ----------
     values : (n, p) float64 array, C-contiguous
-        Coordinates: numeric variables (standardised or centred, times the square root of their weight)
-        first, then the indicators of nominal ones. They enter distances as they stand.
+        Coordinates: first the numeric variables, standardised or centred and multiplied by the square root of
+        their weight, then the indicators of the nominal variables.
     weights : (n,) float64 array
-        Record weights, all 1 where none were given. They weigh means and squares, never the count k.
+        Record weights; all 1 by default. They weight means and squares, not the count k.
     variables : int
         Number of leading coordinates that are numeric variables.
     axis : Axis, optional
-        The variable as it was given, where there is only one and it is numeric.
+        Original values, if there is a single variable and it is numeric.
     diversity : Diversity, optional
-        What every cluster must hold of other variables.
+        Required distinct values of other variables in every cluster.
     """
 
     values: np.ndarray
@@ -77,7 +79,7 @@ class Records:
 
     @property
     def nominal(self) -> bool:
-        """Whether some coordinates are indicators of nominal variables."""
+        """Whether there are nominal variables, whose coordinates are indicators."""
         return self.variables < self.values.shape[1]
 
     @cached_property
@@ -91,7 +93,7 @@ class Records:
         return sum_of_squares(self.values, self.weights, np.zeros(len(self), dtype=np.int64))
 
     def take(self, chosen: np.ndarray) -> Records:
-        """The records at the positions `chosen`, in that order."""
+        """Return the records at the positions `chosen`, in that order."""
         return Records(
             self.values.take(chosen, axis=0, mode="clip"),
             self.weights[chosen],
@@ -116,28 +118,27 @@ class Records:
         Parameters
         ----------
         records : (n, p) array or DataFrame
-            Numbers; nominal variables as codes, of which only equality counts.
+            Numeric values; nominal variables as codes, which are compared for equality only.
         k : int
-            Smallest cluster size, at least 2 and at most n.
+            Minimum cluster size, at least 2 and at most n.
         standardise : bool
-            Divide each numeric variable by its standard deviation (ddof=1, unweighted). A variable
-            that is constant stays, at zero.
+            Divide each numeric variable by its standard deviation (ddof=1, unweighted). A constant variable
+            becomes a coordinate of zeros.
         variable_weights : (p,) array, optional
-            Factors of the squared differences, non-negative, not all zero.
+            Nonnegative factors of the squared differences, not all zero.
         record_weights : (n,) array, optional
             Positive weights of the records in means and sums of squares.
         nominal : (p,) boolean array, optional
-            Which variables are codes. They become indicators scaled by 1/sqrt(2), not standardised, so
-            that a mismatch costs exactly 1 (times the variable's weight) in squared distance.
+            Variables that are nominal codes. They become indicators scaled by 1/sqrt(2) without
+            standardisation, so that a mismatch adds 1 times the variable's weight to the squared distance.
         diversity : Diversity, optional
-            What every cluster must hold of other variables of the same records.
+            Required distinct values of other variables of the same records.
 
         Returns
         -------
         Records
-            In canonical order: sorted by content (all variables, the weight, the codes of diversity), so that
-            nothing computed from them depends on the order of the rows (records that tie are equal in
-            everything).
+            Records in canonical order: sorted by content (all variables, the weight, the codes of diversity).
+            Results therefore do not depend on the order of the rows.
         (n,) int64 array
             Position in `records` of each record of the canonical order.
 
@@ -152,10 +153,11 @@ class Records:
         factors = np.sqrt(_variable_weights(variable_weights, p))
         weights = _record_weights(record_weights, n)
         if diversity is not None and len(diversity) != n:
-            raise ShapeMismatch(f"diversity is asked of {len(diversity)} records, found {n}")
+            raise ShapeMismatch(f"diversity: expected codes of {n} records, found {len(diversity)}")
         if all(bool(np.all(column == column[0])) for column in columns):
             raise NoVariation(
-                "every variable is constant: there is nothing to lose; publish the records as they are"
+                "records: expected a variable that varies, found only constant ones. Publish the records "
+                "unchanged"
             )
         codes = () if diversity is None else tuple(diversity.codes.T)
         order = content_order([*columns, weights, *codes])
@@ -165,8 +167,8 @@ class Records:
         ]
         coordinates, axis = [], None
         for j in numeric:
-            column = columns[j].take(order, mode="clip")  # quicker than to look for positions that are none
-            # A column of floats is ours, and was read for the last time.
+            column = columns[j].take(order, mode="clip")  # mode="clip" skips the bounds check
+            # A column of floats is a copy and not needed again, so it is overwritten.
             encoded = columns[j] if columns[j].dtype == np.float64 else np.empty(n)
             unit = _encode(column, int(j), standardise, encoded)
             encoded *= factors[j]
@@ -179,7 +181,7 @@ class Records:
 
 
 def given_values(records: Any, position: int) -> np.ndarray:
-    """Values of one variable of an array or DataFrame, (n,), as numbers of its own type."""
+    """Return the values of one variable of an array or DataFrame, (n,), in its own number type."""
     if isinstance(records, pd.DataFrame):
         return _number(records.iloc[:, position], records.columns[position])
     return _number(np.asarray(records)[:, position], position)
@@ -189,13 +191,13 @@ def _check_k(k: int, n: int) -> None:
     if isinstance(k, bool) or not isinstance(k, int | np.integer):
         raise InvalidParameter(f"k must be an integer, found {type(k).__name__}")
     if k < 2:
-        raise InvalidParameter(f"k must be at least 2, found {k}: a cluster of one record protects nobody")
+        raise InvalidParameter(f"k must be at least 2, found {k}: a cluster of one record is not protected")
     if n < k:
-        raise TooFewRecords(f"there are {n} records; k = {k} needs at least {k}: add records or lower k")
+        raise TooFewRecords(f"records: expected at least k = {k}, found {n}. Add records or lower k")
 
 
 def _columns(records: Any) -> list[np.ndarray]:
-    """One array per variable, of its own number type, finite."""
+    """Return one finite array per variable, in its own number type."""
     if isinstance(records, pd.DataFrame):
         raw = [records.iloc[:, j] for j in range(records.shape[1])]
         names: list[Any] = list(records.columns)
@@ -204,17 +206,17 @@ def _columns(records: Any) -> list[np.ndarray]:
         array = _array(records)
         if array.ndim != 2:
             raise ShapeMismatch(
-                f"records must be an array of shape (n, p), found {array.ndim} dimension(s); "
-                "a single variable has shape (n, 1)"
+                f"records: expected an array of shape (n, p), found {array.ndim} dimension(s). Reshape a "
+                "single variable to (n, 1)"
             )
         raw, names, own = list(_turned(array)), list(range(array.shape[1])), True
     if not raw or len(raw[0]) == 0:
-        raise TooFewRecords("there are no records or no variables: nothing can be clustered")
+        raise TooFewRecords("records: expected at least one record and one variable, found none")
     return [_number(column, name, own) for column, name in zip(raw, names, strict=True)]
 
 
 def _turned(array: np.ndarray) -> np.ndarray:
-    """A copy with a contiguous row for each column."""
+    """Return a transposed copy, which has a contiguous row for each column."""
     turned = np.empty(array.shape[::-1], dtype=array.dtype)
     for start in range(0, len(array), TURNED):
         turned[:, start : start + TURNED] = array[start : start + TURNED].T
@@ -222,7 +224,7 @@ def _turned(array: np.ndarray) -> np.ndarray:
 
 
 def _side_by_side(columns: list[np.ndarray]) -> np.ndarray:
-    """The columns (n,) as an array (n, p)."""
+    """Stack the columns (n,) into an array (n, p)."""
     array = np.empty((len(columns[0]), len(columns)))
     for start in range(0, len(array), TURNED):
         for j, column in enumerate(columns):
@@ -232,21 +234,22 @@ def _side_by_side(columns: list[np.ndarray]) -> np.ndarray:
 
 def _array(records: Any) -> np.ndarray:
     if np.ma.is_masked(records):
-        raise NotFinite("records have masked values, which are missing; treat them before clustering")
+        raise NotFinite("records: expected no missing values, found masked ones. Impute or remove them first")
     try:
         return np.asarray(records)
     except ValueError:
         raise ShapeMismatch(
-            "records must be an array of shape (n, p), found rows of different lengths"
+            "records: expected an array of shape (n, p), found rows of different lengths"
         ) from None
 
 
 def _number(column: Any, name: Any, own: bool = False) -> np.ndarray:
-    """A variable as numbers of its own type, floats a copy; in place where it is our own."""
+    """Validate a variable and return it in its own number type; floats are copied unless `own`."""
     if isinstance(column, pd.Series):
         if column.isna().any():
             raise NotFinite(
-                f"variable {name} has missing values; treat them before clustering", variable=name
+                f"variable {name}: expected no missing values, found some. Impute or remove them first",
+                variable=name,
             )
         column = column.to_numpy()
     if column.dtype == object:
@@ -255,8 +258,8 @@ def _number(column: Any, name: Any, own: bool = False) -> np.ndarray:
         column = column.astype(np.int64)
     if column.dtype.kind not in "iuf":
         raise NotNumeric(
-            f"variable {name} has type {column.dtype}; numbers were expected: "
-            "give nominal variables as integer codes and name them in `nominal`",
+            f"variable {name}: expected numbers, found type {column.dtype}. "
+            "Code nominal variables as integers and mark them in `nominal`",
             variable=name,
         )
     if column.dtype.kind == "f":
@@ -264,15 +267,15 @@ def _number(column: Any, name: Any, own: bool = False) -> np.ndarray:
         column = np.add(column, 0.0, dtype=np.float64, out=place)  # -0.0 sorts and counts as 0.0
         if not np.all(np.isfinite(column)):
             raise NotFinite(
-                f"variable {name} has {int(np.sum(~np.isfinite(column)))} values that are NaN or infinite; "
-                "treat them before clustering",
+                f"variable {name}: expected finite values, found {int(np.sum(~np.isfinite(column)))} that "
+                "are NaN or infinite. Impute or remove them first",
                 variable=name,
             )
     return column
 
 
 def _from_objects(column: np.ndarray, name: Any) -> np.ndarray:
-    """Python numbers (int, Decimal, Fraction): exact as int64 where possible, else float."""
+    """Convert Python numbers (int, Decimal, Fraction) to int64 if all are integers, otherwise to float."""
     try:
         if all(isinstance(value, int | np.integer) for value in column):
             return column.astype(np.int64)
@@ -281,11 +284,13 @@ def _from_objects(column: np.ndarray, name: Any) -> np.ndarray:
         return column.astype(np.float64)
     except (TypeError, ValueError):
         raise NotNumeric(
-            f"variable {name} holds something other than numbers; give nominal variables as codes",
+            f"variable {name}: expected numbers, found other objects. Code nominal variables as integers",
             variable=name,
         ) from None
     except OverflowError:
-        raise NotFinite(f"variable {name} holds integers beyond 64 bits; rescale it", variable=name) from None
+        raise NotFinite(
+            f"variable {name}: expected integers of 64 bits, found larger ones. Rescale it", variable=name
+        ) from None
 
 
 def _mask(nominal: Any, p: int) -> np.ndarray:
@@ -293,9 +298,9 @@ def _mask(nominal: Any, p: int) -> np.ndarray:
         return np.zeros(p, dtype=bool)
     mask = np.asarray(nominal)
     if mask.shape != (p,):
-        raise ShapeMismatch(f"nominal has shape {mask.shape}, expected ({p},): one flag per variable")
+        raise ShapeMismatch(f"nominal: expected one flag per variable, shape ({p},), found {mask.shape}")
     if mask.dtype != bool:
-        raise InvalidParameter(f"nominal must be a boolean mask, found type {mask.dtype}")
+        raise InvalidParameter(f"nominal: expected a boolean mask, found type {mask.dtype}")
     return mask
 
 
@@ -304,10 +309,11 @@ def _variable_weights(weights: Any, p: int) -> np.ndarray:
         return np.ones(p)
     array = _float_array(weights, "variable_weights")
     if array.shape != (p,):
-        raise ShapeMismatch(f"variable_weights has shape {array.shape}, expected ({p},)")
+        raise ShapeMismatch(f"variable_weights: expected shape ({p},), found {array.shape}")
     if not np.all((array >= 0) & (array <= LARGEST_WEIGHT)) or not np.any(array > 0):
         raise InvalidParameter(
-            f"variable_weights must be from 0 to {LARGEST_WEIGHT:g} and not all zero, as only ratios matter"
+            f"variable_weights: expected numbers from 0 to {LARGEST_WEIGHT:g}, not all zero, found others. "
+            "Rescale them, because only ratios matter"
         )
     return array
 
@@ -317,9 +323,11 @@ def _record_weights(weights: Any, n: int) -> np.ndarray:
         return np.ones(n)
     array = _float_array(weights, "record_weights")
     if array.shape != (n,):
-        raise ShapeMismatch(f"record_weights has shape {array.shape}, expected ({n},)")
+        raise ShapeMismatch(f"record_weights: expected shape ({n},), found {array.shape}")
     if not np.all((array > 0) & (array <= LARGEST_WEIGHT)):
-        raise InvalidParameter(f"record_weights must be above 0 and at most {LARGEST_WEIGHT:g}")
+        raise InvalidParameter(
+            f"record_weights: expected numbers above 0 and at most {LARGEST_WEIGHT:g}, found others"
+        )
     return array
 
 
@@ -327,30 +335,31 @@ def _float_array(values: Any, name: str) -> np.ndarray:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise NotNumeric(f"{name} must be numbers of 64 bits") from None
+        raise NotNumeric(f"{name}: expected numbers of at most 64 bits, found others") from None
 
 
 def _encode(column: np.ndarray, position: int, standardise: bool, to: np.ndarray) -> float:
-    """Centre and (where asked for) standardise, without overflow or loss of large integers.
+    """Centre and optionally standardise a variable, without overflow or loss of digits of large integers.
 
     Parameters
     ----------
     column : (n,) array
     position : int
-        Of the variable.
+        Position of the variable, for messages.
     standardise : bool
     to : (n,) float64 array
-        Where the coordinates go.
+        Output array of the coordinates.
 
     Returns
     -------
     float
-        The unit.
+        Length of one unit of the coordinate in units of the variable.
     """
     unit = 1.0
     origin = np.sort(column[:ORIGIN_SAMPLE])[len(column[:ORIGIN_SAMPLE]) // 2]
     if column.dtype.kind in "iu":
-        # Both differences fit 64 bits unsigned exactly, whatever the integers; the other one wraps.
+        # Each difference is exact in unsigned 64 bits on its own side of the origin, and wraps on the other
+        # side.
         whole, middle = column.astype(np.uint64), np.asarray(origin).astype(np.uint64)
         above, below = (whole - middle).astype(np.float64), (middle - whole).astype(np.float64)
         to[:] = np.where(column >= origin, above, -below)
@@ -363,7 +372,8 @@ def _encode(column: np.ndarray, position: int, standardise: bool, to: np.ndarray
     if not standardise:
         if largest > LARGEST_COORDINATE:
             raise NotFinite(
-                f"variable {position} is so large that its squares overflow; standardise it",
+                f"variable {position}: expected values whose squares are finite, found larger ones. "
+                "Standardise it",
                 variable=position,
             )
         to *= unit
@@ -378,12 +388,12 @@ def _encode(column: np.ndarray, position: int, standardise: bool, to: np.ndarray
 
 
 def _largest(numbers: np.ndarray) -> float:
-    """Largest absolute value."""
+    """Return the largest absolute value."""
     return max(float(numbers.max()), -float(numbers.min()))
 
 
 def _indicators(codes: np.ndarray) -> np.ndarray:
-    """Indicators of the occurring codes, (n, categories), a mismatch of two at squared distance 1."""
+    """Return indicators of the codes, (n, categories), scaled to a squared distance of 1 per mismatch."""
     categories, position = np.unique(codes, return_inverse=True)
     indicators = np.zeros((len(codes), len(categories)))
     indicators[np.arange(len(codes)), position.ravel()] = np.sqrt(0.5)

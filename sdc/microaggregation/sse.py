@@ -1,4 +1,4 @@
-"""Sums of squared distances to the means of clusters, by two passes: means first, then deviations."""
+"""Sums of squared distances to cluster means (SSE), in two passes: means first, then deviations."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import numpy as np
 from microguard.sdc.kernels.compile import borrowing, kernel
 from microguard.sdc.kernels.prefetch import AHEAD, prefetch_row
 
-#: Share of the clusters that a cost is typical of: a few giants must not stand for the whole file.
+#: Share of the clusters, the cheapest ones, that determine the typical cost. Outliers must not dominate it.
 TYPICAL = 0.99
 
 
 def sum_of_squares(values: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> float:
-    """SSE of the clusters `labels` (0 to m - 1) of weighted records (n, p)."""
+    """Return the SSE of a clustering with labels 0 to m - 1 of weighted records (n, p)."""
     return float(squares_by_cluster(values, weights, labels).sum())
 
 
 def squares_by_cluster(values: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """SSE of each of the clusters `labels` (0 to m - 1) of weighted records (n, p), (m,)."""
+    """Return the SSE of each cluster 0 to m - 1 of weighted records (n, p), (m,)."""
     clusters = int(labels.max()) + 1 if len(labels) else 0
     return np.asarray(_squares_by_cluster(values, weights, labels, clusters))
 
 
 def typical_cost(values: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> float:
-    """Mean over the cheapest clusters of their SSE per record; over all of them where those cost nothing."""
+    """Return the mean SSE per record of the cheapest clusters; of all clusters if that is 0."""
     costs = np.sort(squares_by_cluster(values, weights, labels) / np.bincount(labels))
     typical = float(costs[: int(np.ceil(TYPICAL * len(costs)))].mean())
     return typical if typical > 0.0 else float(costs.mean())
@@ -30,7 +30,8 @@ def typical_cost(values: np.ndarray, weights: np.ndarray, labels: np.ndarray) ->
 
 @kernel
 def _squares_by_cluster(values, weights, labels, clusters):
-    # Distances from the first record of the cluster: those of equal records are exactly zero.
+    # Values are taken relative to the first record of the cluster, so that the SSE of equal records is
+    # exactly 0.
     n, p = values.shape
     stops = np.zeros(clusters, dtype=np.int64)
     for cluster in labels:
@@ -53,9 +54,9 @@ def _squares_by_cluster(values, weights, labels, clusters):
 
 @borrowing
 def _add_squares(values, weights, order, start, stop, mean, squares, cluster):
-    """Add up those of the records order[start:stop]."""
+    """Add the SSE of the records order[start:stop] to squares[cluster]."""
     p, mass = values.shape[1], 0.0
-    mean[:] = 0.0  # of the differences from the first record
+    mean[:] = 0.0  # mean of the differences from the first record
     for t in range(start, stop):
         prefetch_row(values, order[min(t + AHEAD, len(order) - 1)])
         i, weight = order[t], weights[order[t]]

@@ -1,4 +1,4 @@
-"""Nominal microdata: partition and aggregate, or protect the frequency vector as a whole."""
+"""Methods for nominal microdata: partition and aggregate, or optimise the frequency vector directly."""
 
 from microguard.sdc.algorithms.nominal import ChiExactParameters, Guidance, SearchParameters
 from microguard.sdc.nominal.aggregation.aggregate import Aggregation, aggregate

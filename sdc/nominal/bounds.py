@@ -1,12 +1,14 @@
-"""Bounds on the chi-square of every protected frequency vector of a file, whatever method made it.
+"""Lower bounds on the chi-square of every k-anonymous frequency vector of a file, for every method.
 
-A published count is 0 or at least k, and so is every cell, a sum of such counts. Alone, a cell with fewer
-than k records therefore costs at least what the cheaper of 0 and k costs: the *free* bound. What it leaves
-out is that the cells of a table add up to those of its margins: where many small cells are emptied, or
-filled, a small margin pays. The *nested* bound lets every cell carry its error, and that of the cells inside
-it, to its margins, in shares; for a margin the least cost of each count is then a convolution over the cells
-inside, 0 or at least k each. The copies of a cell at its margins need not agree, so that what adds up is
-below every solution (a Lagrangian relaxation with fixed multipliers).
+A published count is 0 or at least k. A cell is a sum of such counts, so it is 0 or at least k too.
+
+- The *free* bound treats each cell alone: a cell with fewer than k records costs at least the cheaper of the
+  counts 0 and k.
+- The *nested* bound also uses that the cells of a table add up to those of its margins. If many small cells
+  are emptied or filled, a small margin changes. Each cell distributes its cost, and that of its inner cells,
+  over its margins in fixed shares. The least cost of a margin with a given count is then a convolution over
+  its inner cells. The copies of a cell in different margins need not agree, so this is a Lagrangian
+  relaxation with fixed multipliers, and its value is a lower bound.
 """
 
 from __future__ import annotations
@@ -17,50 +19,50 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.control_tables import ControlTables
 
-#: Margins up to this many times k records are priced: larger ones absorb what their cells lose for nearly
-#: nothing (at 30 k, full Adult has all but a thousandth of the bound that ten times as many give).
+#: Only margins with at most this * k records are used. Larger margins absorb changes of their cells at almost
+#: no cost: for full Adult, ten times as many margins raise the bound by 0.1 %.
 _LARGEST_MARGIN = 30
-#: Counts of a cell are told apart up to this many times k above its original one; larger ones are one.
+#: Counts above original + this * k are treated as one level.
 _ABOVE = 4
-#: Additions of the convolutions, and counts that are kept: about two seconds and 160 MB. Where they do not
-#: suffice, smaller margins are priced only.
+#: Limits on the additions of the convolutions and on the stored counts: about two seconds and 160 MB. If they
+#: do not suffice, only smaller margins are used.
 _MOST_ADDITIONS, _MOST_COUNTS = 2_000_000_000, 20_000_000
-#: Taken off each bound, as a share, so that rounding never lifts it above the optimum: far above what one
-#: sum of floating-point numbers loses, and what the convolutions of margins in margins lose.
+#: Each bound is reduced by this share, so that rounding errors never lift it above the optimum. The shares
+#: are far above the rounding errors of one sum, and of nested convolutions.
 _ROUNDING_OF_SUM, _ROUNDING_OF_CONVOLUTIONS = 1e-12, 1e-9
 
 
 def free_bound(original: np.ndarray, k: int) -> float:
-    """Sum over control cells of the least error that a count of 0 or at least k has.
+    """Return the free bound: the sum over cells of the least cost of a count that is 0 or at least k.
 
     Parameters
     ----------
     original : (cells,) int array
-        Counts before; cells that did not occur add nothing.
+        Original counts. Cells with count 0 add nothing.
     k : int
 
     Returns
     -------
     float
-        In units of chi-square: sum of (n - o)^2 / o, o being the count before and n that after.
+        Bound on chi-square, the sum of (n - o)^2 / o with original counts o and protected counts n.
     """
     return float(least_chi2(original, k).sum()) * (1 - _ROUNDING_OF_SUM)
 
 
 def least_chi2(original: np.ndarray, k: int) -> np.ndarray:
-    """What each cell costs at least where it is to be 0 or at least k, (cells,): see `free_bound`."""
+    """Return the least cost of each cell with a count of 0 or at least k, (cells,); see `free_bound`."""
     count = np.maximum(original, 1).astype(float)
     return np.where((original > 0) & (original < k), np.minimum(count, (k - count) ** 2 / count), 0.0)
 
 
 def nested_bound(tables: ControlTables, k: int) -> float:
-    """The free bound, tightened by the margins that are control tables, too; never below it.
+    """Return the nested bound, which uses the margins that are control tables; at least the free bound.
 
-    A bound on the chi-square of every vector of counts that are 0 or at least k: all regions, totals and
-    combinations are let loose but for the additivity of each cell to each of its small margins.
+    It bounds the chi-square of every vector of counts that are 0 or at least k. Of all constraints the
+    relaxation keeps only the additivity of cells to their small margins.
     """
     free = free_bound(tables.original, k)
-    nesting = _Nesting.of(tables, k)
+    nesting = _Nesting.from_tables(tables, k)
     if nesting is None:
         return free
     width = np.bincount(tables.table, minlength=len(tables.tables))  # cells of each table, for the order only
@@ -81,15 +83,20 @@ def nested_bound(tables: ControlTables, k: int) -> float:
 
 @dataclass(frozen=True)
 class _Nesting:
-    """Which cells lie in which small margins: pairs sorted by margin, then by table of the cell.
+    """Pairs of a small margin and a cell inside it, sorted by margin, then by table of the cell.
 
     Attributes
     ----------
-    first : (cells + 1,) pairs of each margin begin here
-    cell, table, share : (pairs,) the cell inside, its table, and the share of its cost it carries there
-    roots : (cells,) bool, cells in no small margin
-    largest : most records of a margin priced
-    above : counts above the original one that are told apart
+    first : (cells + 1,) int array
+        First pair of each margin.
+    cell, table, share : (pairs,) arrays
+        Inner cell, its table, and the share of its cost that it passes to this margin.
+    roots : (cells,) bool array
+        Cells that are in no small margin.
+    largest : int
+        Largest number of records of a small margin.
+    above : int
+        Counts up to this far above the original one are distinguished.
     """
 
     first: np.ndarray
@@ -101,8 +108,8 @@ class _Nesting:
     above: int
 
     @classmethod
-    def of(cls, tables: ControlTables, k: int) -> _Nesting | None:
-        """Margins as large as the work allows; None where there are none."""
+    def from_tables(cls, tables: ControlTables, k: int) -> _Nesting | None:
+        """Build the pairs for margins as large as the work limits allow; return None if there are none."""
         margin, cell, table = _pairs(tables)
         largest, above = _LARGEST_MARGIN * k, _ABOVE * k
         while largest >= k:
@@ -118,7 +125,7 @@ class _Nesting:
             return None
         order = np.lexsort((cell, table, margin))
         margin, cell, table = margin[order], cell[order], table[order]
-        weight = 1.0 / tables.original[margin]  # small margins pay most: they get the largest shares
+        weight = 1.0 / tables.original[margin]  # changes of small margins cost most, so they get large shares
         total = np.bincount(cell, weights=weight, minlength=len(tables.original))
         return cls(
             first=np.searchsorted(margin, np.arange(len(tables.original) + 1)),
@@ -132,16 +139,15 @@ class _Nesting:
 
 
 def _pairs(tables: ControlTables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Margin, cell and table of the cell: margins in tables with as many of its variables as there are."""
+    """Return margin, cell and table of the cell for each pair; margins are in the largest tables inside."""
     names = [frozenset(table) for table in tables.tables]
     pairs = [np.empty((0, 3), np.int64)]
     for t, variables in enumerate(names):
         inside = [s for s, other in enumerate(names) if other < variables]
         margins = [s for s in inside if not any(names[s] < names[u] for u in inside)]
         cells = np.flatnonzero(tables.table == t)
-        rows = np.zeros(
-            len(cells), np.int64
-        )  # a combination of each cell: any will do, its margins are theirs
+        # One key combination of each cell. All combinations of a cell have the same margins.
+        rows = np.zeros(len(cells), np.int64)
         rows[tables.cells[:, t] - cells[0]] = np.arange(len(tables.cells))
         occur = tables.original[cells] > 0
         cells, rows = cells[occur], rows[occur]
@@ -161,12 +167,14 @@ def _least_costs(
     share: np.ndarray,
     k: int,
 ) -> np.ndarray:
-    """Least cost of each cell with what lies in it, over its counts, (cells,).
+    """Compute the least cost of each cell including its inner cells, (cells,).
 
     Parameters
     ----------
-    order : (cells,) cells, those that lie in others first
-    last : (cells,) count from which on counts of a cell are told apart no more; -1: larger than is priced
+    order : (cells,) int array
+        Cells in topological order: inner cells before their margins.
+    last : (cells,) int array
+        Largest count of a cell that is distinguished; -1 for cells that are too large.
     """
     start = np.concatenate((np.zeros(1, np.int64), np.cumsum(last + 1)))
     costs = np.zeros(start[-1])
@@ -196,9 +204,9 @@ def _least_costs(
 
 @kernel
 def _added(sums: np.ndarray, costs: np.ndarray, share: float) -> np.ndarray:
-    """Least cost of each sum with one cell more; the last entry of each array is for all that is larger.
+    """Return the min-plus convolution of `sums` with the costs of one more cell.
 
-    Counts beyond the last of `costs` cost its last entry at least, sums beyond the last of `sums` likewise.
+    The last entry of each array is a lower bound for all larger counts or sums.
     """
     top, most = len(sums) - 1, len(costs) - 1
     added = np.full(top + 1, np.inf)

@@ -1,6 +1,6 @@
-"""Control tables perturbed by cell keys: what an office would publish instead of tables of protected records.
+"""Control tables perturbed by the cell-key method, as an alternative to tables of protected records.
 
-The records are not protected and margins do not add up: it is for tables alone.
+The method protects published tables only, not the records. Perturbed margins do not add up.
 """
 
 from __future__ import annotations
@@ -12,16 +12,23 @@ from microguard.sdc.nominal.control_tables import ControlTables
 
 
 def cell_keys(tables: ControlTables, combination_keys: np.ndarray) -> np.ndarray:
-    """Key of every cell, (cells,) uint64.
+    """Return the key of every cell, (cells,) uint64.
 
     Parameters
     ----------
     tables : ControlTables
     combination_keys : (m,) uint64 array
-        Sum of the keys of each combination's records, modulo `KEY_SPAN`.
+        Sum of the record keys of each key combination, modulo `KEY_SPAN`.
+
+    Raises
+    ------
+    ShapeMismatch
     """
     if combination_keys.shape != (len(tables.cells),):
-        raise ShapeMismatch(f"{combination_keys.shape} keys for {len(tables.cells)} combinations")
+        raise ShapeMismatch(
+            f"combination_keys: expected one per key combination, {len(tables.cells)}, found shape "
+            f"{combination_keys.shape}"
+        )
     keys = np.zeros(len(tables.original), np.uint64)
     for cells in tables.cells.T:
         np.add.at(keys, cells, combination_keys.astype(np.uint64))
@@ -31,6 +38,6 @@ def cell_keys(tables: ControlTables, combination_keys: np.ndarray) -> np.ndarray
 def perturbed_cells(
     tables: ControlTables, combination_keys: np.ndarray, parameters: CellKeyParameters | None = None
 ) -> np.ndarray:
-    """Published count of every cell, (cells,) int64: 0 or at least k, off by at most D."""
+    """Return the published count of every cell, (cells,) int64: 0 or at least k, and off by at most D."""
     table = NoiseTable.of(parameters or CellKeyParameters())
     return table.perturb(tables.original, cell_keys(tables, combination_keys))

@@ -1,9 +1,9 @@
-"""Chi-ex: the frequency vector of least chi-square, exactly (Cost 2023, section 5.6).
+"""Chi-ex: the k-anonymous frequency vector with minimal chi-square, solved exactly (Cost 2023, section 5.6).
 
-Partitioning and aggregation in one: counts y_i are 0 or at least k, their total is kept, and the errors of
-the control tables are least. A cell, being a sum of such counts, holds 0 or at least k records too; the
-hulls of its error over these counts make (5.6.1)-(5.6.5) a mixed-integer linear program. A known solution
-bounds every cell, and with it every count.
+The counts y_i are 0 or at least k, the total of each region is kept, and the errors of the control tables are
+minimised. A cell is a sum of such counts, so its count is 0 or at least k too. The lower convex hulls of the
+error over these counts turn (5.6.1)-(5.6.5) into a mixed-integer linear program. The objective of a known
+solution bounds every cell and every count.
 """
 
 from __future__ import annotations
@@ -38,12 +38,18 @@ class ChiExact:
 
     Attributes
     ----------
-    counts : (m,) int64 array, 0 or at least k, with the total of each region kept
-    chi2 : chi-square over the cells of the control tables
-    objective : chi2 plus w times the sum of |y - y0|, which is minimised (5.6.1)
-    lower_bound : valid bound on the objective over all such vectors, or None
-    optimal : whether the objective is proved least
-    nodes : branch-and-bound nodes
+    counts : (m,) int64 array
+        Counts that are 0 or at least k and keep the total of each region.
+    chi2 : float
+        Chi-square over the cells of the control tables.
+    objective : float
+        The minimised objective (5.6.1): chi2 plus w times the sum of |y - y0|.
+    lower_bound : float or None
+        Valid bound on the objective of all such vectors.
+    optimal : bool
+        Whether the objective is proved minimal.
+    nodes : int
+        Number of branch-and-bound nodes.
     stopped_by : "proof", "work" or "time"
     """
 
@@ -73,17 +79,23 @@ def chi_exact(
     seed: int = 0,
     deadline: Deadline | None = None,
 ) -> ChiExact:
-    """Solve Chi-ex, from a solution found by local search unless one is given.
+    """Solve Chi-ex, warm-started by `start` or by a local search.
 
     Parameters
     ----------
-    frequencies : FrequencyVector; the total of each region is kept
-    k : smallest count of a combination that is published
-    tables : ControlTables of these frequencies
-    start : (m,) feasible counts, optional
+    frequencies : FrequencyVector
+        Original counts. The total of each region is kept.
+    k : int
+        Smallest positive count of a key combination.
+    tables : ControlTables
+        Control tables of these frequencies.
+    start : (m,) int array, optional
+        Feasible counts.
     parameters : ChiExactParameters, optional
-    seed : of the local search
-    deadline : a safety net
+    seed : int
+        Seed of the local search.
+    deadline : Deadline, optional
+        Wall-clock limit, as a safety net.
 
     Raises
     ------
@@ -130,10 +142,10 @@ def chi_exact(
 def _program(
     frequencies: FrequencyVector, k: int, rows: ErrorRows, start: np.ndarray, known: float, weight: float
 ) -> tuple[Program, np.ndarray]:
-    """(5.6.1)-(5.6.5) over hulls, and the point of the start in it.
+    """Build the program (5.6.1)-(5.6.5) over hulls, and the values of its columns at `start`.
 
-    Columns are the counts y, whether each is above 0, the pieces of the hulls, and with a weight the
-    deviations |y - y0|. No solution worth having has a chi-square above the objective known.
+    Columns are the counts y, binaries for y > 0, the pieces of the hulls and, with a weight, the deviations
+    |y - y0|. Solutions with a chi-square above the objective `known` are excluded.
     """
     m = len(frequencies)
     regions = frequencies.region_matrix()
@@ -172,7 +184,7 @@ def _program(
 
 
 def _with_deviations(program: Program, original: np.ndarray, weight: float) -> Program:
-    """The program with a column d >= |y - y0| per combination, at the weight."""
+    """Return the program with a column d >= |y - y0| per key combination, which costs the weight."""
     m, columns = len(original), len(program.costs)
     one, zeros = sparse.identity(m, format="csr"), _nothing(m, columns - m)
     return Program(
@@ -196,11 +208,11 @@ def _with_deviations(program: Program, original: np.ndarray, weight: float) -> P
 def _attainable(
     rows: ErrorRows, k: int, regions: sparse.csr_matrix, totals: np.ndarray, known: float
 ) -> list[np.ndarray]:
-    """Per row: 0 and k or more, as far as its error alone does not exceed the objective known.
+    """Return the attainable counts of each row: 0, and k or more while the row's error is at most `known`.
 
-    A row that counts whole regions has their total and nothing else.
+    A row that contains whole regions only has their total as its single attainable count.
     """
-    touched = (regions @ rows.incidence.T).toarray()  # combinations of each region in each row
+    touched = (regions @ rows.incidence.T).toarray()  # number of combinations of each region in each row
     members = np.asarray(regions.sum(axis=1)).ravel()[:, None]
     whole = ((touched == 0) | (touched == members)).all(axis=0)
     largest = totals @ (touched > 0)
@@ -218,7 +230,7 @@ def _attainable(
 
 
 def _largest_counts(rows: ErrorRows, largest: np.ndarray) -> np.ndarray:
-    """Largest count of each combination: no more than any cell in which it counts may hold."""
+    """Return the largest possible count of each combination: the least maximum of its cells."""
     by_combination = rows.incidence.tocsc()
     counts = np.full(by_combination.shape[1], np.inf)
     for i in range(len(counts)):
@@ -243,8 +255,8 @@ def _check_start(frequencies: FrequencyVector, k: int, start: np.ndarray) -> Non
         or (regions @ start != regions @ frequencies.counts).any()
     ):
         raise InvalidParameter(
-            "the start of Chi-ex must be one count per combination, 0 or at least k, and keep the total of "
-            "each region"
+            "start: expected one count per key combination, 0 or at least k, with the total of each region "
+            "kept; found other counts. Leave start out to search for one"
         )
 
 

@@ -1,7 +1,7 @@
-"""Control tables: the frequency tables whose cells a method is to keep close to the original.
+"""Control tables: the frequency tables whose cells a method keeps close to their original counts.
 
-The matrix A of Cost 2023, section 2.1, whose block A_s has one 1 per combination: so it is kept as the
-cell of each combination in each table, (m, T), and all cells of all tables are numbered once.
+The matrix A of Cost 2023, section 2.1, has one 1 per key combination in each table. It is stored as the cell
+of each combination in each table, (m, T). Cells are numbered consecutively over all tables.
 """
 
 from __future__ import annotations
@@ -18,33 +18,36 @@ from microguard.sdc.nominal.frequency import FrequencyVector, mixed_radix
 from microguard.sdc.nominal.region_levels import RegionLevels
 from scipy import sparse
 
-#: A key range up to this many times the combinations is ranked by a lookup table instead of a sort.
+#: Key ranges up to this multiple of the number of combinations are ranked by a lookup table instead of a
+#: sort.
 _LOOKUP_FACTOR = 8
 
 
 @dataclass(frozen=True)
 class ControlTables:
-    """The cells of the control tables that occur, and which of them each combination counts in.
+    """Occurring cells of the control tables, and the cell of each key combination in each table.
 
     Attributes
     ----------
     tables : tuple of T tuples of names
+        Variables of each table.
     cells : (m, T) int32 array
-        Cell of combination i in table t; cells are numbered over all tables, table after table, and
-        within a table in the order of their values.
+        Cell of combination i in table t. Cells are numbered table after table, within a table in the order of
+        their values.
     original : (cells,) int64 array
         Original count of each cell, A y0.
     dimension : (cells,) int64 array
-        Number of variables of the cell's table; a region is none.
+        Number of variables of the cell's table, not counting a region.
     table : (cells,) int64 array
         Table of each cell.
     level : (cells,) int64 array
-        0 for a table of the whole file, else 1 + the position in `levels` of the region it is by.
+        0 for a table of the whole file; 1 + the position of the region level in `levels` for a table by
+        region.
     levels : tuple of names
-        Levels of regions, finest first.
+        Region levels, finest first.
     elsewhere : (cells,) int64 array, optional
-        Where these are the cells of a part of a file, the records that its other parts hold in each;
-        `original` is of all parts then.
+        For the cells of one partition of a file: the number of protected records of the other partitions in
+        each cell. `original` then counts the records of all partitions.
     """
 
     tables: tuple[tuple[Hashable, ...], ...]
@@ -65,23 +68,25 @@ class ControlTables:
         levels: RegionLevels | None = None,
         region_dimension: int = 0,
     ) -> ControlTables:
-        """Index all cells of the tables named, or of all tables up to a dimension.
+        """Index all cells of the given tables, or of all tables up to a dimension.
 
         Parameters
         ----------
         frequencies : FrequencyVector
         control_tables : int or sequence of tuples of names
-            Names are those of variables, and one of a level of regions.
+            Dimension, or tables. A table names variables and at most one region level.
         levels : RegionLevels, optional
-            What the regions of the frequencies add up to; by default one level, named "region".
+            Coarser levels of the regions; by default one level with the name "region".
         region_dimension : int
-            Region, at every level, by all tables of up to so many variables, besides those named.
+            Also index the tables of each region level with up to this many variables.
 
         Raises
         ------
-        InvalidParameter, UnknownVariable
-            A dimension below 1, no table, a table without or with repeated variables, or of two
-            levels; a name that is neither a variable nor a level.
+        InvalidParameter
+            If the dimension is below 1, or if there is no table, an empty table, a table with a repeated
+            variable or with two region levels.
+        UnknownVariable
+            If a name is neither a variable nor a region level.
         """
         if levels is None and frequencies.regions is not None:
             levels = RegionLevels.single(int(frequencies.regions.max(initial=-1)) + 1)
@@ -97,7 +102,10 @@ class ControlTables:
             cells[:, t] = ranks + sum(sizes)
             sizes.append(count)
         if sum(sizes) > np.iinfo(np.int32).max:
-            raise InvalidParameter(f"the control tables have {sum(sizes)} cells; ask for fewer tables")
+            raise InvalidParameter(
+                f"control_tables: expected at most {np.iinfo(np.int32).max} cells, found {sum(sizes)}. "
+                "Choose fewer tables"
+            )
         return cls(
             tables=tables,
             cells=cells,
@@ -110,7 +118,7 @@ class ControlTables:
 
     @property
     def incidence(self) -> sparse.csr_matrix:
-        """The matrix A, (cells, m), of ones."""
+        """The incidence matrix A, (cells, m), with ones."""
         m, width = self.cells.shape
         by_combination = sparse.csr_matrix(
             (np.ones(m * width), self.cells.ravel(), np.arange(m + 1) * width), (m, len(self.original))
@@ -119,47 +127,49 @@ class ControlTables:
 
     @cached_property
     def reciprocals(self) -> np.ndarray:
-        """1 / original count of each cell, 0 where it is 0: the weight of a squared error."""
+        """1 / original count of each cell, which weights its squared error; 0 for an original count of 0."""
         return np.divide(1.0, self.original, out=np.zeros(len(self.original)), where=self.original > 0)
 
     @property
     def width(self) -> np.ndarray:
-        """Names of the table of each cell, a region among them, (cells,)."""
+        """Number of names of each cell's table, including a region, (cells,)."""
         return self.dimension + (self.level > 0)
 
     def beside(self, original: np.ndarray, elsewhere: np.ndarray) -> ControlTables:
-        """These cells as part of a file that had `original` in them, and has `elsewhere` in other parts."""
+        """Return these cells as those of one partition; see the attributes `original` and `elsewhere`."""
         return replace(self, original=original, elsewhere=elsewhere)
 
     def held(self, counts: np.ndarray) -> np.ndarray:
-        """Records of every cell that these combinations hold, (cells,) int64."""
+        """Count the records of these combinations in every cell, (cells,) int64."""
         if len(counts) != len(self.cells):
-            raise ShapeMismatch(f"{len(counts)} counts for {len(self.cells)} combinations")
+            raise ShapeMismatch(
+                f"counts: expected one per key combination, {len(self.cells)}, found {len(counts)}"
+            )
         return _add_up(self.cells, np.asarray(counts, np.int64), len(self.original))
 
     def totals(self, counts: np.ndarray) -> np.ndarray:
-        """Count of every cell, A y, (cells,) int64."""
+        """Return the count of every cell, A y plus `elsewhere`, (cells,) int64."""
         here = self.held(counts)
         return here if self.elsewhere is None else here + self.elsewhere
 
     def errors(self, counts: np.ndarray) -> np.ndarray:
-        """Protected minus original count of every cell, (cells,) int64."""
+        """Return the protected minus the original count of every cell, (cells,) int64."""
         return self.totals(counts) - self.original
 
     def chi2(self, counts: np.ndarray) -> float:
-        """Sum of squared error over original count (equation 5.6.1, without its second term)."""
+        """Return chi-square: the sum of squared error / original count (first term of equation 5.6.1)."""
         return float(np.sum(self.errors(counts) ** 2 * self.reciprocals))
 
     def kept(self, k: int, dimension: int) -> np.ndarray:
-        """Cells that at least k records hold, of tables of up to so many variables, (cells,) bool."""
+        """Return which cells have k or more original records and at most `dimension` variables, (cells,)."""
         return np.asarray((self.original >= k) & (self.dimension <= dimension))
 
     def max_absolute_error(self, counts: np.ndarray) -> dict[int, int]:
-        """Largest absolute error of a cell of the whole file, by dimension of the table (section 6.1)."""
+        """Return the largest absolute error in tables of the whole file, by dimension (section 6.1)."""
         return self._largest(np.abs(self.errors(counts)), self.level == 0)
 
     def region_errors(self, counts: np.ndarray) -> dict[Hashable, dict[int, int]]:
-        """Largest absolute error of a cell of a region, by level of regions and dimension."""
+        """Return the largest absolute error in tables by region, by region level and dimension."""
         sizes = np.abs(self.errors(counts))
         return {name: self._largest(sizes, self.level == 1 + at) for at, name in enumerate(self.levels)}
 
@@ -173,42 +183,62 @@ def named_tables(
     control_tables: int | Sequence[Sequence[Hashable]],
     levels: RegionLevels | None = None,
 ) -> tuple[tuple[Hashable, ...], ...]:
-    """The tables asked for: all of 1 .. d variables, or those named, checked."""
+    """Return the requested tables: all with 1 to d variables, or the given ones after validation."""
     if isinstance(control_tables, int | np.integer) and not isinstance(control_tables, bool):
         if control_tables < 1:
-            raise InvalidParameter(f"the dimension of control tables is at least 1, found {control_tables}")
+            raise InvalidParameter(
+                f"control_tables: expected a dimension of at least 1, found {control_tables}"
+            )
         highest = min(int(control_tables), frequencies.variables)
         return tuple(table for d in range(1, highest + 1) for table in combinations(frequencies.names, d))
     if isinstance(control_tables, str) or not isinstance(control_tables, Sequence):
-        raise InvalidParameter("control_tables takes a dimension or a list of tuples of names")
+        raise InvalidParameter(
+            "control_tables: expected a dimension or a list of tuples of names, found "
+            f"{type(control_tables).__name__}"
+        )
     known = set(frequencies.names) | set(() if levels is None else levels.names)
     tables = []
     for names in control_tables:
         if isinstance(names, str) or not isinstance(names, Sequence) or len(names) == 0:
-            raise InvalidParameter("a control table is a tuple of at least one name")
+            raise InvalidParameter(
+                "control_tables: expected tuples of at least one name, found another entry"
+            )
         for name in names:
             if name not in known:
-                raise UnknownVariable(f"no variable {name!r} for a control table", variable=str(name))
+                raise UnknownVariable(
+                    f"control_tables: expected names of variables or region levels, found {name!r}",
+                    variable=str(name),
+                )
         if len(set(names)) != len(names):
-            raise InvalidParameter(f"a control table names a variable twice: {tuple(names)!r}")
+            raise InvalidParameter(
+                f"control_tables: expected each name once in a table, found {tuple(names)!r}"
+            )
         tables.append(tuple(names))
     if not tables:
-        raise InvalidParameter("no control table is named; name one, or a dimension")
+        raise InvalidParameter(
+            "control_tables: expected at least one table, found none. Give a dimension instead"
+        )
     return tuple(dict.fromkeys(tables))
 
 
 def _level(levels: RegionLevels | None, frequencies: FrequencyVector, names: tuple[Hashable, ...]) -> int:
-    """0 for a table without a region, else 1 + the position of its level; a variable goes before a level."""
+    """Return 0 for a table without a region, else 1 + the position of its level.
+
+    A name that is both a variable and a level is the variable.
+    """
     regions = [name for name in names if name not in frequencies.names]
     if len(regions) > 1:
-        raise InvalidParameter("a control table names two levels of regions; the finer says it all")
+        raise InvalidParameter(
+            "control_tables: expected at most one region level in a table, found two levels. Keep the finer "
+            "one"
+        )
     return 0 if not regions or levels is None else 1 + levels.names.index(regions[0])
 
 
 def cell_keys(
     frequencies: FrequencyVector, names: tuple[Hashable, ...], levels: RegionLevels | None
 ) -> tuple[np.ndarray, int]:
-    """A key per combination that tells the cells of a table apart and sorts them, and the keys' range."""
+    """Return a sortable key of each combination's cell in a table, (m,), and the range of the keys."""
     columns, sizes = [], []
     for name in names:
         if name in frequencies.names:
@@ -223,7 +253,7 @@ def cell_keys(
 
 
 def _ranks(key: np.ndarray, span: int, m: int) -> tuple[np.ndarray, int]:
-    """Rank of each key among the distinct keys, and their number."""
+    """Return the rank of each key among the distinct keys, and the number of distinct keys."""
     if span <= _LOOKUP_FACTOR * m + 1024:
         present = np.zeros(span, bool)
         present[key] = True

@@ -1,8 +1,8 @@
-"""Distances of nominal, ordinal and hierarchical variables, and of any whose mismatches have prices.
+"""Integer distances of nominal, ordinal and hierarchical variables, and of variables with a cost matrix.
 
-An ordinal variable costs its steps between two values, a hierarchical one the levels below their nearest
-common ancestor, one with a cost matrix what stands there; a weight multiplies. All are whole numbers, so that
-the partition's proofs, which round bounds up, hold for them.
+The distance of two values of an ordinal variable is the number of steps between them. For a hierarchical
+variable it is the number of levels below the lowest common ancestor. A cost matrix states it directly. A
+weight multiplies the distance. All distances are integers, because the partitioning rounds lower bounds up.
 """
 
 from __future__ import annotations
@@ -14,14 +14,21 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter
 
 Coarsening = tuple[int, np.ndarray]
-"""No two values of a group are farther apart than this, and the group of each value, (values,)."""
+"""Largest distance within a group, and the group of each value, (values,)."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """A variable as columns of points: `codes` (values, c) and `weights` (c,).
+    """Encoding of a variable's values as columns of `Points`.
 
-    `costs` (values, values) stands in place of the weight of a single column.
+    Attributes
+    ----------
+    codes : (values, c) int array
+        Codes of each value in c columns.
+    weights : (c,) int array
+        Cost of a mismatch in each column.
+    costs : (values, values) int array, optional
+        Cost matrix that replaces the weight of a single column.
     """
 
     codes: np.ndarray
@@ -31,7 +38,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Nominal:
-    """Any two values are alike or not: a mismatch costs `weight`, a whole number of units."""
+    """Distance of a nominal variable: a mismatch costs `weight`, an integer of at least 1."""
 
     weight: int = 1
 
@@ -39,25 +46,26 @@ class Nominal:
         _check_weight(self.weight)
 
     def columns(self, values: Sequence[Hashable]) -> Columns:
-        """The values as they are."""
+        """Encode the values as one column."""
         return Columns(np.arange(len(values))[:, None], np.array([self.weight]))
 
     def coarser(self, values: Sequence[Hashable]) -> list[Coarsening]:
-        """All values together."""
+        """Return the only coarsening: all values in one group."""
         return [(self.weight, np.zeros(len(values), np.int64))]
 
 
 @dataclass(frozen=True)
 class Ordinal:
-    """Values in an order: each step between neighbours costs `weight`.
+    """Distance of an ordinal variable: each step between neighbouring values costs `weight`.
 
     Attributes
     ----------
     weight : int
     positions : mapping of value to int, optional
-        Steps of each value from the lowest; by default values follow each other in the order of their codes.
+        Position of each value in steps. By default the values have consecutive positions in code order.
     missing : int, optional
-        What a value without a position is from every other, in steps; by default there is none such.
+        Distance in steps of a value without a position to every other value. By default every value must have
+        a position.
     """
 
     weight: int = 1
@@ -67,12 +75,12 @@ class Ordinal:
     def __post_init__(self) -> None:
         _check_weight(self.weight)
         if self.positions is not None and len(set(self.positions.values())) < len(self.positions):
-            raise InvalidParameter("two values of an order have one position; expected one each")
+            raise InvalidParameter("positions: expected a different position for each value, found one twice")
         if self.missing is not None:
             _check_weight(self.missing)
 
     def columns(self, values: Sequence[Hashable]) -> Columns:
-        """The values with the matrix of their steps."""
+        """Encode the values as one column with the matrix of their distances."""
         places, known = self._places(values)
         steps = np.abs(places[:, None] - places)
         strange = ~known[:, None] | ~known
@@ -81,7 +89,10 @@ class Ordinal:
         return Columns(np.arange(len(values))[:, None], np.array([self.weight]), self.weight * steps)
 
     def coarser(self, values: Sequence[Hashable]) -> list[Coarsening]:
-        """Groups of 2, 4, ... neighbours; a value without a position alone until all are together."""
+        """Return groups of 2, 4, ... neighbours, then one group of all values.
+
+        A value without a position is a group of its own until the last coarsening.
+        """
         places, known = self._places(values)
         rank = np.empty(len(values), np.int64)
         rank[np.argsort(np.where(known, places, np.iinfo(np.int64).max), kind="stable")] = np.arange(
@@ -99,23 +110,27 @@ class Ordinal:
         return [*levels, (self.weight * largest, np.zeros(len(values), np.int64))]
 
     def _places(self, values: Sequence[Hashable]) -> tuple[np.ndarray, np.ndarray]:
-        """Position of each value, and whether it has one."""
+        """Return the position of each value, and whether it has one."""
         if self.positions is None:
             return np.arange(len(values)), np.ones(len(values), bool)
         known = np.array([value in self.positions for value in values], bool)
         if not known.all() and self.missing is None:
-            raise InvalidParameter(f"{int((~known).sum())} values of an ordinal variable have no position")
+            raise InvalidParameter(
+                f"ordinal variable: expected a position for every value, found {int((~known).sum())} with no "
+                "position. Add them to positions, or set missing"
+            )
         return np.array([self.positions.get(value, 0) for value in values], np.int64), known
 
 
 @dataclass(frozen=True)
 class Hierarchical:
-    """Values in a tree: each level below the nearest common ancestor costs `weight`.
+    """Distance of a hierarchical variable: each level below the lowest common ancestor costs `weight`.
 
     Attributes
     ----------
     ancestors : mapping of value to sequence
-        Ancestors of each value, finest level first, the same number for each; the value itself left out.
+        Ancestors of each value, finest level first, without the value itself. All values have the same number
+        of ancestors.
     weight : int
     """
 
@@ -125,21 +140,28 @@ class Hierarchical:
     def __post_init__(self) -> None:
         _check_weight(self.weight)
         if len({len(above) for above in self.ancestors.values()}) > 1:
-            raise InvalidParameter("a tree has values with unlike numbers of ancestors; expected one a level")
+            raise InvalidParameter(
+                "ancestors: expected one a level for every value, found different numbers of ancestors"
+            )
         for level in range(1, self._levels):
             parents = {(above[level - 1], above[level]) for above in self.ancestors.values()}
             if len({child for child, _ in parents}) < len(parents):
-                raise InvalidParameter("a code of a tree lies under two others; expected one parent each")
+                raise InvalidParameter(
+                    "ancestors: expected one parent of each code, found a code below two others"
+                )
 
     @property
     def _levels(self) -> int:
         return min((len(above) for above in self.ancestors.values()), default=0)
 
     def columns(self, values: Sequence[Hashable]) -> Columns:
-        """A column per level, the values themselves first."""
+        """Encode the values as one column per level, the values themselves first."""
         absent = sum(value not in self.ancestors for value in values)
         if absent:
-            raise InvalidParameter(f"{absent} values of a hierarchical variable are not in its tree")
+            raise InvalidParameter(
+                f"hierarchical variable: expected ancestors of every value, found {absent} values that are "
+                "not in its tree. Add them to ancestors"
+            )
         levels = [np.arange(len(values))]
         for level in range(self._levels):
             codes: dict[Hashable, int] = {}
@@ -149,7 +171,7 @@ class Hierarchical:
         return Columns(np.column_stack(levels), np.full(len(levels), self.weight))
 
     def coarser(self, values: Sequence[Hashable]) -> list[Coarsening]:
-        """The values of an ancestor together, level by level."""
+        """Return the groups of values with a common ancestor, level by level."""
         levels = self.columns(values).codes.T
         groups = [*levels[1:], np.zeros(len(values), np.int64)]
         return [(self.weight * (height + 1), group) for height, group in enumerate(groups)]
@@ -157,14 +179,14 @@ class Hierarchical:
 
 @dataclass(frozen=True)
 class Costs:
-    """Values with a matrix of prices: what it costs to publish one for another.
+    """Distance by a cost matrix: the cost of publishing one value in place of another.
 
     Attributes
     ----------
     values : sequence
-        In the order of the rows.
-    matrix : (values, values) array of whole numbers
-        Symmetric, 0 on the diagonal, above 0 elsewhere: what costs nothing is one value.
+        Values in the order of the rows.
+    matrix : (values, values) int array
+        Symmetric, 0 on the diagonal and positive elsewhere.
     """
 
     values: Sequence[Hashable]
@@ -174,24 +196,32 @@ class Costs:
         matrix = np.asarray(self.matrix)
         number = len(self.values)
         if matrix.shape != (number, number) or len(set(self.values)) < number:
-            raise InvalidParameter(f"a cost matrix of shape {matrix.shape} for {number} values, each once")
+            raise InvalidParameter(
+                f"matrix: expected shape {(number, number)} for {number} different values, found "
+                f"{matrix.shape}"
+            )
         if not np.issubdtype(matrix.dtype, np.integer):
-            raise InvalidParameter(f"costs are whole numbers, found {matrix.dtype}")
+            raise InvalidParameter(f"matrix: expected whole numbers, found type {matrix.dtype}")
         if (matrix != matrix.T).any() or matrix.diagonal().any() or (matrix + np.eye(number) < 1).any():
-            raise InvalidParameter("a cost matrix is symmetric, 0 on its diagonal, and above 0 elsewhere")
+            raise InvalidParameter(
+                "matrix: expected a symmetric matrix with 0 on the diagonal and positive costs elsewhere, "
+                "found another"
+            )
 
     def columns(self, values: Sequence[Hashable]) -> Columns:
-        """The values with their part of the matrix."""
+        """Encode the values as one column with their rows and columns of the matrix."""
         row = {value: place for place, value in enumerate(self.values)}
         absent = sum(value not in row for value in values)
         if absent:
-            raise InvalidParameter(f"{absent} values of a variable are not in its cost matrix")
+            raise InvalidParameter(
+                f"variable with a cost matrix: expected values of the matrix, found {absent} others. Add them"
+            )
         rows = np.array([row[value] for value in values], np.int64)
         costs = np.asarray(self.matrix, np.int64)[np.ix_(rows, rows)]
         return Columns(np.arange(len(values))[:, None], np.ones(1, np.int64), costs)
 
     def coarser(self, values: Sequence[Hashable]) -> list[Coarsening]:
-        """All values together."""
+        """Return the only coarsening: all values in one group."""
         costs = self.columns(values).costs
         return [(0 if costs is None else int(costs.max(initial=0)), np.zeros(len(values), np.int64))]
 
@@ -201,4 +231,4 @@ Distance = Nominal | Ordinal | Hierarchical | Costs
 
 def _check_weight(weight: int) -> None:
     if isinstance(weight, bool) or not isinstance(weight, int | np.integer) or weight < 1:
-        raise InvalidParameter(f"the weight of a variable is a whole number of at least 1, found {weight!r}")
+        raise InvalidParameter(f"weight: expected a whole number of at least 1, found {weight!r}")

@@ -1,11 +1,11 @@
-"""The chi-square error of cells as an exact piecewise-linear part of a linear program.
+"""The chi-square error of cells as an exact piecewise-linear term of a linear program.
 
-The error (n_t - o_t)^2 / o_t of a cell is convex in its count n_t, and a count is an integer of a known
-set. So the lower hull of the error over the *attainable* counts, linear from each to the next, is exact at
-every integer solution and the tightest that is convex. Cells that count the same choices are one function
-of one count: their errors are added up before the hull is taken.
+The error (n_t - o_t)^2 / o_t of a cell is convex in its count n_t, and the count is an integer of a known
+set. The lower convex hull of the error over these *attainable* counts is therefore exact at every integer
+solution, and no convex function is tighter. Cells with the same incidence depend on the same count, so their
+errors are added before the hull is taken.
 
-This replaces the quadratic integer solver of Cost 2023 in (5.2.1) and (5.6.1).
+The hull replaces the quadratic integer solver of Cost 2023 in (5.2.1) and (5.6.1).
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-#: Slack on bounds from an incumbent, in chi-square: rounding must not cut the incumbent off.
+#: Slack of bounds that follow from an incumbent, in chi-square. Rounding must not exclude the incumbent.
 _SLACK = 1e-6
 
 
 @dataclass(frozen=True)
 class ErrorRows:
-    """Sums of errors, each a quadratic function of one integer combination of the choices.
+    """Sums of cell errors, each a quadratic function of one count.
 
-    Row r stands for all cells with the same incidence; with g = incidence[r] @ choices, their errors are
-    square[r] g^2 + linear[r] g + constant[r].
+    Row r represents all cells with the same incidence. With the count g = incidence[r] @ choices, the sum of
+    their errors is square[r] g^2 + linear[r] g + constant[r].
 
     Attributes
     ----------
@@ -38,24 +38,28 @@ class ErrorRows:
     constant: np.ndarray
 
     def values(self, counts: np.ndarray) -> np.ndarray:
-        """Errors of all rows at counts g (rows,)."""
+        """Return the errors of all rows at the counts g, (rows,)."""
         return (self.square * counts + self.linear) * counts + self.constant
 
     def values_of(self, row: int, counts: np.ndarray) -> np.ndarray:
-        """Errors of one row at several counts."""
+        """Return the errors of one row at several counts."""
         return (self.square[row] * counts + self.linear[row]) * counts + self.constant[row]
 
 
 @dataclass(frozen=True)
 class HullProgram:
-    """Rows incidence @ choices - pieces = first point, and what the pieces cost.
+    """Hulls as constraints: incidence @ choices + pieces @ (filled lengths) = first.
 
     Attributes
     ----------
     pieces : (rows, pieces) sparse matrix of -1
-    costs, lengths : (pieces,) slopes of the hull, and how long each is
-    first : (rows,) smallest attainable count of each row
-    offset : error at the smallest counts
+        Linear pieces of each row's hull.
+    costs, lengths : (pieces,) arrays
+        Slope and length of each piece.
+    first : (rows,) array
+        Smallest attainable count of each row.
+    offset : float
+        Sum of the errors at the smallest counts.
     """
 
     pieces: sparse.csr_matrix
@@ -65,7 +69,7 @@ class HullProgram:
     offset: float
 
     def fill(self, counts: np.ndarray) -> np.ndarray:
-        """Values of the pieces at counts (rows,): cheapest first, as every optimum has them."""
+        """Return how much of each piece is used at these counts (rows,); cheap pieces are used first."""
         row = np.repeat(np.arange(len(self.first)), np.diff(self.pieces.indptr))
         begins = np.concatenate([[0.0], np.cumsum(self.lengths)])
         begin_in_row = begins[:-1] - begins[self.pieces.indptr[:-1]][row]
@@ -73,13 +77,16 @@ class HullProgram:
 
 
 def merge_cells(incidence: sparse.spmatrix, base: np.ndarray, original: np.ndarray) -> ErrorRows:
-    """Add up the errors of cells that count the same choices.
+    """Add up the errors of cells with the same incidence.
 
     Parameters
     ----------
-    incidence : (cells, choices) how often each choice counts in a cell
-    base : (cells,) what counts in a cell whatever is chosen
-    original : (cells,) original counts; cells with 0 carry no error, cells without choices are left out
+    incidence : (cells, choices) sparse matrix
+        Number of records that each choice adds to a cell.
+    base : (cells,) array
+        Number of records in each cell that do not depend on the choices.
+    original : (cells,) array
+        Original counts. Cells with count 0 and cells without choices are left out.
     """
     matrix = sparse.csr_matrix(incidence)
     matrix.sum_duplicates()
@@ -105,12 +112,15 @@ def merge_cells(incidence: sparse.spmatrix, base: np.ndarray, original: np.ndarr
 
 
 def hull_program(rows: ErrorRows, attainable: list[np.ndarray], upper_bound: float) -> HullProgram:
-    """The hulls over the attainable counts, without counts that alone exceed an upper bound.
+    """Build the hulls over the attainable counts, without counts that exceed an upper bound by themselves.
 
     Parameters
     ----------
-    attainable : per row, sorted integers
-    upper_bound : error of a known solution over these rows; infinity for none
+    rows : ErrorRows
+    attainable : list of sorted int arrays
+        Attainable counts of each row.
+    upper_bound : float
+        Total error of a known solution; infinity if there is none.
     """
     errors = [rows.values_of(r, points) for r, points in enumerate(attainable)]
     least = np.array([values.min() for values in errors])

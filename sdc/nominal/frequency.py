@@ -1,7 +1,7 @@
-"""The frequency vector: distinct combinations of nominal values with their counts.
+"""The frequency vector: the distinct key combinations of nominal values with their counts.
 
-Every nominal method works on it instead of on records (Cost 2023, section 1.1 and 2.1, the
-*abbreviated* frequency vector: only combinations that occur are in it).
+Nominal methods work on it instead of on records. It contains only combinations that occur (the *abbreviated*
+frequency vector of Cost 2023, sections 1.1 and 2.1).
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ import pandas as pd
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch, TooFewRecords, UnknownVariable
 from scipy import sparse
 
-#: Keys stay below this; a prefix that would pass it is replaced by its rank first.
+#: Upper bound of mixed-radix keys. A prefix that would exceed it is replaced by its rank.
 LARGEST_KEY = 1 << 62
 
 
 @dataclass(frozen=True)
 class FrequencyVector:
-    """Distinct combinations in canonical order: by region, then by code, first variable first.
+    """Distinct key combinations in canonical order: by region, then by the codes of the variables.
 
     Attributes
     ----------
     codes : (m, a) int32 array
-        Values of the combinations, coded 0 .. domain size - 1 per variable.
+        Codes 0 to domain size - 1 of the a variables of each combination.
     counts : (m,) int64 array
-        Records of each combination, not negative.
+        Number of records of each combination, at least 0.
     domain_sizes : (a,) int64 array
         Number of values of each variable.
     names : tuple of a labels
-        Names of the variables; control tables are named by them.
+        Names of the variables, which control tables refer to.
     regions : (m,) int32 array or None
-        Region of each combination; the same values in two regions are two combinations.
+        Region of each combination. Equal values in two regions are two combinations.
     """
 
     codes: np.ndarray
@@ -45,13 +45,19 @@ class FrequencyVector:
     def __post_init__(self) -> None:
         m, a = self.codes.shape
         if len(self.counts) != m or (self.regions is not None and len(self.regions) != m):
-            raise ShapeMismatch(f"{m} combinations need as many counts and regions")
+            raise ShapeMismatch(f"counts and regions: expected one per key combination, {m}, found others")
         if len(self.domain_sizes) != a or len(self.names) != a:
-            raise ShapeMismatch(f"{a} variables need as many names and domain sizes")
+            raise ShapeMismatch(f"names and domain sizes: expected one per variable, {a}, found others")
         if m and (self.counts.min() < 0 or self.codes.min() < 0 or (self.codes >= self.domain_sizes).any()):
-            raise InvalidParameter("counts and codes may not be negative, nor codes pass their domain")
+            raise InvalidParameter(
+                "counts and codes: expected counts of at least 0 and codes below the domain size, found "
+                "others"
+            )
         if not _strictly_increasing(self._columns()):
-            raise InvalidParameter("combinations must be distinct and sorted; build them with `collapse`")
+            raise InvalidParameter(
+                "key combinations: expected distinct and sorted ones, found others. Build them with "
+                "`collapse`"
+            )
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -67,16 +73,16 @@ class FrequencyVector:
         return self.codes.shape[1]
 
     def region_of(self) -> np.ndarray:
-        """Region of each combination, (m,) int32; all 0 where there are no regions."""
+        """Return the region of each combination, (m,) int32; all 0 without regions."""
         return np.zeros(len(self), np.int32) if self.regions is None else self.regions
 
     def region_matrix(self) -> sparse.csr_matrix:
-        """Ones where a combination lies in a region, (regions, m): adds up by region."""
+        """Return the incidence matrix of regions and combinations, (regions, m), which sums by region."""
         region = np.unique(self.region_of(), return_inverse=True)[1]
         return sparse.csr_matrix((np.ones(len(self)), (region, np.arange(len(self)))))
 
     def at_risk(self, k: int) -> np.ndarray:
-        """Combinations with 1 to k - 1 records ("confidentiality problems"), (m,) bool."""
+        """Return which combinations have 1 to k - 1 records ("confidentiality problems"), (m,) bool."""
         return (self.counts > 0) & (self.counts < k)
 
     def _columns(self) -> list[np.ndarray]:
@@ -86,15 +92,15 @@ class FrequencyVector:
 
 @dataclass(frozen=True)
 class CodedFrame:
-    """A frame's records as positions in their frequency vector, and the way back to values.
+    """Frame coded as positions in its frequency vector, with the inverse mapping to values.
 
     Attributes
     ----------
     frame : DataFrame
-        The original, n records.
+        The n original records.
     frequencies : FrequencyVector
     combination : (n,) int64 array
-        Position of each record's combination.
+        Position of each record's key combination.
     """
 
     frame: pd.DataFrame
@@ -103,9 +109,11 @@ class CodedFrame:
     _carriers: tuple[np.ndarray, ...]
 
     def decode(self, codes: np.ndarray) -> pd.DataFrame:
-        """Frame with these codes, (n, a): same index, columns and dtypes as the original."""
+        """Return the frame with these codes, (n, a), and the index, columns and dtypes of the original."""
         if codes.shape != self.frame.shape:
-            raise ShapeMismatch(f"codes have shape {codes.shape}, the frame {self.frame.shape}")
+            raise ShapeMismatch(
+                f"codes: expected the shape of the frame, {self.frame.shape}, found {codes.shape}"
+            )
         columns = []
         for j, carriers in enumerate(self._carriers):
             column = self.frame.iloc[:, j].take(carriers[codes[:, j]])
@@ -116,42 +124,49 @@ class CodedFrame:
         return decoded
 
     def decode_combinations(self, combination: np.ndarray) -> pd.DataFrame:
-        """Frame in which each record has the values of the combination named, (n,)."""
+        """Return the frame in which record i has the values of combination[i], (n,)."""
         return self.decode(self.frequencies.codes[combination])
 
     def values(self, variable: int) -> list[Hashable]:
-        """Value of each code of a variable."""
+        """Return the value of each code of a variable."""
         return self.frame.iloc[:, variable].take(self._carriers[variable]).tolist()
 
     def carriers(self) -> pd.DataFrame:
-        """One record of each combination, in canonical order: the values the combination stands for."""
+        """Return one record of each combination, in canonical order."""
         _, first = np.unique(self.combination, return_index=True)
         return self.frame.iloc[first]
 
 
 def from_frame(frame: pd.DataFrame, regions: np.ndarray | None = None) -> CodedFrame:
-    """Code a frame of nominal variables; missing values are one more category, the last.
+    """Code a frame of nominal variables. A missing value is a category of its own, the last.
 
-    Codes follow the order of the values (of the categories, where the variable is categorical), so
-    they do not depend on the order of the records. Only values that occur get a code.
+    Codes follow the order of the values, or of the categories of a categorical variable. They do not depend
+    on the order of the records. Only values that occur get a code.
 
     Parameters
     ----------
     frame : DataFrame (n, a)
-    regions : (n,) codes of each record's region, optional
+    regions : (n,) int array, optional
+        Region code of each record.
 
     Raises
     ------
-    TooFewRecords, UnknownVariable, InvalidParameter
-        An empty frame, two variables of one name, values that have no equality.
+    TooFewRecords
+        If the frame is empty.
+    UnknownVariable
+        If two variables have the same name.
+    InvalidParameter
+        If the frame has no variables, or values that cannot be compared for equality.
     """
     if len(checked_frame(frame)) == 0:
-        raise TooFewRecords("the frame has no records; expected at least k")
+        raise TooFewRecords("frame: expected at least k records, found none")
     if frame.shape[1] == 0:
-        raise InvalidParameter("the frame has no variables; expected at least one nominal variable")
+        raise InvalidParameter("frame: expected at least one nominal variable, found none")
     if not frame.columns.is_unique:
         twice = int(frame.columns.duplicated().sum())
-        raise UnknownVariable(f"{twice} names of variables occur twice; rename them")
+        raise UnknownVariable(
+            f"frame: expected different names of variables, found {twice} repeated. Rename them"
+        )
     coded = [_code_variable(frame.iloc[:, j], j) for j in range(frame.shape[1])]
     codes = np.column_stack([values for values, _ in coded])
     carriers = tuple(positions for _, positions in coded)
@@ -168,15 +183,19 @@ def collapse(
     regions: np.ndarray | None = None,
     counts: np.ndarray | None = None,
 ) -> tuple[FrequencyVector, np.ndarray]:
-    """Collapse rows to distinct combinations in canonical order.
+    """Collapse rows to distinct key combinations in canonical order.
 
     Parameters
     ----------
-    codes : (n, a) array of codes, one row per record (or per partial count)
-    domain_sizes : (a,) array
-    names : a labels
-    regions : (n,) codes of the region, optional
-    counts : (n,) records each row stands for; 1 each where not given
+    codes : (n, a) int array
+        Codes of each row: a record, or a number of equal records.
+    domain_sizes : (a,) int array
+        Number of values of each variable.
+    names : tuple of a labels
+    regions : (n,) int array, optional
+        Region code of each row.
+    counts : (n,) int array, optional
+        Number of records of each row; 1 by default.
 
     Returns
     -------
@@ -205,10 +224,10 @@ def collapse(
 
 
 def mixed_radix(columns: list[np.ndarray], sizes: list[int], rows: int) -> tuple[np.ndarray, int]:
-    """One int64 key per row that sorts like the columns, first column first, and the keys' range.
+    """Return one int64 key per row that sorts lexicographically by the columns, and the range of the keys.
 
-    Where the product of the sizes would overflow, the key so far is replaced by its rank, which is
-    below the number of rows; so no number of variables and no domain is too large.
+    If the product of the sizes would overflow, the key so far is replaced by its rank, which is below the
+    number of rows. Therefore any number of variables and any domain size is possible.
     """
     key, span = np.zeros(rows, np.int64), 1
     for column, size in zip(columns, sizes, strict=True):
@@ -221,33 +240,36 @@ def mixed_radix(columns: list[np.ndarray], sizes: list[int], rows: int) -> tuple
 
 
 def checked_frame(frame: object) -> pd.DataFrame:
-    """The frame, if it is one."""
+    """Return the argument if it is a DataFrame; raise InvalidParameter otherwise."""
     if not isinstance(frame, pd.DataFrame):
         raise InvalidParameter(
-            f"expected a DataFrame with a column per nominal variable, found {type(frame).__name__}; "
-            "make one by pandas.DataFrame(...)"
+            f"frame: expected a DataFrame with a column per nominal variable, found {type(frame).__name__}. "
+            "Convert it by pandas.DataFrame(...)"
         )
     return frame
 
 
 def check_k(records: int, k: int) -> None:
-    """Refuse a k that is no integer of at least 2, or fewer records than k."""
+    """Raise an error if k is not an integer of at least 2, or if there are fewer records than k."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
-        raise InvalidParameter(f"k must be an integer of at least 2, found {k!r}")
+        raise InvalidParameter(f"k must be an integer of at least 2, found {k!r}. Choose, for example, 3")
     if records < k:
-        raise TooFewRecords(f"found {records} records; k = {k} needs at least {k}")
+        raise TooFewRecords(f"records: expected at least k = {k}, found {records}. Lower k")
 
 
 def check_regions(frequencies: FrequencyVector, k: int) -> None:
-    """Refuse regions that have records, but fewer than k."""
+    """Raise TooFewRecords if a region has 1 to k - 1 records."""
     records = frequencies.region_matrix() @ frequencies.counts
     small = int(((records > 0) & (records < k)).sum())
     if small:
-        raise TooFewRecords(f"{small} regions have fewer than k = {k} records; merge or suppress them")
+        raise TooFewRecords(
+            f"regions: expected at least k = {k} records in each region, found {small} regions with fewer. "
+            "Merge or suppress them"
+        )
 
 
 def _code_variable(column: pd.Series, position: int) -> tuple[np.ndarray, np.ndarray]:
-    """Codes of a variable's records, and for each code a record that carries its value."""
+    """Return the code of each record, and for each code the position of a record with its value."""
     missing = column.isna().to_numpy()
     if isinstance(column.dtype, pd.CategoricalDtype):
         met = column.cat.codes.to_numpy().astype(np.int64)
@@ -258,7 +280,8 @@ def _code_variable(column: pd.Series, position: int) -> tuple[np.ndarray, np.nda
             met, values = pd.factorize(column, use_na_sentinel=True)
         except TypeError as error:
             raise InvalidParameter(
-                "a nominal variable holds values that cannot be told equal or not (lists, for instance)",
+                "nominal variable: expected values that can be compared for equality, found others, such as "
+                "lists. Convert them to text",
                 variable=position,
             ) from error
         distinct = len(values)
@@ -270,7 +293,7 @@ def _code_variable(column: pd.Series, position: int) -> tuple[np.ndarray, np.nda
 
 
 def _order(values: pd.Index | np.ndarray) -> np.ndarray:
-    """Order of distinct values; of mixed types by type and then by their text."""
+    """Return the order of distinct values; values of mixed types are sorted by type, then by their text."""
     array = np.asarray(values)
     try:
         return np.argsort(array, kind="stable")

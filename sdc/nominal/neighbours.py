@@ -1,4 +1,4 @@
-"""Which combinations are alike: orders in which neighbours are, and the nearest ones of each."""
+"""Similar key combinations: sort orders with similar neighbours, and nearest neighbours."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.frequency import FrequencyVector, mixed_radix
 from microguard.sdc.nominal.points import Points, distance
 
-#: Orders kept for the search: beyond this many variables further orders cost memory, not quality.
+#: Largest number of sort orders for the search. More orders cost memory and do not improve results.
 _MOST_ORDERS = 12
 
 
 def sorted_combinations(frequencies: FrequencyVector, fastest: int | None = None) -> np.ndarray:
-    """Positions sorted by region, then by variables of ascending number of values, `fastest` last.
+    """Return positions sorted by region, then by the variables in ascending order of their number of values.
 
-    Without `fastest` it is the order in which SAFE goes through the vector (Cost 2023, section 2.2).
+    If given, the variable `fastest` is the last sort key. Without it, this is the order in which SAFE
+    processes the vector (Cost 2023, section 2.2).
     """
     by_size = [int(j) for j in np.argsort(frequencies.domain_sizes, kind="stable")]
     if fastest is not None:
@@ -28,12 +29,14 @@ def sorted_combinations(frequencies: FrequencyVector, fastest: int | None = None
 
 
 def similarity_orders(frequencies: FrequencyVector) -> tuple[np.ndarray, np.ndarray]:
-    """One order per variable that varies fastest, and each combination's place in it.
+    """Return sort orders of the key combinations, one for each variable as the last sort key.
 
     Returns
     -------
-    orders : (q, m) int32 array, positions in order; every region is one stretch, the same in all
-    places : (q, m) int32 array, the inverse of each order
+    orders : (q, m) int32 array
+        Sorted positions. Each region occupies the same consecutive range in all orders.
+    places : (q, m) int32 array
+        Inverse permutation of each order.
     """
     widest = np.argsort(-frequencies.domain_sizes, kind="stable")[:_MOST_ORDERS]
     orders = np.array([sorted_combinations(frequencies, int(j)) for j in widest], np.int32)
@@ -44,7 +47,7 @@ def similarity_orders(frequencies: FrequencyVector) -> tuple[np.ndarray, np.ndar
 
 
 def nearest_combinations(points: Points, most: int) -> np.ndarray:
-    """The nearest other points of each, (u, min(most, u - 1)), nearest first, ties by number."""
+    """Return the nearest other points of each point, (u, min(most, u - 1)), nearest first, ties by number."""
     return _nearest(points, min(most, len(points.codes) - 1), points.diameter)
 
 
@@ -54,7 +57,7 @@ def _nearest(points: Points, width: int, diameter: int) -> np.ndarray:
     near = np.empty((count, width), np.int64)
     apart = np.empty(count, np.int64)
     for i in range(count):
-        first = np.zeros(diameter + 2, np.int64)  # place of the next point at each distance
+        first = np.zeros(diameter + 2, np.int64)  # counting sort: rank of the next point at each distance
         for j in range(count):
             apart[j] = distance(points, i, j)
             if j != i:

@@ -1,8 +1,7 @@
-"""Combinations as points: how far two of them are apart, in whole numbers.
+"""Key combinations as points with integer distances.
 
-Plain combinations are apart by the number of variables in which they differ (Cost 2023, equation 1.1.1). With
-weights, orders, trees or cost matrices a variable has one column or several, each with its price of a
-mismatch, or with a matrix of prices.
+By default the distance is the Hamming distance (Cost 2023, equation 1.1.1). With weights, orders, trees or
+cost matrices, a variable has one or more columns, each with a mismatch cost or a cost matrix.
 """
 
 from __future__ import annotations
@@ -14,19 +13,20 @@ from microguard.sdc.kernels.compile import kernel
 
 
 class Points(NamedTuple):
-    """Codes whose mismatches cost.
+    """Codes of points with the costs of mismatches.
 
     Attributes
     ----------
     codes : (u, c) int32 array
+        Codes of u points in c columns.
     weights : (c,) int64 array
-        What a mismatch in a column costs, where it has no matrix.
+        Cost of a mismatch in a column without a cost matrix.
     starts : (c,) int64 array
-        Where the matrix of a column begins in `costs`; -1 where it has none.
+        Offset of a column's cost matrix in `costs`; -1 for a column without one.
     sizes : (c,) int64 array
-        Rows of that matrix.
+        Number of rows of that matrix.
     costs : (entries,) int64 array
-        The matrices, row by row: symmetric, 0 on the diagonal.
+        Cost matrices, row by row. They are symmetric with 0 on the diagonal.
     """
 
     codes: np.ndarray
@@ -37,7 +37,7 @@ class Points(NamedTuple):
 
     @classmethod
     def plain(cls, codes: np.ndarray) -> Points:
-        """Points apart by their Hamming distance."""
+        """Build points with Hamming distances."""
         columns = codes.shape[1]
         none = np.zeros(columns, np.int64)
         return cls(
@@ -49,12 +49,12 @@ class Points(NamedTuple):
         )
 
     def at(self, members: np.ndarray) -> Points:
-        """The points at these positions."""
+        """Return the points at these positions."""
         return self._replace(codes=np.ascontiguousarray(self.codes[members]))
 
     @property
     def diameter(self) -> int:
-        """No two points are farther apart."""
+        """Upper bound on the distance of two points."""
         largest = self.weights.copy()
         for column in np.flatnonzero(self.starts >= 0):
             begin = self.starts[column]
@@ -64,7 +64,7 @@ class Points(NamedTuple):
 
 @kernel
 def distance(points: Points, i: int, j: int) -> int:
-    """Cost of all mismatches of two points."""
+    """Return the distance of two points: the total cost of their mismatches."""
     cost = 0
     for column in range(points.codes.shape[1]):
         one, other = points.codes[i, column], points.codes[j, column]
@@ -79,9 +79,9 @@ def distance(points: Points, i: int, j: int) -> int:
 
 @kernel
 def distances_between(points: Points, ones: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Distances of all pairs of two lists of positions, (ones, others) int32.
+    """Return the distances between two lists of positions, (ones, others) int32.
 
-    Column by column: of one point to all others a column's mismatches are counted several at once.
+    The loop over columns is outermost, so that the compiler vectorises the inner loop over points.
     """
     distances = np.zeros((len(ones), len(others)), np.int32)
     for column in range(points.codes.shape[1]):
@@ -101,7 +101,7 @@ def distances_between(points: Points, ones: np.ndarray, others: np.ndarray) -> n
 
 @kernel
 def all_distances(points: Points) -> np.ndarray:
-    """Distances (u, u) as int16 between all points, whose diameter is below 2^15."""
+    """Return the distances of all pairs of points, (u, u) int16; the diameter must be below 2^15."""
     count = len(points.codes)
     distances = np.zeros((count, count), np.int16)
     for i in range(count):

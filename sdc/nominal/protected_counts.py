@@ -1,4 +1,4 @@
-"""What every nominal method answers: protected counts, and what each of its steps has proved."""
+"""Result of every nominal method: protected counts and a certificate for each optimisation step."""
 
 from __future__ import annotations
 
@@ -9,46 +9,50 @@ import numpy as np
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.stop import StoppedBy
 
-#: What a step minimises: the weight of a partition, chi-square (with changes of combinations), or the largest
-#: error of a cell.
+#: Objective of a step: the weight of a partition, chi-square (with or without deviations of key
+#: combinations), or the largest error of a cell.
 Objective = Literal["weight", "chi-square", "chi-square and deviations", "largest error"]
-#: Objective within which two solutions are the same: the solver's own tolerance.
+#: Objectives that differ by less than this are equal: the tolerance of the solver.
 OBJECTIVE_TOLERANCE = 1e-6
-#: Why a step has no bound.
+#: Reason why a step has no bound.
 Unproved = Literal["heuristic", "work", "time"]
 
 
 class Solution(Protocol):
-    """What every step's answer says was proved."""
+    """Interface of a step's result."""
 
     @property
     def lower_bound(self) -> float | None:
-        """Bound on the step's objective, if any."""
+        """Proved lower bound on the step's objective, or None."""
 
     @property
     def optimal(self) -> bool:
-        """Whether the step's objective is proved least."""
+        """Whether the step's objective is proved minimal."""
 
     @property
     def stopped_by(self) -> StoppedBy:
-        """What ended the step."""
+        """Stopping reason: "proof", "work" or "time"."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """The objective of one step beside the bound that was proved for it.
+    """Objective value of one step, and the lower bound that was proved for it.
 
     Attributes
     ----------
-    step : what was solved: "partition", "aggregation", "chi-exact", a name of SAFE's programs, or "whole",
-        the protection as a whole, whose bound is that of `nested_bound` where no program's is above it
-    objective : name of what the step minimises
-    value : objective of the answer
-    lower_bound : bound on the objective of every answer to the step, given the steps before it; None
-        where none was proved
-    optimal : whether value is proved least
-    unproved : why there is no bound: "heuristic", or the limit that ended the proof, "work" or "time"; None
-        where there is one
+    step : str
+        "partition", "aggregation", "chi-exact", the name of an exact SAFE problem, or "whole" for the entire
+        protection. The bound of "whole" is at least `nested_bound`.
+    objective : str
+        Objective that the step minimises.
+    value : float
+        Objective value of the result.
+    lower_bound : float or None
+        Bound on the objective of every result of the step, given the results of earlier steps.
+    optimal : bool
+        Whether the value is proved minimal.
+    unproved : str or None
+        Reason why there is no bound: "heuristic", or the limit that ended the proof, "work" or "time".
     """
 
     step: str
@@ -60,7 +64,9 @@ class Certificate:
 
     def __post_init__(self) -> None:
         if (self.lower_bound is None) != (self.unproved is not None):
-            raise InvalidParameter("a certificate has a bound, or says why it has none")
+            raise InvalidParameter(
+                "certificate: expected either a bound or a reason without one, found other"
+            )
 
     @classmethod
     def of(
@@ -72,7 +78,7 @@ class Certificate:
         *,
         heuristic: bool = False,
     ) -> Certificate:
-        """Certificate of what a step answered; `heuristic` where it was not to prove anything."""
+        """Build the certificate of a step's result; set `heuristic` if the step computes no bound."""
         bound, unproved = solution.lower_bound, None
         if bound is None:
             unproved = "heuristic" if heuristic else "time" if solution.stopped_by == "time" else "work"
@@ -93,16 +99,16 @@ class ProtectedCounts:
     Attributes
     ----------
     counts : (m,) int64 array
-        0 or at least k each.
+        Counts that are 0 or at least k.
     stopped_by : "proof", "work" or "time"
     lower_bound : float or None
-        Valid bound on the chi-square of every such vector; None where none was proved.
+        Valid bound on the chi-square of every such vector.
     optimal : bool
-        Whether the chi-square is proved least.
+        Whether the chi-square is proved minimal.
     certificates : tuple of Certificate
-        One a step that solves a problem of its own.
-    work : dict
-        What was spent, by its name.
+        One for each step that solves an optimisation problem.
+    work : dict of name to int
+        Work that was done, such as the number of evaluated moves.
     """
 
     counts: np.ndarray

@@ -1,4 +1,4 @@
-"""Regions and what they add up to: municipality, district, state. Control tables may name every level."""
+"""Levels of regions, such as municipality, district and state, which control tables can refer to."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import pandas as pd
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
 from microguard.sdc.nominal.frequency import FrequencyVector
 
-#: Name by which a table refers to regions that were given no other.
+#: Default name of the region level in control tables.
 REGION = "region"
 
 
 @dataclass(frozen=True)
 class RegionLevels:
-    """Levels of regions, finest first; each region lies in one region of every coarser level.
+    """Nested levels of regions, finest first: each region is part of one region of every coarser level.
 
     Attributes
     ----------
     names : tuple of labels
-        Names of the levels; control tables refer to regions by them.
+        Names of the levels in control tables.
     codes : (levels, regions) int64 array
-        Region of each level that a region of the finest lies in; the first row is 0, 1, 2, ...
+        Region of each level that contains a region of the finest level; the first row is 0, 1, 2, ...
     """
 
     names: tuple[Hashable, ...]
@@ -32,46 +32,55 @@ class RegionLevels:
 
     def __post_init__(self) -> None:
         if self.codes.ndim != 2 or len(self.names) != len(self.codes) or not self.names:
-            raise ShapeMismatch(f"{len(self.names)} names of levels for codes of shape {self.codes.shape}")
+            raise ShapeMismatch(
+                f"region levels: expected codes of shape ({len(self.names)}, regions), found "
+                f"{self.codes.shape}"
+            )
         if len(set(self.names)) != len(self.names):
-            raise UnknownVariable("two levels of regions have one name; rename one")
+            raise UnknownVariable("region levels: expected different names, found one twice. Rename one")
 
     @classmethod
     def single(cls, regions: int, name: Hashable = REGION) -> RegionLevels:
-        """One level: the regions themselves."""
+        """Return a single level with the regions themselves."""
         return cls((name,), np.arange(regions)[None, :])
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> tuple[RegionLevels, np.ndarray]:
-        """Levels from the columns of a frame, finest first, and the finest region of each record, (n,).
+        """Build levels from the columns of a frame, finest first, and return each record's finest region.
 
         Raises
         ------
         InvalidParameter
-            A record without a region, or a region that lies in two of a coarser level.
+            If a record has no region, or a region is part of two regions of a coarser level.
         """
         if frame.isna().to_numpy().any():
-            raise InvalidParameter("a record has no region; expected one at every level")
+            raise InvalidParameter(
+                "region levels: expected a region at every level for each record, found a record with no "
+                "region"
+            )
         coded = [pd.factorize(frame.iloc[:, j], sort=True)[0] for j in range(frame.shape[1])]
         first = np.unique(coded[0], return_index=True)[1]
         codes = np.array([level[first] for level in coded], np.int64)
         for level, values in enumerate(coded):
             if (codes[level][coded[0]] != values).any():
                 raise InvalidParameter(
-                    "a region lies in two regions of a coarser level; name levels finest first",
+                    "region levels: expected each region inside one region of a coarser level, found one "
+                    "inside two. Order the levels finest first",
                     variable=str(frame.columns[level]),
                 )
         return cls(tuple(frame.columns), codes), coded[0].astype(np.int32)
 
     def of_combinations(self, frequencies: FrequencyVector, name: Hashable) -> tuple[np.ndarray, int]:
-        """Region at a level of each combination, (m,), and the number of regions of the level."""
+        """Return the region of each key combination at a level, (m,), and the level's number of regions."""
         level = self.codes[self.names.index(name)]
         return level[frequencies.region_of()], int(level.max(initial=-1)) + 1
 
     def tables(self, frequencies: FrequencyVector, dimension: int) -> tuple[tuple[Hashable, ...], ...]:
-        """Region by every table of up to so many variables, at every level."""
+        """Return the tables of each region level with 1 to `dimension` variables."""
         if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < 0:
-            raise InvalidParameter(f"region_dimension is a number of variables, 0 for none: {dimension!r}")
+            raise InvalidParameter(
+                f"region_dimension: expected a number of variables, 0 for none, found {dimension!r}"
+            )
         highest = min(int(dimension), frequencies.variables)
         return tuple(
             (level, *names)

@@ -1,4 +1,4 @@
-"""How far the combinations of a file are apart, by the distances of its variables."""
+"""Distances of the key combinations of a file, composed of the distances of its variables."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from microguard.sdc.nominal.distances import Coarsening, Columns, Distance, Nomi
 from microguard.sdc.nominal.frequency import CodedFrame, FrequencyVector
 from microguard.sdc.nominal.points import Points
 
-#: Distances of a file stay below this: the matrix of all of them is of 16 bits.
+#: Largest possible distance, because distance matrices have 16 bits.
 _LARGEST_DIAMETER = (1 << 15) - 1
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """How far combinations are apart.
+    """Distances of key combinations.
 
     Attributes
     ----------
     points : Points
-        Of the m combinations.
-    coarser : per variable, its coarsenings, finest first
-        The cost within a group, and the group of each combination, (m,) int64.
+        The m combinations as points.
+    coarser : tuple of tuples of Coarsening
+        Coarsenings of each variable, finest first: the largest distance within a group, and the group of each
+        combination, (m,) int64.
     unit : int
-        What a mismatch of the lightest variable costs at most.
+        Least over the variables of the largest distance of two values.
     """
 
     points: Points
@@ -35,7 +36,7 @@ class Similarity:
 
     @classmethod
     def plain(cls, frequencies: FrequencyVector) -> Similarity:
-        """A mismatch costs 1 in any variable."""
+        """Build Hamming distances: a mismatch costs 1 in every variable."""
         nothing = np.zeros(len(frequencies), np.int64)
         return cls(Points.plain(frequencies.codes), (((1, nothing),),) * frequencies.variables, 1)
 
@@ -46,23 +47,28 @@ class Similarity:
         values: Sequence[Sequence[Hashable]],
         distances: Mapping[Hashable, Distance],
     ) -> Similarity:
-        """Of combinations, given the values of each variable in the order of their codes.
+        """Compose the distances of variables.
 
         Parameters
         ----------
+        frequencies : FrequencyVector
+        values : sequence of sequences
+            Values of each variable in the order of their codes.
         distances : mapping of name to Distance
-            Variables without one are nominal of weight 1.
+            Distance of each variable; by default nominal with weight 1.
 
         Raises
         ------
-        UnknownVariable, InvalidParameter
-            A name that is no variable; values that their distance does not know; distances that add up to
-            32,768 or more.
+        UnknownVariable
+            If a name is not a variable.
+        InvalidParameter
+            If a distance does not define all values, or the distances add up to 32,768 or more.
         """
         unknown = [name for name in distances if name not in frequencies.names]
         if unknown:
             raise UnknownVariable(
-                f"{len(unknown)} distances are of names that are no variables", variable=str(unknown[0])
+                f"distances: expected names of variables, found {len(unknown)} others",
+                variable=str(unknown[0]),
             )
         parts, coarser = [], []
         for j, name in enumerate(frequencies.names):
@@ -73,25 +79,26 @@ class Similarity:
         points = _joined(frequencies.codes, parts)
         if points.diameter > _LARGEST_DIAMETER:
             raise InvalidParameter(
-                f"distances add up to {points.diameter}, expected at most {_LARGEST_DIAMETER}: scale them"
+                f"distances: expected a largest distance of at most {_LARGEST_DIAMETER}, found that they add "
+                f"up to {points.diameter}. Scale the weights down"
             )
         largest = [levels[-1][0] for levels in coarser if levels[-1][0] > 0]
         return cls(points, tuple(coarser), min(largest, default=1))
 
     def at(self, members: np.ndarray) -> Similarity:
-        """Of the combinations at these positions."""
+        """Return the distances of the combinations at these positions."""
         coarser = tuple(tuple((cost, group[members]) for cost, group in each) for each in self.coarser)
         return Similarity(self.points.at(members), coarser, self.unit)
 
 
 def similarity_of(coded: CodedFrame, distances: Mapping[Hashable, Distance]) -> Similarity:
-    """Similarity of the combinations of a frame, whose codes follow the order of values or categories."""
+    """Build the distances of a frame's key combinations."""
     variables = range(coded.frequencies.variables)
     return Similarity.of(coded.frequencies, [coded.values(j) for j in variables], distances)
 
 
 def _joined(codes: np.ndarray, parts: Sequence[Columns]) -> Points:
-    """The columns of all variables, their matrices one after the other."""
+    """Concatenate the columns and cost matrices of all variables."""
     columns, weights, starts, sizes, costs = [], [], [], [], []
     length = 0
     for j, part in enumerate(parts):

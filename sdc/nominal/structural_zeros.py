@@ -1,7 +1,7 @@
-"""Structural zeros: combinations that cannot be, declared by a rule or a list.
+"""Structural zeros: impossible key combinations, declared by a rule or a list.
 
-A method never occupies a combination that did not occur; one that did occur although it cannot be (an
-error in the data) is emptied.
+Methods never occupy a combination that does not occur in the original. A combination that occurs although it
+is declared impossible is an error in the data; protection empties it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,23 @@ import pandas as pd
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch, UnknownVariable
 from microguard.sdc.nominal.frequency import CodedFrame
 
-#: A rule takes the distinct combinations as a frame and marks the impossible ones.
+#: A rule receives the distinct combinations as a frame and returns which of them are impossible.
 Rule = Callable[[pd.DataFrame], "pd.Series | np.ndarray"]
-#: A list names values of some variables that cannot occur together; others are free.
+#: An entry of a list contains values of some variables that cannot occur together.
 Declared = Rule | Sequence[Mapping[Hashable, object]]
 
 
 def allowed_combinations(coded: CodedFrame, declared: Declared | None) -> np.ndarray:
-    """Combinations that may be occupied, (m,) bool.
+    """Return which key combinations are possible, (m,) bool.
 
     Raises
     ------
-    UnknownVariable, InvalidParameter, ShapeMismatch
-        An entry with a name that is no variable; an empty entry; a rule that does not give one mark
-        per combination.
+    UnknownVariable
+        If an entry names an unknown variable.
+    InvalidParameter
+        If an entry is empty.
+    ShapeMismatch
+        If a rule does not return one value per combination.
     """
     m = len(coded.frequencies)
     if declared is None:
@@ -35,12 +38,17 @@ def allowed_combinations(coded: CodedFrame, declared: Declared | None) -> np.nda
     if callable(declared):
         impossible = np.asarray(declared(distinct), dtype=bool)
         if impossible.shape != (m,):
-            raise ShapeMismatch(f"the rule gave marks of shape {impossible.shape} for {m} combinations")
+            raise ShapeMismatch(
+                f"structural zeros: expected one truth value per key combination, {m}, from the rule; found "
+                f"shape {impossible.shape}"
+            )
         return ~impossible
     impossible = np.zeros(m, bool)
     for entry in declared:
         if not isinstance(entry, Mapping) or len(entry) == 0:
-            raise InvalidParameter("a structural zero is a mapping of at least one name to its value")
+            raise InvalidParameter(
+                "structural zeros: expected mappings of at least one name to a value, found another entry"
+            )
         impossible |= _matches(distinct, entry)
     return ~impossible
 
@@ -49,7 +57,9 @@ def _matches(distinct: pd.DataFrame, entry: Mapping[Hashable, object]) -> np.nda
     matching = np.ones(len(distinct), bool)
     for name, value in entry.items():
         if name not in distinct.columns:
-            raise UnknownVariable(f"no variable {name!r} for a structural zero", variable=str(name))
+            raise UnknownVariable(
+                f"structural zeros: expected names of variables, found {name!r}", variable=str(name)
+            )
         column = distinct[name]
         same = column.isna() if value is None or value is pd.NA else (column == value).fillna(False)
         matching &= same.to_numpy(dtype=bool)

@@ -1,7 +1,7 @@
-"""From protected counts back to records: which records take the values of another combination.
+"""Assignment of records to protected counts: records that move to another key combination.
 
-As few records as possible move (the surplus of each combination), to combinations as near as possible, never
-across a region: by default those that differ in the fewest values (Hamming distance).
+The smallest possible number of records moves, which is the surplus of each combination. They move to the
+nearest combinations of the same region, by default in Hamming distance.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ from microguard.sdc.nominal.points import Points, distances_between
 from microguard.sdc.nominal.similarity import Similarity
 from scipy.optimize import linear_sum_assignment
 
-#: Records moved within a region up to which the assignment is solved exactly (about a second).
+#: Largest number of moved records in a region for which the assignment is solved exactly (about a second).
 _EXACT = 1_000
-#: Rings, from near to far, within which records of large regions are matched.
+#: Number of rings of increasing distance in which records of larger regions are matched.
 _MOST_RINGS = 500
 
 
 @dataclass(frozen=True)
 class Flows:
-    """Records that change combination, sorted by origin, then target.
+    """Numbers of records that move between key combinations, sorted by origin, then target.
 
     Attributes
     ----------
-    origin, target : (f,) int64 arrays, positions of combinations of one region
-    count : (f,) int64 array, records that move, at least 1
+    origin, target : (f,) int64 arrays
+        Positions of two combinations of one region.
+    count : (f,) int64 array
+        Number of records that move, at least 1.
     """
 
     origin: np.ndarray
@@ -44,22 +46,25 @@ class Flows:
 def transport(
     frequencies: FrequencyVector, new_counts: np.ndarray, similarity: Similarity | None = None
 ) -> Flows:
-    """Flows that turn the original counts into the new ones.
+    """Compute flows that turn the original counts into the new ones.
 
-    Where a region moves at most a thousand records their total distance is the least possible; else nearest
-    combinations are matched first, ring by ring, by how coarsely they agree in each variable.
+    If at most 1,000 records of a region move, their total distance is minimal. In larger regions,
+    combinations are matched greedily in rings of increasing distance. A ring contains the combinations that
+    agree in each variable up to a coarsening.
 
     Parameters
     ----------
     frequencies : FrequencyVector
+        Original counts.
     new_counts : (m,) array
+        Protected counts.
     similarity : Similarity, optional
-        Distances that are to be small; by default the number of values that differ.
+        Distances of the combinations; Hamming distances by default.
 
     Raises
     ------
     ShapeMismatch
-        A region has another number of records after than before.
+        If the number of records of a region changes.
     """
     change = np.asarray(new_counts, np.int64) - frequencies.counts
     _, region = np.unique(frequencies.region_of(), return_inverse=True)
@@ -68,7 +73,8 @@ def transport(
     np.add.at(difference, region, change)
     if difference.any():
         raise ShapeMismatch(
-            f"{int((difference != 0).sum())} regions have another number of records after than before"
+            "new_counts: expected the original number of records in every region, found "
+            f"{int((difference != 0).sum())} regions with another number"
         )
     moved = np.zeros(len(difference), np.int64)
     np.add.at(moved, region, np.maximum(change, 0))
@@ -84,11 +90,12 @@ def transport(
 
 
 def carry_back(combination: np.ndarray, flows: Flows) -> np.ndarray:
-    """New combination of each record: of an origin's records the last ones move, in flow order.
+    """Return the new key combination of each record, (n,). The last records of an origin move, in flow order.
 
     Parameters
     ----------
-    combination : (n,) positions before, records in an order that means nothing but is fixed
+    combination : (n,) int array
+        Original combination of each record. The order of the records must be arbitrary but reproducible.
     flows : Flows
     """
     order = np.argsort(combination, kind="stable")
@@ -103,7 +110,7 @@ def carry_back(combination: np.ndarray, flows: Flows) -> np.ndarray:
 
 
 def _assigned(points: Points, members: np.ndarray, surplus: np.ndarray, deficit: np.ndarray) -> np.ndarray:
-    """Flows of one region at the least total distance: an assignment of records."""
+    """Return the flows of one region with minimal total distance, by a linear assignment of records."""
     giving, taking = members[surplus[members] > 0], members[deficit[members] > 0]
     from_row = np.repeat(np.arange(len(giving)), surplus[giving])
     to_column = np.repeat(np.arange(len(taking)), deficit[taking])
@@ -120,7 +127,7 @@ def _by_rings(
     surplus: np.ndarray,
     deficit: np.ndarray,
 ) -> list[np.ndarray]:
-    """Flows matched greedily from near to far; what no ring matched, along a sorted order."""
+    """Match flows greedily from near to far; records that no ring matched are matched in sorted order."""
     surplus, deficit = surplus.copy(), deficit.copy()
     matches: list[np.ndarray] = []
     for levels in _rings([[0, *(cost for cost, _ in each)] for each in coarser]):
@@ -129,7 +136,7 @@ def _by_rings(
         shared = [
             frequencies.codes[:, j] if level == 0 else coarser[j][level - 1][1]
             for j, level in enumerate(levels)
-            if level < len(coarser[j])  # at the last level all values agree
+            if level < len(coarser[j])  # at the last level all values are in one group
         ]
         matches.append(_matched(frequencies, shared, surplus, deficit))
     if surplus.any():
@@ -140,11 +147,12 @@ def _by_rings(
 
 
 def _rings(costs: list[list[int]]) -> Iterator[tuple[int, ...]]:
-    """Levels of all variables, the cheapest in sum first, the first of equals; at most `_MOST_RINGS`.
+    """Yield coarsening levels of all variables in order of their total cost; at most `_MOST_RINGS`.
 
     Parameters
     ----------
-    costs : per variable, the cost of each level, ascending from 0
+    costs : list of lists
+        Costs of the levels of each variable, ascending from 0.
     """
     waiting = [(0, (0,) * len(costs))]
     for _ in range(_MOST_RINGS):
@@ -152,7 +160,7 @@ def _rings(costs: list[list[int]]) -> Iterator[tuple[int, ...]]:
             return
         _, levels = heappop(waiting)
         yield levels
-        # each vector of levels has one parent: itself with its last level above 0 one lower
+        # To visit each vector of levels once, only its last positive level and later ones are raised.
         last = max((j for j, level in enumerate(levels) if level), default=0)
         for j in range(last, len(costs)):
             if levels[j] + 1 < len(costs[j]):
@@ -164,7 +172,7 @@ def _rings(costs: list[list[int]]) -> Iterator[tuple[int, ...]]:
 def _matched(
     frequencies: FrequencyVector, shared: list[np.ndarray], surplus: np.ndarray, deficit: np.ndarray
 ) -> np.ndarray:
-    """Match combinations of a region that agree in these codes."""
+    """Match surplus and deficit among combinations of a region with equal codes."""
     active = np.flatnonzero((surplus > 0) | (deficit > 0))
     columns = [codes[active] for codes in (frequencies.region_of(), *shared)]
     sizes = [int(codes.max(initial=0)) + 1 for codes in columns]
@@ -175,7 +183,7 @@ def _matched(
 
 @kernel
 def _match(order: np.ndarray, key: np.ndarray, surplus: np.ndarray, deficit: np.ndarray) -> np.ndarray:
-    """Give surplus to deficit among positions of equal key, both in order; flows (f, 3)."""
+    """Match surplus with deficit among positions of equal key, both in order; return flows (f, 3)."""
     flows = np.empty((len(order) + 1, 3), np.int64)
     number = 0
     begin = 0

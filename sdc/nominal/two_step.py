@@ -1,4 +1,4 @@
-"""The two-step method of Cost 2023 on a frequency vector: partition, then aggregate (own-FIA)."""
+"""The two-step method of Cost 2023 on a frequency vector: partitioning, then aggregation (own-FIA)."""
 
 from __future__ import annotations
 
@@ -33,19 +33,27 @@ def two_step(
 ) -> ProtectedCounts:
     """Protect a frequency vector by a two-step method.
 
-    Of the whole nothing is proved, as the two steps ignore each other; each has a certificate of its own.
+    Each step has a certificate of its own. There is no bound for the whole method, because the first step
+    ignores the second.
 
     Parameters
     ----------
-    frequencies : FrequencyVector; clusters never cross its regions, representatives are chosen jointly
-    k : minimum cluster size
-    tables : ControlTables of these frequencies
-    name : one of the twelve names own-eee ... own-hhc, or "random" (rand-exact of 6.2.5: a random
-        partition, then the exact aggregation)
-    seed : of the random partition and the search for representatives
-    deadline : a safety net
-    guidance : gamma and lambda of Algorithm 7; those of Table 6.5 by default
-    similarity : distances of the partition; by default those of plain combinations
+    frequencies : FrequencyVector
+        Original counts. Clusters do not cross regions; representatives of all regions are chosen jointly.
+    k : int
+        Minimum cluster size.
+    tables : ControlTables
+        Control tables of these frequencies.
+    name : str
+        One of the twelve names own-eee to own-hhc, or "random".
+    seed : int
+        Seed of the random partition and of the search for representatives.
+    deadline : Deadline, optional
+        Wall-clock limit, as a safety net.
+    guidance : Guidance, optional
+        gamma and lambda of Algorithm 7; by default those of Table 6.5.
+    similarity : Similarity, optional
+        Distances of the partition; Hamming distances by default.
 
     Raises
     ------
@@ -53,7 +61,7 @@ def two_step(
     """
     if name not in TWO_STEP and name != RANDOM:
         raise InvalidParameter(
-            f"no two-step method {name!r}; expected one of {', '.join((*TWO_STEP, RANDOM))}"
+            f"two-step method: expected one of {', '.join((*TWO_STEP, RANDOM))}; found {name!r}"
         )
     check_k(frequencies.records, k)
     deadline = deadline or Deadline.after(None)
@@ -64,7 +72,7 @@ def two_step(
     ]
     combination = np.concatenate([region.combination for region in regions])
     labels = _numbered(regions)
-    problem = AggregationProblem.of(combination, labels, tables)
+    problem = AggregationProblem.from_clustering(combination, labels, tables)
     aggregation = TWO_STEP[name].aggregation if name in TWO_STEP else "exact"
     choices = choose_representatives(problem, aggregation, seed=seed, deadline=deadline)
     target = problem.representatives(choices.chosen)[labels]
@@ -85,7 +93,7 @@ def two_step(
 
 @dataclass(frozen=True)
 class _Region:
-    """The clusters of one region: combination and cluster of each of its records."""
+    """Clusters of one region: key combination and cluster of each of its records."""
 
     combination: np.ndarray
     cluster: np.ndarray
@@ -108,7 +116,9 @@ class _Region:
             similarity.points.at(inside), frequencies.counts[inside], k, similarity.unit
         )
         if problem.records < k:
-            raise TooFewRecords(f"a region has {problem.records} records; k = {k} needs at least {k}")
+            raise TooFewRecords(
+                f"region: expected at least k = {k} records, found {problem.records}. Merge or suppress it"
+            )
         partition = partition_problem(
             problem, name, EFFORTS["standard"], seed=seed, deadline=deadline, guidance=guidance
         )
@@ -117,13 +127,13 @@ class _Region:
 
 
 def _numbered(regions: list[_Region]) -> np.ndarray:
-    """Cluster of each record, numbered over all regions."""
+    """Return the cluster of each record, numbered consecutively over all regions."""
     clusters = np.cumsum([0, *(len(region.partition.columns) for region in regions[:-1])])
     return np.concatenate([region.cluster + first for region, first in zip(regions, clusters, strict=True)])
 
 
 def _of_partitions(partitions: list[IntegerPartition], weight: int, name: str) -> Certificate:
-    """Weights and bounds of the regions, added up; no bound where one region has none."""
+    """Add up the weights and bounds of the regions; there is no bound if one region has none."""
     bounds = [partition.lower_bound for partition in partitions]
     proved = [bound for bound in bounds if bound is not None]
     bound = float(sum(proved)) if len(proved) == len(bounds) else None

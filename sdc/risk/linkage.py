@@ -1,40 +1,34 @@
-"""What an intruder links who holds the originals: nearest records, and intervals around the published."""
+"""Distance-based record linkage and interval disclosure by an intruder who has the original records."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.sdc.errors import InvalidParameter, NoVariation, ShapeMismatch
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from microguard.sdc.kernels.compile import kernel
 
 TIE = 1e-9
-"""Relative difference of distances below which two protected records are as near: sums differ by rounding."""
+"""Relative difference below which two distances count as equal, because of rounding errors."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """Records as an intruder compares them.
+    """Records in the metric that an intruder uses.
 
     Attributes
     ----------
     numbers : (n, p) float array
-        In units of equal importance, such as standard deviations.
+        Numeric variables in comparable units, such as standard deviations.
     categories : (n, q) int64 array
-        Two that differ add 1 to the squared distance.
+        Nominal variables as codes. A mismatch adds 1 to the squared distance.
     regions : (n,) int64 array
-        From 0. Records of two regions are not compared, those of a negative one with none.
+        Region codes from 0. Only records of the same region are compared, and none with a negative code.
     """
 
     numbers: np.ndarray
     categories: np.ndarray
     regions: np.ndarray
-
-    @classmethod
-    def of_numbers(cls, numbers: np.ndarray) -> Points:
-        """Of one region, without categories."""
-        n = len(numbers)
-        return cls(numbers, np.zeros((n, 0), np.int64), np.zeros(n, np.int64))
 
     def __len__(self) -> int:
         return len(self.regions)
@@ -43,59 +37,33 @@ class Points:
         return Points(self.numbers[places], self.categories[places], self.regions[places])
 
     def distances(self, others: Points) -> np.ndarray:
-        """Of each record to the one at its place in `others`, (n,)."""
+        """Return the distance of each record to the record at the same position of `others`, (n,)."""
         squares = np.sum((self.numbers - others.numbers) ** 2, axis=1)
         return np.sqrt(squares + np.count_nonzero(self.categories != others.categories, axis=1))
-
-
-def linked_share(original: np.ndarray, protected: np.ndarray, sample: np.ndarray | None = None) -> float:
-    """Distance-based record linkage: expected share of originals whose own record is the nearest protected.
-
-    Parameters
-    ----------
-    original, protected : (n, p) arrays
-        Record i of one is record i of the other; variables are standardised by the originals.
-    sample : (m,) int array, optional
-        Originals that are tried; all by default. Each looks among all protected records.
-
-    Returns
-    -------
-    float
-        An original counts 1/t where its own record is among t nearest ones: the intruder picks any of them.
-
-    References
-    ----------
-    Domingo-Ferrer and Torra 2001, A quantitative comparison of disclosure control methods for microdata.
-    """
-    first, second = map(Points.of_numbers, _standardised(original, protected))
-    tried = np.arange(len(first)) if sample is None else np.asarray(sample)
-    if len(tried) == 0:
-        return 0.0
-    nearer, tied = nearer_and_tied(first[tried], first[tried].distances(second[tried]), second)
-    return float(np.sum(1.0 / tied[~nearer])) / len(tried)
 
 
 def nearer_and_tied(
     points: Points, own_distance: np.ndarray, places: Points
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Whether other records are nearer to a point than its own one, and how many are as near.
+    """Compare each original's distance to its own protected record with the distances to all protected ones.
 
-    Over parts of a file `nearer` joins by "or" and `tied` adds up.
+    Results for parts of the protected file combine: `nearer` by "or", `tied` by addition.
 
     Parameters
     ----------
     points : Points
-        Of m originals.
+        The m original records.
     own_distance : (m,) array
-        Distance of each to its own protected record.
+        Distance of each original to its own protected record.
     places : Points
-        Of the protected records.
+        The protected records.
 
     Returns
     -------
     nearer : (m,) bool array
+        Whether a protected record is nearer than `own_distance`.
     tied : (m,) int64 array
-        Records at `own_distance`; 0 where there are nearer ones.
+        Number of protected records at `own_distance`; 0 if one is nearer.
     """
     nearer, tied = np.zeros(len(points), dtype=bool), np.zeros(len(points), dtype=np.int64)
     order = np.argsort(points.regions, kind="stable")
@@ -123,7 +91,10 @@ def nearer_and_tied(
 def _compare(
     numbers, categories, own_distance, starts, other_numbers, other_categories, regions, nearer, tied
 ):
-    """Each place with the points of its region, until it is further from one than the own record is."""
+    """Compare each protected record with the originals of its region.
+
+    A sum of squares stops once it exceeds the distance of the original to its own protected record.
+    """
     reach = (own_distance * (1.0 + TIE) + TIE) ** 2
     for place in range(len(regions)):
         region = regions[place]
@@ -154,25 +125,27 @@ def _compare(
 
 
 def inside_interval(original: np.ndarray, protected: np.ndarray, width: float) -> np.ndarray:
-    """Interval disclosure: share of values within `width` standard deviations of the published, by variable.
+    """Compute interval disclosure: the shares of values near the published value, by variable.
 
     Parameters
     ----------
     original, protected : (n, p) arrays
+        Values of the same records in the same order.
     width : float
         Half-length of the interval in standard deviations of the original variable (ddof=1).
 
     Returns
     -------
     (p + 1,) float array
-        By variable and, last, the share of records whose every variable is inside (dRisk of sdcMicro).
+        Share of original values inside the interval around the protected value, by variable. The last number
+        is the share of records with all variables inside (dRisk of sdcMicro). NaN for fewer than two records.
 
     References
     ----------
     Mateo-Sanz, Sebe and Domingo-Ferrer 2004, Outlier protection in continuous microdata masking.
     """
     if not width >= 0.0:
-        raise InvalidParameter("the width of an interval must not be negative")
+        raise InvalidParameter(f"width: expected at least 0 standard deviations, found {width}")
     first, second = _pair(original, protected)
     if len(first) < 2:
         return np.full(first.shape[1] + 1, np.nan)
@@ -180,18 +153,10 @@ def inside_interval(original: np.ndarray, protected: np.ndarray, width: float) -
     return np.append(inside.mean(axis=0), inside.all(axis=1).mean())
 
 
-def _standardised(original: np.ndarray, protected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    first, second = _pair(original, protected)
-    spread = first.std(axis=0)
-    if not np.any(spread > 0.0):
-        raise NoVariation("every variable is constant: no record is nearer than another")
-    varying = spread > 0.0
-    mean = first.mean(axis=0)[varying]
-    return (first[:, varying] - mean) / spread[varying], (second[:, varying] - mean) / spread[varying]
-
-
 def _pair(original: np.ndarray, protected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     first, second = np.asarray(original, np.float64), np.asarray(protected, np.float64)
     if first.ndim != 2 or first.shape != second.shape:
-        raise ShapeMismatch(f"shapes {first.shape} and {second.shape}, expected (n, p) twice")
+        raise ShapeMismatch(
+            f"original and protected: expected the same shape (n, p), found {first.shape} and {second.shape}"
+        )
     return first, second

@@ -1,6 +1,7 @@
-"""SUDA2 scores: records that few variables suffice to single out (Elliot, Manning and Ford 2002).
+"""SUDA2 scores: records that are unique on few variables (Elliot, Manning and Ford 2002).
 
-A minimal sample unique is a set of variables on which a record is unique while it is on no part of the set.
+A minimal sample unique is a set of variables on which a record is unique, although it is not unique on any
+proper subset.
 """
 
 from __future__ import annotations
@@ -11,22 +12,21 @@ from math import prod
 
 import numpy as np
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
-from microguard.sdc.risk.classes import class_sizes
 
 
 @dataclass(frozen=True)
-class SpecialUniques:
-    """Minimal sample uniques of each record.
+class Suda2Scores:
+    """Minimal sample uniques and SUDA2 score of each record.
 
     Attributes
     ----------
     counts : (n, M) int array
-        Minimal sample uniques by size, 1 to M.
+        Number of minimal sample uniques of each size 1 to M.
     scores : (n,) float array
-        Sum over them of prod_{i=s}^{M} (p - i), s being the size and p the number of variables: the number
-        of larger sets that they single out the record on, by the ways to reach them.
+        Sum over the minimal sample uniques of prod_{i=s}^{M} (p - i), with the size s and p variables. It
+        counts the paths to larger sets on which the record is unique as a consequence.
     contributions : (p,) float array
-        Share of the scores that involves each variable; 0 where nothing is unique.
+        Share of the scores that involves each variable; 0 if no record is unique.
     """
 
     counts: np.ndarray
@@ -34,30 +34,37 @@ class SpecialUniques:
     contributions: np.ndarray
 
 
-def special_uniques(codes: np.ndarray, max_size: int | None = None) -> SpecialUniques:
-    """Minimal sample uniques up to a size, and the scores they make.
+def suda2(codes: np.ndarray, max_size: int | None = None) -> Suda2Scores:
+    """Find the minimal sample uniques up to a size, and compute the SUDA2 scores.
 
     Parameters
     ----------
     codes : (n, p) int array
         Nominal key variables as codes from 0.
     max_size : int, optional
-        Largest set looked at, M; by default p - 1, which takes 2^p passes: of many variables give 3. A set of
-        all p is no part of another: a record that is unique on it alone is not special, and with M = p every
-        score would be 0.
+        Largest size M of the sets, by default p - 1. The work grows like 2^p, so choose 3 for many variables.
+        M = p is not allowed, because every score would be 0.
+
+    Raises
+    ------
+    ShapeMismatch, InvalidParameter
 
     Notes
     -----
-    A record is unique on a set as soon as it is on a part of it, so a unique on a set is minimal if and only
-    if no set with one variable less has it. Each set costs one sort of the records.
+    A record that is unique on a set is unique on all larger sets. A unique on a set is therefore minimal if
+    and
+    only if the record is not unique on any subset with one variable less. Each set costs one sort of the
+    records.
     """
     keys = np.asarray(codes)
     if keys.ndim != 2 or keys.shape[1] < 2:
-        raise ShapeMismatch("special uniques need (n, p) codes of two variables or more")
+        raise ShapeMismatch(
+            f"codes: expected shape (n, p) with two or more variables, found shape {keys.shape}"
+        )
     n, p = keys.shape
     most = p - 1 if max_size is None else max_size
     if not 1 <= most < p:
-        raise InvalidParameter(f"the largest set must have 1 to {p - 1} variables, found {most}")
+        raise InvalidParameter(f"max_size: expected 1 to {p - 1} variables, found {most}")
     counts = np.zeros((n, most), dtype=np.int64)
     scores, contributions = np.zeros(n), np.zeros(p)
     labels: dict[tuple[int, ...], np.ndarray] = {(): np.zeros(n, dtype=np.int64)}
@@ -68,7 +75,7 @@ def special_uniques(codes: np.ndarray, max_size: int | None = None) -> SpecialUn
         worth = float(prod(p - i for i in range(size, most + 1)))
         for chosen in combinations(range(p), size):
             finer[chosen] = _joined(labels[chosen[:-1]], keys[:, chosen[-1]])
-            alone[chosen] = class_sizes(finer[chosen]) == 1
+            alone[chosen] = np.bincount(finer[chosen])[finer[chosen]] == 1
             parts = [chosen[:i] + chosen[i + 1 :] for i in range(size)]
             minimal = alone[chosen] & ~np.any([unique[part] for part in parts], axis=0)
             counts[:, size - 1] += minimal
@@ -76,7 +83,7 @@ def special_uniques(codes: np.ndarray, max_size: int | None = None) -> SpecialUn
             contributions[list(chosen)] += worth * np.count_nonzero(minimal)
         labels, unique = finer, alone
     total = float(scores.sum())
-    return SpecialUniques(counts, scores, contributions / total if total > 0.0 else contributions)
+    return Suda2Scores(counts, scores, contributions / total if total > 0.0 else contributions)
 
 
 def _joined(labels: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""The optimisation problems behind SAFE, solved exactly: (2.1.1)-(2.1.5) and the change of section 3.2.
+"""Exact solution of the optimisation problems behind SAFE (Cost 2023, (2.1.1)-(2.1.5) and section 3.2).
 
-Least max_t |b_t| - g_t over counts that are 0 or at least k and keep the number of records; the modified
-problem adds w times the sum of |y_i - y0_i| with w = 1 / n.
+Minimise max_t |b_t| - g_t over counts that are 0 or at least k and keep the number of records. The modified
+problem of section 3.2 adds w times the sum of |y_i - y0_i| with w = 1 / n.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class ExactSafe:
-    """Counts and what was proved about the objective of the problem solved.
+    """Protected counts, and what was proved about the objective.
 
     Attributes
     ----------
     counts : (m,) int64 array
-    objective, lower_bound : float, of the problem solved; no bound is None
+    objective : float
+        Objective of the problem that was solved.
+    lower_bound : float or None
+        Proved lower bound on the objective; None if there is none.
     optimal : bool
     stopped_by : "proof", "work" or "time"
     """
@@ -52,15 +55,23 @@ def safe_exact(
 
     Parameters
     ----------
-    start : (m,) counts that keep each region's records, 0 or at least k: where the solver starts, and
-        the answer where it finds nothing better within `parameters.max_nodes`.
+    start : (m,) int64 array
+        Feasible counts (0 or at least k, the number of records of each region kept). They warm-start the
+        solver and are the result if it finds nothing better within `parameters.max_nodes`.
+
+    Raises
+    ------
+    SolverFailed
     """
     objective = _Objective(frequencies, tables, parameters, modified)
     program = _program(frequencies, k, tables, objective)
     limits = Limits(nodes=parameters.max_nodes, seconds=deadline.remaining)
     answer = solve(program, limits, _point(frequencies, objective, start))
     if answer.status in (Status.INFEASIBLE, Status.UNBOUNDED, Status.FAILED):
-        raise SolverFailed(f"the solver ended SAFE's problem as {answer.status.value}")
+        raise SolverFailed(
+            f"SAFE: expected the solver to find a solution, found status {answer.status.value}. Choose "
+            'algorithm = "safe"'
+        )
     counts, value = start, objective.value(start)
     if answer.values is not None:
         candidate = np.rint(answer.values[: len(frequencies)]).astype(np.int64)
@@ -77,7 +88,7 @@ def safe_exact(
 
 
 class _Objective:
-    """max_t |b_t| - g_t, plus w times the sum of |y - y0| where modified."""
+    """The objective max_t |b_t| - g_t, plus w times the sum of |y - y0| in the modified problem."""
 
     def __init__(
         self, frequencies: FrequencyVector, tables: ControlTables, parameters: SafeParams, modified: bool
@@ -94,7 +105,7 @@ class _Objective:
 
 
 def _program(frequencies: FrequencyVector, k: int, tables: ControlTables, objective: _Objective) -> Program:
-    """Variables: counts y, whether occupied x, deviations d >= |y - y0|, and the largest error z."""
+    """Build the program in counts y, occupancy x, deviations d >= |y - y0| and the largest error z."""
     m, original = len(frequencies), frequencies.counts.astype(float)
     identity, nothing = sparse.identity(m, format="csr"), sparse.csr_matrix((m, m))
     totals = frequencies.region_matrix()

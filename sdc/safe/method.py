@@ -1,4 +1,7 @@
-"""SAFE: eliminate confidentiality problems within bounds, then tighten the bounds (Cost 2023, 2.2)."""
+"""The SAFE heuristic: eliminate counts below k within error bounds, then tighten the bounds (Cost 2023, 2.2).
+
+A "confidentiality problem" of the paper is a key combination with a count from 1 to k - 1.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,19 @@ from microguard.sdc.nominal.frequency import FrequencyVector
 from microguard.sdc.nominal.neighbours import sorted_combinations
 from microguard.sdc.safe.selection import IMPROVEMENT_PENALTY, REPAIR_PENALTY, best_change
 
-#: Which combinations Algorithm 1 looks at together, in the order in which it tries them: the next
-#: problems (line 6), a problem and its nearest occupied neighbours (18), a problem and its
-#: neighbours (21), every stretch of the vector (24).
+#: How Algorithm 1 chooses the key combinations that it changes together, in the order of its variants: the
+#: next problems (line 6), a problem and its nearest occupied neighbours (line 18), a problem and its
+#: neighbours in the vector (line 21), every run of consecutive combinations (line 24).
 PROBLEMS, OCCUPIED, ADJACENT, ALL = range(4)
 
 
 def safe_counts(
     frequencies: FrequencyVector, k: int, tables: ControlTables, parameters: SafeParams
 ) -> tuple[np.ndarray, int]:
-    """Protected counts by Algorithms 1 and 3, and the selection rules run (the work).
+    """Return the protected counts of Algorithms 1 and 3, and the number of selection rules applied.
 
-    The number of records may change (section 3.2). A single combination, which leaves nothing to
-    select among, is left as it is: it has at least k records.
+    The number of records may change (section 3.2). A vector with a single key combination does not change,
+    because it has at least k records.
     """
     counts = frequencies.counts.copy()
     if len(counts) < 2:
@@ -56,7 +59,7 @@ def target_bounds(parameters: SafeParams, dimension: np.ndarray) -> np.ndarray:
 
 
 class _Run:
-    """The working vector y*, its errors, and what every selection rule needs."""
+    """Working vector y*, its table errors, and the parameters of the selection rules."""
 
     def __init__(
         self,
@@ -73,7 +76,7 @@ class _Run:
         self.k, self.deviation, self.slice = k, deviation, slice
 
     def problems(self, end: int) -> np.ndarray:
-        """Positions of the confidentiality problems before `end`."""
+        """Return the positions of the confidentiality problems before `end`."""
         return np.flatnonzero((self.counts[:end] > 0) & (self.counts[:end] < self.k))
 
     def sweep(self, slices: np.ndarray, bounds: np.ndarray, improving: bool) -> int:
@@ -95,7 +98,7 @@ class _Run:
 
 
 def _eliminate(run: _Run, tables: ControlTables, parameters: SafeParams) -> tuple[int, np.ndarray]:
-    """Algorithm 1, lines 1 to 26: the work done and the bounds b + g it ended with."""
+    """Run Algorithm 1, lines 1 to 26; return the work done and the final bounds b + g."""
     extra = extra_error(parameters, tables.original)
     one = tables.width == 1
     low, high = parameters.allowed_bound_one_dimension, parameters.allowed_bound_higher_dimension
@@ -115,8 +118,9 @@ def _eliminate(run: _Run, tables: ControlTables, parameters: SafeParams) -> tupl
                     low, high = _raise(low, high, parameters)
                     if low > largest:
                         raise InvalidParameter(
-                            f"SAFE cannot eliminate {len(run.problems(m))} combinations below k within "
-                            f"allowed_deviation = {parameters.allowed_deviation}; allow more"
+                            f"SAFE with allowed_deviation = {parameters.allowed_deviation}: expected all key "
+                            f"combinations to have at least k records, found {len(run.problems(m))} that it "
+                            "cannot eliminate. Raise allowed_deviation"
                         )
                     bounds = np.where(one, low, high) + extra
             if len(run.problems(m)) <= parameters.stagnation * at_first:
@@ -125,7 +129,7 @@ def _eliminate(run: _Run, tables: ControlTables, parameters: SafeParams) -> tupl
 
 
 def _improve(run: _Run, bounds: np.ndarray, tables: ControlTables, parameters: SafeParams) -> int:
-    """Algorithm 3: lower the bounds as far as few cells exceed them, change, and again."""
+    """Run Algorithm 3: lower the bounds while few cells exceed them, apply the selection rule, and repeat."""
     target = np.minimum(target_bounds(parameters, tables.width), bounds)
     slices = _slices(run, len(run.counts), ALL)
     work = 0
@@ -143,20 +147,20 @@ def _improve(run: _Run, bounds: np.ndarray, tables: ControlTables, parameters: S
 
 
 def _raise(low: int, high: int, parameters: SafeParams) -> tuple[int, int]:
-    """Raise the bound of higher dimensions, and that of one dimension where the gap is exhausted."""
+    """Raise the bound of higher dimensions by 1, and that of one dimension if the gap is at its maximum."""
     if high - low >= parameters.max_gap_between_bounds:
         low += 1
     return low, high + 1
 
 
 def _ends(m: int, parameters: SafeParams) -> list[int]:
-    """Ends of the growing stretch that is looked at: the first part, then one part more each."""
+    """Return the ends of the growing prefix of the vector: after the first part, then one part more each."""
     ends = list(range(parameters.first_part, m, parameters.part))
     return [*ends, m]
 
 
 def _slices(run: _Run, end: int, variant: int) -> np.ndarray:
-    """Positions that are changed together, one row each."""
+    """Return the positions that are changed together, (slices, slice length)."""
     m, s = len(run.counts), run.slice
     problems = run.problems(end)
     if variant == ALL:

@@ -1,4 +1,4 @@
-"""SAFE on a frame or on a frequency vector: the method, or the problem behind it solved exactly."""
+"""SAFE on a frame or a frequency vector, by the heuristic or by exact optimisation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from microguard.sdc.safe.exact import safe_exact
 from microguard.sdc.safe.method import safe_counts
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: Cost of a squared error above SAFE's own maxima while the number of records is restored.
+#: Penalty per squared excess over SAFE's largest errors while the number of records is restored.
 _WALL = 1e6
 
 
@@ -33,10 +33,14 @@ class SafeFrequencies:
 
     Attributes
     ----------
-    counts : (m,) int64 array, 0 or at least k
-    errors : largest absolute error by table dimension
-    record_change : records after minus before (0 where they are kept)
-    objective, lower_bound, optimal : of the exact problems; None, None, False for the method
+    counts : (m,) int64 array
+        Each count is 0 or at least k.
+    errors : dict of table dimension to int
+        Largest absolute error of a cell.
+    record_change : int
+        Number of protected minus number of original records; 0 with `keep_records`.
+    objective, lower_bound, optimal
+        Result of an exact problem; None, None and False for the heuristic.
     stopped_by : "proof", "work" or "time"
     """
 
@@ -56,11 +60,12 @@ class SafeResult:
     Attributes
     ----------
     protected : DataFrame
-        Same columns and dtypes; same index where the number of records is what it was. Otherwise the
-        records are those of the new frequency vector, numbered from 0, in the order of its values.
+        Same columns and dtypes. The index is the same if the number of records has not changed. Otherwise the
+        records follow the order of the frequency vector and are numbered from 0.
     chi2 : float
-        Over the control tables.
-    errors, record_change, objective, lower_bound, optimal, stopped_by : of `SafeFrequencies`
+        Chi-square over the cells of the control tables.
+    errors, record_change, objective, lower_bound, optimal, stopped_by
+        See `SafeFrequencies`.
     algorithm : str
     """
 
@@ -86,45 +91,46 @@ def safe(
     seed: int = 0,
     time_limit: float | None = None,
 ) -> SafeResult:
-    """Make a frame k-anonymous with small largest errors in its control tables.
+    """Make a frame k-anonymous and keep the largest errors of its control tables small.
 
     Parameters
     ----------
     frame : DataFrame (n, a)
-        Nominal variables of any dtype; missing values are one more category.
+        Nominal variables of any dtype. A missing value is a category of its own.
     k : int
-        Least records of every combination published, 2 <= k <= n.
+        Least number of records of every published key combination, 2 <= k <= n.
     control_tables : int or sequence of tuples of names
-        All tables up to a dimension, or those named.
+        All tables up to this dimension, or tables given by their variables.
     algorithm : str
         "safe" (Algorithms 1 to 4), "safe-exact" (section 2.1) or "modified-safe-exact" (section 3.2).
     parameters : SafeParams, optional
-        Appendix A's by default.
+        Parameters of Appendix A by default.
     keep_records : bool
-        Whether "safe" has to end with as many records as before; the exact problems always do.
+        Whether "safe" must keep the number of records; the exact problems always keep it.
     seed : int
-        Taken for the sake of one interface; SAFE draws nothing.
+        Accepted for a uniform interface. SAFE uses no random numbers.
     time_limit : float, optional
-        Seconds for the exact problems, a safety net.
+        Seconds for the exact problems, as a safety net.
 
     Returns
     -------
     SafeResult
-        Errors and change of the number of records are in records.
+        Errors and the change of the number of records are counted in records.
 
     Raises
     ------
     TooFewRecords
-        Fewer than k records, or none.
+        If there are fewer than k records.
     InvalidParameter
-        A bad k, algorithm, control table or time limit; parameters within which SAFE cannot eliminate every
-        combination below k; a frame without variables, or with values that cannot be told equal or not.
+        If k, the algorithm, a control table or the time limit is invalid; if SAFE cannot eliminate every key
+        combination below k with these parameters; if the frame has no variables, or values that cannot be
+        compared.
     UnknownVariable
-        Two variables of one name, or a control table of a name that is no variable.
+        If two variables have the same name, or a control table names an unknown variable.
     ImpossibleProtection
-        Without keep_records: no record at all would be left.
+        If no record would remain, without `keep_records`.
     SolverFailed
-        An exact problem ended in a state from which nothing can be concluded.
+        If the solver ends an exact problem without a conclusive status.
 
     References
     ----------
@@ -172,28 +178,29 @@ def safe_frequencies(
     keep_records: bool = False,
     deadline: Deadline | None = None,
 ) -> SafeFrequencies:
-    """SAFE on a frequency vector; with `keep_records` every region keeps its number of records.
+    """Protect a frequency vector by SAFE; with `keep_records` every region keeps its number of records.
 
     Raises
     ------
-    InvalidParameter, TooFewRecords
-        An unknown algorithm or bad k; fewer than k records in the file, or in a region whose number
-        of records has to be kept.
+    InvalidParameter
+        If the algorithm is unknown or k is invalid.
+    TooFewRecords
+        If the file, or a region whose number of records must be kept, has fewer than k records.
     """
     check_name("algorithm", algorithm, SAFE)
     check_k(frequencies.records, k)
     if parameters is None:
         parameters = SafeParams()
     if not isinstance(parameters, SafeParams):
-        raise InvalidParameter(f"parameters takes SafeParams, found {type(parameters).__name__}")
+        raise InvalidParameter(f"parameters: expected SafeParams, found {type(parameters).__name__}")
     exact = algorithm != "safe"
     counts = safe_counts(frequencies, k, tables, parameters)[0]
     if keep_records or exact:
         counts = restore_records(frequencies, counts, k, tables)
     if not counts.any():
         raise ImpossibleProtection(
-            "SAFE emptied every combination and left no record at all. Set keep_records, or allow more by "
-            "allowed_deviation and the bounds"
+            "SAFE: expected protected records, found none, because it emptied every key combination. Set "
+            "keep_records, or raise allowed_deviation and the bounds"
         )
     objective, bound, optimal = None, None, False
     stopped_by: StoppedBy = "work"
@@ -223,7 +230,7 @@ def safe_frequencies(
 def restore_records(
     frequencies: FrequencyVector, counts: np.ndarray, k: int, tables: ControlTables
 ) -> np.ndarray:
-    """Counts that keep every region's records, changed where it costs least within SAFE's maxima."""
+    """Restore every region's number of records at least cost, within the largest errors that SAFE reached."""
     check_regions(frequencies, k)
     maxima = tables.max_absolute_error(counts)
     objective = Objective.of(frequencies, tables, k, SearchParameters(), maxima)

@@ -1,8 +1,8 @@
-"""SAFE's selection rules: the best change of a few combinations at once (Cost 2023, Algorithms 2 and 4).
+"""Selection rules of SAFE: the best joint change of a few key combinations (Cost 2023, Algorithms 2 and 4).
 
-Every change of a slice of combinations by -k .. k each is judged. The criteria add up over cells, and
-a cell that several combinations of the slice share sees the sum of their changes. So each criterion
-is tabulated once per set of combinations and sum of changes, and a candidate costs one look-up per set
+All changes of a slice of combinations by -k to k each are evaluated. The criteria are sums over cells, and
+the error of a cell depends on the sum of the changes of the combinations that it contains. Each criterion is
+therefore tabulated by set of combinations and sum of changes. A candidate then costs one look-up per set
 instead of one visit per cell.
 """
 
@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 
-#: Penalty s of Algorithm 2 for an error 0, 1, 2 below the bound.
+#: Penalty s of Algorithm 2 for an error that is 0, 1 or 2 below the bound.
 REPAIR_PENALTY = np.array([9, 4, 1], dtype=np.int64)
-#: Penalty s~ of Algorithm 4 for an error 0, 1, 2, 3 below the bound.
+#: Penalty s~ of Algorithm 4 for an error that is 0, 1, 2 or 3 below the bound.
 IMPROVEMENT_PENALTY = np.array([500, 9, 4, 1], dtype=np.int64)
 
 
@@ -30,24 +30,32 @@ def best_change(
     penalty: np.ndarray,
     improving: bool,
 ) -> int:
-    """Change the chosen combinations in the best way; return the confidentiality problems removed.
+    """Apply the best change of the chosen key combinations; return the number of problems it eliminates.
 
     Parameters
     ----------
-    chosen : positions of the combinations, distinct
-    counts : (m,) current frequencies, changed in place
-    original : (m,) original frequencies
-    cells : (m, T) cell of each combination in each table
-    errors : (cells,) current errors, changed in place
-    bounds : (cells,) b + g in Algorithm 2, b in Algorithm 4
-    penalty : `REPAIR_PENALTY` or `IMPROVEMENT_PENALTY`
-    improving : Algorithm 4 (no confidentiality problem is admitted, exceedings of the bound are
-        counted) instead of Algorithm 2 (no exceeding is admitted, problems are counted)
+    chosen : (slice,) int array
+        Distinct positions of the combinations.
+    counts : (m,) int64 array
+        Current frequencies, changed in place.
+    original : (m,) int64 array
+        Original frequencies.
+    cells : (m, T) int32 array
+        Cell of each combination in each table.
+    errors : (cells,) int64 array
+        Current errors, changed in place.
+    bounds : (cells,) int64 array
+        b + g in Algorithm 2, b in Algorithm 4.
+    penalty : array
+        `REPAIR_PENALTY` or `IMPROVEMENT_PENALTY`.
+    improving : bool
+        False: Algorithm 2, which forbids errors above the bound and minimises the confidentiality problems.
+        True: Algorithm 4, which forbids problems and minimises the errors above the bound.
 
     Notes
     -----
-    Candidates are compared by problems (Algorithm 2) or exceedings (4), then penalty, then sum of
-    absolute errors; the first in lexicographic order of the changes wins, as in the paper's `first`.
+    Ties are broken by the penalty, then by the sum of absolute errors, then by the lexicographic order of the
+    changes (the paper's `first`).
     """
     s = len(chosen)
     exceedings, penalties, absolutes = _tabulate(chosen, cells, errors, bounds, penalty, k)
@@ -119,7 +127,7 @@ def _tabulate(
     penalty: np.ndarray,
     k: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Exceedings, penalty and absolute error by set of combinations (bit mask) and sum of changes."""
+    """Tabulate excess, penalty and absolute error by set (bit mask) of combinations and sum of changes."""
     s = len(chosen)
     shape = (1 << s, 2 * s * k + 1)
     exceedings = np.zeros(shape, np.int64)

@@ -1,4 +1,4 @@
-"""How much of the records changed: by variable, and how far."""
+"""Shares and sizes of the changes that protection made, by variable."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from microguard.sdc.errors import ShapeMismatch
 
 @dataclass(frozen=True)
 class Changes:
-    """Shares of what protection changed.
+    """Shares of changed values and records.
 
     Attributes
     ----------
     values : dict of variable to float
-        Share of records whose value is another; missing where it was missing is none.
+        Share of records whose value changed. A value that is missing before and after has not changed.
     records : float
-        Share of records in which any variable is another.
+        Share of records in which at least one variable changed.
     """
 
     values: dict[str, float]
@@ -26,14 +26,17 @@ class Changes:
 
 
 def changes(original: pd.DataFrame, protected: pd.DataFrame) -> Changes:
-    """Compare frames of the same records in the same order.
+    """Compute the shares of changed values for two frames with the same records in the same order.
 
     Raises
     ------
     ShapeMismatch
     """
     if original.shape != protected.shape or list(original.columns) != list(protected.columns):
-        raise ShapeMismatch(f"frames of {original.shape} and {protected.shape}, or with other variables")
+        raise ShapeMismatch(
+            f"original and protected: expected the same shape and variables, found shapes {original.shape} "
+            f"and {protected.shape}"
+        )
     any_changed = np.zeros(len(original), dtype=bool)
     shares = {}
     for name in original.columns:
@@ -46,9 +49,10 @@ def changes(original: pd.DataFrame, protected: pd.DataFrame) -> Changes:
 
 
 def il1s(original: np.ndarray, protected: np.ndarray) -> np.ndarray:
-    """IL1s: mean of |x - x'| / (sqrt(2) S_x) over the records, by variable, (p,).
+    """Compute IL1s, the mean of |x - x'| / (sqrt(2) S_x) over the records, by variable, (p,).
 
-    S_x is the standard deviation of the original (ddof=1); a variable that is constant and stays so adds 0.
+    S_x is the standard deviation of the original variable (ddof=1). A constant variable that does not change
+    has IL1s 0; one that changes has infinity.
 
     References
     ----------
@@ -56,7 +60,10 @@ def il1s(original: np.ndarray, protected: np.ndarray) -> np.ndarray:
     """
     first, second = np.asarray(original, np.float64), np.asarray(protected, np.float64)
     if first.ndim != 2 or first.shape != second.shape or len(first) < 2:
-        raise ShapeMismatch(f"shapes {first.shape} and {second.shape}, expected (n, p) twice, n at least 2")
+        raise ShapeMismatch(
+            f"original and protected: expected the same shape (n, p) with n >= 2, found {first.shape} and "
+            f"{second.shape}"
+        )
     mean = np.abs(first - second).mean(axis=0)
     scale = np.sqrt(2.0) * first.std(axis=0, ddof=1)
     result = np.divide(mean, scale, out=np.full(len(mean), np.inf), where=scale > 0.0)
@@ -64,15 +71,19 @@ def il1s(original: np.ndarray, protected: np.ndarray) -> np.ndarray:
 
 
 def hellinger(before: np.ndarray, after: np.ndarray) -> float:
-    """Hellinger distance of two distributions over the same cells, from 0 (alike) to 1 (disjoint).
+    """Compute the Hellinger distance of two distributions, from 0 (equal) to 1 (disjoint).
+
+    It is sqrt(1/2 sum (sqrt p - sqrt q)^2) with the shares p and q of the cells.
 
     Parameters
     ----------
-    before, after : (m,) arrays of counts or weights
-        sqrt(1/2 sum (sqrt p - sqrt q)^2) over their shares.
+    before, after : (m,) arrays
+        Counts or weights of the same cells.
     """
     first, second = np.asarray(before, np.float64), np.asarray(after, np.float64)
     if first.shape != second.shape or not (first.sum() > 0.0 and second.sum() > 0.0):
-        raise ShapeMismatch("two distributions over the same cells, neither empty, are needed")
+        raise ShapeMismatch(
+            "distributions: expected the same cells and positive sums, found different shapes or no record"
+        )
     roots = np.sqrt(first / first.sum()) - np.sqrt(second / second.sum())
     return float(np.sqrt(0.5 * np.sum(roots**2)))

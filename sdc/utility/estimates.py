@@ -1,4 +1,4 @@
-"""What a statistician computes from the release: means, totals and quantiles by region, weighted or not."""
+"""Weighted or unweighted means, totals and quantiles by region."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 ROUNDING = 1e-12
-"""Sums of weights are as exact as this: ten weights of 0.1 reach 1."""
+"""Relative rounding error allowed in sums of weights, so that ten weights of 0.1 reach 1."""
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Estimates:
     Attributes
     ----------
     totals, means : (r,) arrays
-        Sums of w x, and those over the sums of w; NaN where a region has no value.
+        Weighted sums and weighted means. The mean is NaN if a region has no value.
     quantiles : (r, q) array
-        Smallest value whose weight, with that of the smaller ones, reaches the share.
+        Smallest value at which the cumulative weight reaches the share.
     """
 
     totals: np.ndarray
@@ -35,23 +35,31 @@ def estimates(
     weights: np.ndarray | None = None,
     shares: tuple[float, ...] = QUANTILES,
 ) -> Estimates:
-    """Estimate a variable in each region.
+    """Estimate totals, means and quantiles of a variable in each region.
 
     Parameters
     ----------
     values : (n,) float array
-        NaN is missing and counts nowhere.
+        Values of the variable. Missing values are NaN and are left out.
     regions : (n,) int array
-        Codes 0 to r - 1; zeros where there is none.
+        Region codes 0 to r - 1; all zeros for a file without regions.
     weights : (n,) array, optional
         Sampling weights; all 1 by default.
+    shares : tuple of float
+        Shares of the quantiles, above 0 and at most 1.
+
+    Raises
+    ------
+    ShapeMismatch, InvalidParameter
     """
     x, at = np.asarray(values, np.float64), np.asarray(regions, np.int64)
     w = np.ones(len(x)) if weights is None else np.asarray(weights, np.float64)
     if not x.shape == at.shape == w.shape:
-        raise ShapeMismatch(f"{len(x)} values, {len(at)} regions and {len(w)} weights do not fit together")
+        raise ShapeMismatch(
+            f"values, regions and weights: expected equal lengths, found {len(x)}, {len(at)} and {len(w)}"
+        )
     if not all(0.0 < share <= 1.0 for share in shares):
-        raise InvalidParameter("quantiles are of shares above 0 and up to 1")
+        raise InvalidParameter(f"shares: expected numbers above 0 and at most 1, found {shares}")
     r = int(at.max(initial=-1)) + 1
     present = ~np.isnan(x)
     x, at, w = x[present], at[present], w[present]
@@ -77,7 +85,7 @@ def _quantiles(
 
 
 def relative_changes(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """|after - before| / |before|, elementwise; 0 where both are 0, infinite where only `before` is."""
+    """Return |after - before| / |before|, elementwise; 0 if both are 0, infinity if only `before` is 0."""
     change, size = np.abs(after - before), np.abs(before)
     result = np.divide(change, size, out=np.full(change.shape, np.inf), where=size > 0.0)
     return np.where(change == 0.0, 0.0, result)

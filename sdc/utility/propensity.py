@@ -1,4 +1,4 @@
-"""Propensity score mean squared error: how well originals and protected records can be told apart."""
+"""Propensity score mean squared error (pMSE): how well a model separates originals from protected records."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from microguard.sdc.errors import ShapeMismatch
 from scipy.linalg import lstsq
 
 MOST_STEPS = 50
-"""Newton steps; a fit without separation takes fewer than ten."""
+"""Maximum number of Newton steps. A fit without separation needs fewer than ten."""
 CONVERGED = 1e-10
-"""Largest change of a score's logit at which the fit ends."""
+"""The fit has converged if no logit changes by more than this."""
 LARGEST_LOGIT = 30.0
-"""Records that the model tells apart entirely have no finite fit: a logit of 30 is a score of 1 - 1e-13."""
+"""Bound on logits, which is a score of 1 - 1e-13. Under complete separation the logits would diverge."""
 
 
 @dataclass(frozen=True)
 class Propensity:
-    """Fit of the scores.
+    """Propensity score mean squared error of a release.
 
     Attributes
     ----------
     error : float
-        Mean of (score - c)^2 over all records, c the share of protected ones: 0 where they cannot be told
-        apart, c (1 - c) where they can be entirely.
+        Mean of (score - c)^2 over all records, with the share c of protected records. It is 0 if the files
+        are indistinguishable and c (1 - c) if the model separates them completely.
     ratio : float
-        `error` over its mean for two samples of one population.
+        `error` divided by its expectation for two samples of one population.
     converged : bool
-        False where the records are told apart so well that the fit has no end.
+        False if the fit diverges because the model separates the files (nearly) completely.
     """
 
     error: float
@@ -37,18 +37,24 @@ class Propensity:
 
 
 def propensity(original: np.ndarray, protected: np.ndarray) -> Propensity:
-    """Fit a logistic regression with main effects on which file a record is of.
+    """Compute the pMSE: fit a logistic regression with main effects that predicts a record's file.
 
     Parameters
     ----------
     original, protected : (n, p) and (m, p) arrays
-        Numeric variables, nominal ones as indicators without the first category; no intercept.
+        Numeric variables, and nominal ones as indicators without the first category. The function adds the
+        intercept.
+
+    Raises
+    ------
+    ShapeMismatch
+        If the numbers of variables differ, or a file is empty.
 
     References
     ----------
-    Woo, Reiter, Oganian and Karr 2009, Global measures of data utility. Of two samples of one population the
-    mean is p c (1 - c) / N, with p coefficients beside the intercept and N records; Snoke et al. 2018 have
-    (1 - c) times that, for records synthesised from the originals.
+    Woo, Reiter, Oganian and Karr 2009, Global measures of data utility. For two samples of one population the
+    expectation is p c (1 - c) / N with p coefficients besides the intercept and N records. Snoke et al. 2018
+    have (1 - c) times that, for records synthesised from the originals.
     """
     first, second = np.asarray(original, np.float64), np.asarray(protected, np.float64)
     if (
@@ -57,7 +63,10 @@ def propensity(original: np.ndarray, protected: np.ndarray) -> Propensity:
         or first.shape[1] != second.shape[1]
         or not len(first) * len(second)
     ):
-        raise ShapeMismatch(f"shapes {first.shape} and {second.shape}, expected (n, p) and (m, p), not empty")
+        raise ShapeMismatch(
+            "original and protected: expected nonempty arrays (n, p) and (m, p), found shapes "
+            f"{first.shape} and {second.shape}"
+        )
     both = np.vstack([first, second])
     is_protected = np.repeat([0.0, 1.0], [len(first), len(second)])
     spread = both.std(axis=0)
@@ -71,7 +80,10 @@ def propensity(original: np.ndarray, protected: np.ndarray) -> Propensity:
 
 
 def _logistic(design: np.ndarray, outcome: np.ndarray) -> tuple[np.ndarray, bool, int]:
-    """Scores by iteratively reweighted least squares, which also drops what depends on other columns."""
+    """Fit scores by iteratively reweighted least squares; return them, convergence and the rank.
+
+    The least squares solution of minimum norm handles linearly dependent columns.
+    """
     logits = np.zeros(len(outcome))
     rank = 1
     for _ in range(MOST_STEPS):

@@ -1,8 +1,8 @@
-"""Attacks on a release by who holds the originals: a colleague, homogeneity, uniques, linkage by distance.
+"""Attacks on a release by an attacker with original records: exact knowledge, homogeneity, uniques, linkage.
 
-`python -m tests.benchmarks.attacks RELEASE_FOLDER ORIGINALS` attacks any release: the published files and
-manifest are read as a reader would, the originals (Parquet) are what the attackers know and what decides
-whether they are right.
+`python -m tests.benchmarks.attacks RELEASE_FOLDER ORIGINALS` attacks any release. The published files and the
+manifest are read as by any reader. The originals (Parquet) are the knowledge of the attackers, and decide
+whether their claims are correct.
 """
 
 from __future__ import annotations
@@ -19,34 +19,32 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from microguard.sdc.risk.classes import classes_of, unique_share
-from microguard.sdc.risk.inference import best_guess_share, counts_by_class, homogeneous_share
 
 from tests.benchmarks.table import Table
 from tests.system.command import microguard
 
 TRIED = 2_000
-"""Originals that an attacker looks for; drawn with a fixed seed, all where there are fewer."""
+"""Maximum number of originals that an attacker searches; drawn with a fixed seed."""
 COLLEAGUE = ("occupation", "hours")
-"""What a colleague knows exactly, besides the region; the rest as well as everybody does."""
+"""Variables that a colleague knows exactly in addition to the region."""
 NUMBER = "record_number"
-"""Column of the release that tells which record is which, where it has one; no attacker looks at it."""
+"""Column that identifies records, for evaluating the attacks; attackers do not use it."""
 TIE = 1e-9
 
 
 @dataclass(frozen=True)
 class Release:
-    """What a reader of the public area has, beside the originals.
+    """The published data that an attacker has in addition to the originals.
 
     Attributes
     ----------
     published, original : DataFrame
-        The columns of the release.
+        Records with the columns of the release.
     k : int
     protected, numeric, plain, sensitive : tuple of str
-        Quasi-identifiers, the numeric ones of them, columns published as they are, sensitive ones of them.
+        Quasi-identifiers, numeric quasi-identifiers, unmodified columns, and unmodified sensitive columns.
     region : tuple of str
-        The region, or nothing.
+        Name of the region, or nothing.
     """
 
     published: pd.DataFrame
@@ -82,24 +80,25 @@ class Release:
 
 @dataclass(frozen=True)
 class Found:
-    """Share of the originals tried whose record was found, and whose sensitive value was told."""
+    """Shares of the originals whose record was found, and whose sensitive value was inferred."""
 
     record: float
     sensitive: float
 
 
 def search(release: Release, exact: Sequence[str], seed: int = 1) -> Found:
-    """Look for originals: records equal in `exact`, of these the nearest in the protected variables.
+    """Search originals: among the records equal in `exact`, the nearest in the protected variables.
 
-    Distance is that of standardised numbers, a mismatch of categories counting 1. Where several are as near
-    the attacker picks any of them. The right record is told by `NUMBER`; without it by all columns published
-    as they are, and by chance among records that these do not tell apart: then the share is a lower bound.
+    The distance is that of standardised numbers, and a mismatch of categories counts 1. Among equally near
+    records the attacker picks one at random. A match is correct if `NUMBER` is equal. Without this column all
+    unmodified columns must be equal; if several records have these values, the share of correct matches is a
+    lower bound.
     """
     n = len(release.original)
-    known = classes_of(_stacked(release, exact))
+    known = _classes(_stacked(release, exact))
     numbered = NUMBER in release.published.columns
-    truth = classes_of(_stacked(release, [NUMBER] if numbered else release.plain))
-    values = classes_of(_stacked(release, release.sensitive))
+    truth = _classes(_stacked(release, [NUMBER] if numbered else release.plain))
+    values = _classes(_stacked(release, release.sensitive))
     before, after = _coordinates(release)
     order = np.argsort(known[n:], kind="stable")
     ordered = known[n:][order]
@@ -115,6 +114,19 @@ def search(release: Release, exact: Sequence[str], seed: int = 1) -> Found:
         record += float(np.mean(truth[n:][nearest] == truth[i]) / max(same[truth[i]], 1))
         sensitive += float(np.mean(values[n:][nearest] == values[i]))
     return Found(record / len(tried), sensitive / len(tried))
+
+
+def _classes(frame: pd.DataFrame, names: Sequence[str] | None = None) -> np.ndarray:
+    """Return the class of each record, 0 to m - 1, by equal values of `names` (default: all columns)."""
+    keys = list(frame.columns if names is None else names)
+    if not keys:
+        return np.zeros(len(frame), np.int64)
+    return frame.groupby(keys, dropna=False, sort=False, observed=True).ngroup().to_numpy(np.int64)
+
+
+def _unique_share(classes: np.ndarray) -> float:
+    """Return the share of records that are alone in their class."""
+    return float(np.mean(np.bincount(classes)[classes] == 1))
 
 
 def _stacked(release: Release, names: Sequence[str]) -> pd.DataFrame:
@@ -137,16 +149,16 @@ def _coordinates(release: Release) -> tuple[np.ndarray, np.ndarray]:
 
 
 def attacked(release: Release) -> dict[str, float]:
-    """All attacks, as shares of the records."""
+    """Run all attacks, and return their success as shares of the records."""
     frame = release.published
     keys = [*release.region, *release.protected]
-    classes = classes_of(frame, keys)
+    classes = _classes(frame, keys)
     shares = {
-        "unique on protected variables": unique_share(classes),
+        "unique on protected variables": _unique_share(classes),
         "the same with one plain column, worst": max(
-            (unique_share(classes_of(frame, [*keys, name])) for name in release.plain), default=0.0
+            (_unique_share(_classes(frame, [*keys, name])) for name in release.plain), default=0.0
         ),
-        "unique on all columns": unique_share(classes_of(frame, [*keys, *release.plain])),
+        "unique on all columns": _unique_share(_classes(frame, [*keys, *release.plain])),
         "linked by distance": search(release, release.region).record,
     }
     exact = [name for name in COLLEAGUE if name in release.plain]
@@ -156,17 +168,18 @@ def attacked(release: Release) -> dict[str, float]:
         if release.sensitive:
             shares |= {"told to a colleague": colleague.sensitive}
     for name in release.sensitive:
-        counts = counts_by_class(classes, classes_of(frame, [name]))
+        counts = pd.crosstab(classes, _classes(frame, [name])).to_numpy()
+        homogeneous = np.count_nonzero(counts, axis=1) == 1
         shares |= {
-            f"homogeneous in {name}": homogeneous_share(counts),
-            f"{name} guessed by class": best_guess_share(counts),
+            f"homogeneous in {name}": float(counts[homogeneous].sum() / counts.sum()),
+            f"{name} guessed by class": float(counts.max(axis=1).sum() / counts.sum()),
             f"{name} guessed without a release": float(counts.sum(axis=0).max() / counts.sum()),
         }
     return shares
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """The demo's town at k = 3, 5 and 10, and with two diagnoses in every cluster."""
+    """Attack the demo data at k = 3, 5 and 10, and with two diagnoses in every cluster."""
     records = 5_000 if quick else 20_000
     cases = [("k = 3", 3, 1), ("k = 5", 5, 1), ("k = 10", 10, 1), ("k = 3, two diagnoses", 3, 2)]
     columns: dict[str, dict[str, float]] = {}

@@ -1,9 +1,8 @@
-"""Attack programs on counts with noise by cell keys: they succeed where too much is published, and the gate
-sees it.
+"""Attacks on counts with cell-key noise: they succeed only on tables that the gate refuses to publish.
 
-The attacker knows the method, its parameters, every published number and that true margins add up, never the
-keys. Averaging (Asghar and Kaafar 2020; Rinott, O'Keefe, Shlomo and Skinner 2018): each margin says once
-more what its parts add up to, with noise of its own.
+The attacker knows the method, its parameters, every published number, and that true margins are additive, but
+not the keys. Averaging (Asghar and Kaafar 2020; Rinott, O'Keefe, Shlomo and Skinner 2018) uses that each
+margin is another noisy observation of the sum of its parts.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LEAST = 3
 #: Limit on the posterior of a small count, as in `[table.quality]`.
 MOST_POSTERIOR = 0.7
 NOISES = (CellKeyParameters(3, 5, 2.0), CellKeyParameters(3, 8, 4.0))
-#: Shapes, mean counts of a cell, and what the table is an example of.
+#: Shapes, mean counts of a cell, and description of the table.
 CASES = (
     ((15, 20), 3.0, "two dimensions"),
     ((15, 20), 0.5, "two dimensions, sparse"),
@@ -33,7 +32,7 @@ CASES = (
     ((2,) * 5, 3.0, "all tables of five variables"),
     ((2,) * 5, 30.0, "the same of larger counts"),
 )
-#: Small counts that intervals are computed of, in each table.
+#: Number of small counts per table for which intervals are computed.
 EXAMINED = 40
 #: In tables that pass the gate, how often the attacker is right where his best guess is that likely, of no
 #: fewer cells than these.
@@ -41,13 +40,13 @@ LIKELY, FEWEST = 0.5, 30
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Averaging over all margins of a table, and two cells that differ by one record."""
+    """Attack by averaging over all margins of a table, and by two cells that differ by one record."""
     yield averaging(2 if quick else 10)
     yield one_record_apart(300 if quick else 1500)
 
 
 def averaging(repetitions: int) -> Table:
-    """What all margins say of the small counts, and which tables the gate lets pass."""
+    """Compute the posterior of small counts given all margins, and which tables the gate accepts."""
     rows: list[tuple[object, ...]] = []
     succeeded = False
     for (shape, mean, name), parameters in product(CASES, NOISES):
@@ -57,7 +56,7 @@ def averaging(repetitions: int) -> Table:
         in_passed: list[np.ndarray] = []
         for _ in range(repetitions):
             inside = rng.poisson(mean, shape)
-            keys = np.where(inside > 0, rng.integers(0, KEY_SPAN, shape), 0)  # of the records of each cell
+            keys = np.where(inside > 0, rng.integers(0, KEY_SPAN, shape), 0)  # cell keys: sums of record keys
             counts = _with_margins(inside)
             shown = noise.perturb(counts, _with_margins(keys).astype(np.uint64))
             alone = candidates(noise, counts, shown, is_total.astype(int))
@@ -105,7 +104,7 @@ def averaging(repetitions: int) -> Table:
 
 
 def one_record_apart(repetitions: int) -> Table:
-    """Two published totals whose true counts differ by one record or none, and the part that says so."""
+    """Attack two published totals whose true counts differ by at most one record."""
     rows: list[tuple[object, ...]] = []
     lines = sparse.csr_matrix(np.array([[1.0, 1.0, -1.0]]))
     for parameters in NOISES:
@@ -158,7 +157,7 @@ def _with_margins(counts: np.ndarray) -> np.ndarray:
 
 
 def _margins(shape: tuple[int, ...]) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Lines of a complete table with all its margins, and which cells are totals."""
+    """Return the relations of a complete table with all its margins, and which cells are totals."""
     whole = tuple(size + 1 for size in shape)
     position = np.arange(int(np.prod(whole))).reshape(whole)
     lines = []

@@ -1,7 +1,7 @@
-"""Controlled tabular adjustment on the tables of Cox 2005, section 3, and on larger ones.
+"""Controlled tabular adjustment of the tables of Cox 2005, section 3, and of larger tables.
 
-Every answer passes the independent check before it is reported. Times are CPU seconds of one process;
-gap = objective / lower bound - 1; excess = objective / unavoidable part - 1; medians over the seeds.
+Every solution passes the independent check before it is reported. Times are CPU seconds of one process; gap =
+objective / lower bound - 1; excess = objective / unavoidable part - 1. Figures are medians over the seeds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.benchmarks.tabular.timed import attempt, done, timed
 from tests.reference import REFERENCE_FOLDER
 
 SEEDS = (1, 2, 3, 4, 5)
-#: Shape, gap to reach in percent (0: proved optimal), wall-clock limit in seconds.
+#: Shape, maximum gap in percent (0: proved optimal), wall-clock limit in seconds.
 CLASSES: tuple[tuple[tuple[int, ...], float, float], ...] = (
     ((4, 4), 0.0, 60),
     ((10, 10), 0.0, 60),
@@ -55,7 +55,7 @@ METHODS = (
     "local-search",
     "exact",
 )
-#: Figures of Cox 2005 and of tools, beside ours.
+#: Figures of Cox 2005 and of other tools, for comparison.
 KNOWN = {
     (25, 25): "learning 9.6 % (Cox 2005, figure 4)",
     (8, 8, 8): "plain MILP in 300 s: 12.5 %",
@@ -65,7 +65,7 @@ KNOWN = {
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Gaps by class, tables from reference files, other kinds, methods side by side, the paper's figures."""
+    """Return the tables: gaps by class, reference files, other kinds, all methods, figures of the paper."""
     yield gaps_by_class(CLASSES[:5] if quick else CLASSES, SEEDS[:1] if quick else SEEDS)
     yield from reference_tables()
     yield hierarchical_tables(list(HIERARCHIES)[: 1 if quick else None])
@@ -81,7 +81,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 def gaps_by_class(
     classes: tuple[tuple[tuple[int, ...], float, float], ...], seeds: tuple[int, ...], mode: str = "exact"
 ) -> Table:
-    """Median gap of each class of random tables within its time limit."""
+    """Return the median gap of each class of random tables within its time limit."""
     rows: list[tuple[object, ...]] = []
     for shape, target, limit in classes:
         runs = [timed(random_table(shape, seed), mode, "auto", "standard", limit) for seed in seeds]
@@ -108,7 +108,7 @@ def gaps_by_class(
 
 
 def methods_side_by_side(shapes: tuple[tuple[int, ...], ...], seeds: tuple[int, ...]) -> Table:
-    """Every named method on the same tables, against the best lower bound any of them proved."""
+    """Compare every named method on the same tables with the best lower bound that any of them proved."""
     rows: list[tuple[object, ...]] = []
     for shape in shapes:
         tables = [random_table(shape, seed) for seed in seeds]
@@ -144,9 +144,9 @@ def methods_side_by_side(shapes: tuple[tuple[int, ...], ...], seeds: tuple[int, 
 
 
 def against_plain_program(shape: tuple[int, ...], seeds: tuple[int, ...], limit: float) -> Table:
-    """The integer program of the paper handed to the solver as it stands, and ours in its own time.
+    """Compare the integer program of the paper, solved without changes, with our search in the same time.
 
-    Both gaps are to our lower bound, which is the better one.
+    Both gaps are relative to our lower bound, which is the tighter one.
     """
     rows: list[tuple[object, ...]] = []
     for seed in seeds:
@@ -177,7 +177,7 @@ def against_plain_program(shape: tuple[int, ...], seeds: tuple[int, ...], limit:
 
 
 def other_kinds(shape: tuple[int, ...], seeds: tuple[int, ...]) -> Table:
-    """Shares of sensitive cells, costs, fixed margins, tight capacities and skewed data."""
+    """Vary the share of sensitive cells, costs, fixed margins, capacities and skewness."""
     kinds: dict[str, dict[str, Any]] = {
         "10 % sensitive": {"sensitive": 0.1},
         "50 % sensitive": {"sensitive": 0.5},
@@ -203,7 +203,7 @@ def other_kinds(shape: tuple[int, ...], seeds: tuple[int, ...]) -> Table:
 
 
 def kept_statistics(seeds: tuple[int, ...]) -> Table:
-    """What a table costs that keeps mean and slope of its internal cells, beside one that keeps nothing."""
+    """Compare the cost of a table with and without preservation of mean and slope of its internal cells."""
     rows: list[tuple[object, ...]] = []
     for shape in ((10, 10), (15, 15)):
         for tolerance in (None, 1e-3, 1e-5):
@@ -241,7 +241,7 @@ def kept_statistics(seeds: tuple[int, ...]) -> Table:
 
 
 def reference_tables() -> list[Table]:
-    """Hierarchical tables of the reference files, where these are here."""
+    """Adjust hierarchical tables of the reference files, if these are available."""
     rows: list[tuple[object, ...]] = []
     survey = "business_survey.csv"
     builders: list[tuple[str, str, Callable[[], CellTable]]] = [
@@ -262,13 +262,13 @@ def reference_tables() -> list[Table]:
 
 
 def _size_and_gap(name: str, table: CellTable, answer: Adjustment) -> tuple[object, ...]:
-    """What a table is, and how far its answer can be from the optimum."""
+    """Return the description of a table, and the gap of its solution."""
     sensitive = int(table.sensitive.sum())
     return name, table.cells, table.lines, sensitive, 100 * answer.gap, answer.bound_kind
 
 
 def hierarchical_tables(names: Iterable[str]) -> Table:
-    """Generated tables of `HIERARCHIES`: gap, bound and time at the default effort, whatever their shape."""
+    """Return gap, bound and time of the generated tables of `HIERARCHIES` at the default effort."""
     rows: list[tuple[object, ...]] = []
     for name in names:
         branchings, occupied = HIERARCHIES[name]

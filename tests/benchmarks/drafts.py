@@ -1,4 +1,4 @@
-"""Drafts of thirty office files: roles that are right, and whether each draft passes its own check."""
+"""Drafts of thirty office files: the share of true roles, and whether each draft passes its check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from microguard.pipelines.engine.jvm import InputSize
 from microguard.pipelines.engine.session import open_session
 from microguard.pipelines.intake.accept import accept_input
 from microguard.pipelines.intake.read import read
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.validate import validate
 from microguard.schemas.errors import MicroguardError
 from microguard.schemas.specification.read import build_specification
 
@@ -21,11 +21,11 @@ from tests.benchmarks.table import Table
 from tests.pipelines.drafting.office_files import KEYS, office_files
 
 LEAST_RIGHT = 0.9
-"""Share of the columns of each file."""
+"""Minimum share of columns with the true role in each file."""
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Draft and check the files; without the wide ones where it is to be quick."""
+    """Draft and check the files; quick: without the files with many columns."""
     files = [file for file in office_files() if not (quick and "wide" in file.name)]
     rows, wrong, right, columns = [], [], 0, 0
     with tempfile.TemporaryDirectory() as name:
@@ -49,7 +49,7 @@ def run(quick: bool = False) -> Iterator[Table]:
                 assert not exposed, f"{file.name}: {exposed} would be published"
                 specification = build_specification(content, folder)
                 try:
-                    screened = screen(read(spark, specification), specification)
+                    screened = validate(read(spark, specification), specification)
                     accept_input(screened, specification, folder / "evidence")
                     passes = "yes"
                 except MicroguardError as error:

@@ -1,8 +1,8 @@
-"""The joint audit of Tarragona: what solving every night anew gives away, and what seeing it costs.
+"""Joint audit of Tarragona: the exposure if every update is protected anew, and the cost of the audit.
 
-The files are those of a reader, the alignment is that of an attacker who knows in which class each record is
-(by the values that he knows of it). Beside it the same nights under the rule of a series: classes born
-whole, unchanged, leaving whole.
+The files are public files. The alignment is that of an attacker who knows the class of each record from known
+values. For comparison, the same updates are published with the rule of a register: a class is published and
+suppressed as a whole, and its members never change.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from microguard.sdc.microaggregation import microaggregate
 from tests.benchmarks.table import Table
 from tests.reference import REFERENCE_FOLDER
 
-#: Records at the start, and how many come and go a night; k of the releases.
+#: Number of records at the start, entrants and exits per update, and k.
 FIRST, COME, GO, K = 720, (4, 24), 5, 3
 #: Values are whole thousands of pesetas: means are published as whole numbers.
 ROUNDING = 1.0
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Nights of Tarragona, two k of one file, and 100,000 units in 30 releases (quick: 10,000 in 10)."""
+    """Audit updates of Tarragona, two k of one file, and 100,000 units in 30 releases (quick: 10,000, 10)."""
     values = np.loadtxt(REFERENCE_FOLDER / "tarragona.csv", delimiter=",", skiprows=1)
     yield nights(values, 5)
     yield two_k(values)
@@ -33,7 +33,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 
 def nights(values: np.ndarray, number: int) -> Table:
-    """After each night: solved anew, and under the rule."""
+    """Audit after each update, protected anew and with the rule of a register."""
     anew, register = [], []
     classes: dict[int, int] = {}
     waiting: list[int] = []
@@ -65,7 +65,7 @@ def nights(values: np.ndarray, number: int) -> Table:
 
 
 def two_k(values: np.ndarray) -> Table:
-    """k = 3 beside k = 4 and beside k = 5 of one file."""
+    """Audit releases of one file with k = 3 and k = 4, and with k = 3 and k = 5."""
     rows: list[tuple[object, ...]] = []
     everybody = np.arange(len(values))
     first = _release("k3", everybody, _clustered(values, everybody), values)
@@ -80,7 +80,7 @@ def two_k(values: np.ndarray) -> Table:
 
 
 def scale(units: int, number: int) -> Table:
-    """A register whose classes stand, and the same units partitioned anew every night."""
+    """Audit a register with permanent classes, and the same units with new classes at every update."""
     rows: list[tuple[object, ...]] = []
     for name, anew in (("classes stand", False), ("solved anew", True)):
         releases = _large(units, number, anew)
@@ -98,7 +98,7 @@ def _counts(exposure: JointExposure) -> tuple[int, int, int]:
 
 
 def _stream(units: int, number: int) -> Iterator[np.ndarray]:
-    """Records of each night."""
+    """Return the records of each update."""
     random = np.random.default_rng(11)
     order = random.permutation(units)
     there, rest = list(order[:FIRST]), list(order[FIRST:])
@@ -115,7 +115,7 @@ def _clustered(values: np.ndarray, there: np.ndarray, k: int = K) -> np.ndarray:
 
 
 def _release(name: str, unit: np.ndarray, labels: np.ndarray, values: np.ndarray, k: int = K) -> Classes:
-    """What is published of these records: rounded means of their classes."""
+    """Return the release of these records: rounded means of their classes."""
     _, of = np.unique(labels, return_inverse=True)
     size = np.bincount(of)
     variables = [f"x{j}" for j in range(values.shape[1])]
@@ -128,7 +128,7 @@ def _release(name: str, unit: np.ndarray, labels: np.ndarray, values: np.ndarray
 
 
 def _large(units: int, number: int, anew: bool) -> list[Classes]:
-    """Releases of many units, 1 % come a night; where classes stand, who leaves stays as a ghost."""
+    """Return releases of many units with 1 % entrants; with permanent classes, exits are retained records."""
     random = np.random.default_rng(0)
     values = np.round(random.lognormal(8, 1, (2 * units, 5)))
     there, labels, classes, releases = np.arange(units), np.zeros(2 * units, np.int64), 0, []

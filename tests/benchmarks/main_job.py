@@ -1,4 +1,4 @@
-"""The main job from command to release: reference files, and what was proved block by block."""
+"""Run the main job on reference files, and return the certificates of its blocks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ABSENT = "The reference files are not here: they lie in the shared folder beside
 
 @dataclass(frozen=True)
 class Case:
-    """A reference file and what its variables are to the release."""
+    """A reference file with the roles of its variables."""
 
     name: str
     file: str
@@ -79,7 +79,7 @@ def _cases() -> list[Case]:
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Both tables; `quick` leaves most exact blocks out."""
+    """Return both tables; quick: without most exact blocks."""
     yield _reference_files()
     yield _by_blocks(quick)
 
@@ -107,7 +107,7 @@ def _reference_files() -> Table:
 
 
 def _by_blocks(quick: bool) -> Table:
-    """What was proved of each block, and how long it took, where a solver works inside the tasks."""
+    """Return gap and time of each block for methods that run a solver in the tasks."""
     runs: list[tuple[str, str, Callable[[], Release]]] = [
         (case.name, case.method, partial(_release_of, case))
         for case in (_solver_cases() if REFERENCE_FOLDER.is_dir() else [])
@@ -119,7 +119,7 @@ def _by_blocks(quick: bool) -> Table:
     for name, method, release in runs[:1] if quick else runs:
         whole = release()
         assert whole.quality["risk"]["all"]["after"]["smallest"] >= 3
-        single = whole.blocks[whole.blocks["block"].notna()]  # beside them stands the whole file
+        single = whole.blocks[whole.blocks["block"].notna()]  # excludes the row of the whole file
         solved = single[single["algorithm"] != "none"]
         gaps = 100 * solved["gap"].dropna()
         loss = whole.quality.get("loss", {}).get("all")
@@ -204,5 +204,5 @@ def _release_of_demo() -> Release:
 
 
 def _spread(values: pd.Series) -> str:
-    """Median, 90 percent quantile and maximum."""
+    """Format median, 90 percent quantile and maximum."""
     return " / ".join(f"{values.quantile(share):.3g}" for share in (0.5, 0.9, 1.0))

@@ -1,4 +1,4 @@
-"""What clusters that were merged tell: which of two or three lacked values, by every deal of the values."""
+"""Infer from merged clusters which of them violated diversity, by enumerating assignments of values."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from scipy.spatial import cKDTree
 #: Ways to deal a merged cluster's values that are tried, at most; clusters near one that was merged; draws of
 #: decoys; and how likely a cluster of two that lacks values merges with a third one.
 MOST_DEALS, NEAR_PARTS, DECOY_DRAWS, THIRD = 3_000, 12, 300, 0.3
-#: How likely the method passes over a change that gains and is allowed, where nothing is concealed.
+#: Probability that the method does not make an improving and permitted change, without mitigation.
 OVERLOOKED = 0.03
 
 
 class Mergers:
-    """What is known of the clusters before any merger: which are whose nearest, by Ward's criterion."""
+    """The nearest clusters of each cluster before mergers, by Ward's criterion."""
 
     def __init__(
         self, values: np.ndarray, parts: np.ndarray, hidden: np.ndarray, least: int, concealed: bool
@@ -36,7 +36,7 @@ class Mergers:
         self._random = np.random.default_rng(1)
 
     def told(self, members: np.ndarray) -> np.ndarray | None:
-        """Probability of each value of each record of a cluster, (records, v); None where nothing is told."""
+        """Return the probability of each value of each record, (records, v); None without inference."""
         merged = np.unique(self._parts[members]).tolist()
         if len(merged) not in (2, 3):
             return None
@@ -48,7 +48,7 @@ class Mergers:
         inside = [np.flatnonzero(self._parts[members] == part) for part in merged]
 
         def lacks(records: np.ndarray) -> np.ndarray:
-            """Whether records lack values, by the deal or by decoys, (deals, draws)."""
+            """Return whether records violate diversity, by assignment or decoys, (assignments, draws)."""
             by_decoys = self._lacks(decoys[:, records]) if self._concealed else np.zeros(draws, dtype=bool)
             return (self._lacks(deals[:, records])[:, np.newaxis] | by_decoys).astype(float)
 
@@ -69,17 +69,17 @@ class Mergers:
         return told / weights.sum()
 
     def _leads(self, part: int, other: int) -> float:
-        """How likely a cluster that lacks values merges with the other."""
+        """Return the probability that a cluster without diversity merges with the other."""
         return 1 / len(self._near[part]) if other in self._near[part] else OVERLOOKED
 
     def _lacks(self, held: np.ndarray) -> np.ndarray:
-        """Whether rows of values have too few distinct ones."""
+        """Return whether rows of values have too few distinct values."""
         ordered = np.sort(held, axis=1)
         return 1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1) < self._least
 
 
 def deals_of(values: list[int]) -> np.ndarray | None:
-    """All ways to deal values to records, (deals, records); None where there are too many."""
+    """Return all assignments of values to records, (assignments, records); None if there are too many."""
     counts = Counter(values)
     if factorial(len(values)) // prod(map(factorial, counts.values())) > MOST_DEALS:
         return None
@@ -90,5 +90,5 @@ def deals_of(values: list[int]) -> np.ndarray | None:
 
 
 def members_of(labels: np.ndarray) -> list[np.ndarray]:
-    """Records of each cluster, of labels from 0."""
+    """Return the records of each cluster for labels from 0."""
     return [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]

@@ -1,10 +1,10 @@
 """The minimality attack (Wong, Fu, Wang and Pei 2007) on clusters that must hold several hidden values.
 
-The attacker knows the clustered variables of everybody, the clusters, the values that each holds and the
-method, but not whose they are. A change of two clusters that would gain was passed over because one of the
-new clusters lacked values, or because of what conceals: a decoy, or the blur. What all changes say together
-of each record is drawn by Gibbs sampling. At effort fast the attacker looks at clusters that were merged of
-two or three: which of them lacked values, every deal of the values and every order of mergers says.
+The attacker knows the clustered variables of all persons, the clusters, the values in each cluster and the
+method, but not the assignment of values to persons. If an improving change of two clusters was not made,
+either a new cluster would have lacked values, or the mitigation (a decoy or the noise) prevented it. Gibbs
+sampling combines the evidence of all changes for each record. At effort fast the attacker examines clusters
+that were merged of two or three, and enumerates the assignments of values and the orders of mergers.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from itertools import combinations
 import numba
 import numpy as np
 from microguard.pipelines.demo import QUASI_IDENTIFIERS
-from microguard.pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import generate_persons
 from microguard.sdc.clusters.codes import category_codes
 from microguard.sdc.clusters.diversity import Diversity
 from microguard.sdc.microaggregation import microaggregate
-from microguard.sdc.microaggregation.minimality_attack_mitigation import BLUR, TO_VARIANCE_1
+from microguard.sdc.microaggregation.minimality_attack_mitigation import PERTURBATION, TO_VARIANCE_1
 from microguard.sdc.microaggregation.sse import typical_cost
 from scipy.spatial import cKDTree
 
 from tests.benchmarks.mergers import OVERLOOKED, Mergers, members_of
 from tests.benchmarks.table import Table
 
-#: Records that the attacker looks at for changes, around each.
+#: Number of neighbours of each record that the attacker considers for changes.
 NEAR = 9
-#: Splits of a cluster that are looked at, cheapest first, and the largest cluster that is split.
+#: Maximum number of splits of a cluster, cheapest first, and size of the largest cluster that is split.
 SPLITS, LARGEST_SPLIT = 3, 10
-#: How likely the method passes over a split that gains and is allowed: it looks at few.
+#: Probability that the method does not make an improving and permitted split, because it considers few.
 SPLIT_OVERLOOKED = 0.1
-#: Draws of the blur for each change, and sweeps of the sampler.
+#: Number of noise draws for each change, and number of sweeps of the sampler.
 DRAWS, SWEEPS, FIRST_SWEEPS = 100, 500, 100
 #: Effort, persons, k, diagnoses and seeds of the cases.
 CASES = (
@@ -47,24 +47,23 @@ CASES = (
     ("fast", 2_500, 3, 3, 3),
 )
 QUICK = (("standard", 600, 3, 2, 1), ("fast", 600, 3, 2, 1))
-#: Claims that are looked at: those whose odds rose most above what the cluster's values say.
+#: Number of evaluated claims: those whose odds increased most compared with the values of the cluster.
 CLAIMS = 50
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the attack tells.
+class AttackResult:
+    """The result of the attack.
 
     Attributes
     ----------
     loss : float
         100 SSE/SST of the clusters.
     changes : int
-        Changes that gain and were passed over; at effort fast the clusters that were merged of
-        two or three.
+        Number of improving changes that were not made; at effort fast, number of merged clusters.
     right, expected : float
-        Share of the claims that are right, and the mean share of the value claimed in its cluster: how many
-        would be right for who looks at the clusters alone.
+        Share of correct claims, and the mean share of the claimed value in its cluster, which is the expected
+        share of correct claims without the attack.
     """
 
     loss: float
@@ -74,15 +73,15 @@ class Told:
 
     @property
     def odds(self) -> float:
-        """How many times the odds of being right rose; infinite where all claims are."""
+        """Ratio of the odds of correct claims with and without the attack; infinite if all are correct."""
         right, expected = (p / (1 - p) if p < 1 else np.inf for p in (self.right, self.expected))
         return right / expected
 
 
 @dataclass(frozen=True)
 class _Changes:
-    """Changes that gain: both clusters after each, (c, w) positions filled up by -1, and the probability that
-    it is passed over although it is allowed, (c,)."""
+    """Improving changes: both clusters after each, (c, w) positions padded with -1, and the probability that
+    a permitted change is not made, (c,)."""
 
     first: np.ndarray
     second: np.ndarray
@@ -90,7 +89,7 @@ class _Changes:
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Persons of the demo town by effort, k and diversity, their diagnoses known to be hidden or not."""
+    """Attack demo data by effort, k and diversity, with and without mitigation."""
     attacks = {"standard": attacked, "fast": attacked_mergers}
     rows: list[tuple[object, ...]] = []
     for effort, n, k, least, seeds in QUICK if quick else CASES:
@@ -132,8 +131,8 @@ def run(quick: bool = False) -> Iterator[Table]:
     )
 
 
-def attacked(n: int, k: int, least: int, concealed: bool, seed: int) -> Told:
-    """Protect persons of the demo town, so many diagnoses in each cluster, and attack what comes of it."""
+def attacked(n: int, k: int, least: int, concealed: bool, seed: int) -> AttackResult:
+    """Protect demo persons with several diagnoses in each cluster, and attack the result."""
     values, hidden = _persons(n)
     diversity = Diversity.of(hidden[:, np.newaxis], least, known=not concealed)
     found = microaggregate(values, k, standardise=False, diversity=diversity, seed=seed)
@@ -142,11 +141,11 @@ def attacked(n: int, k: int, least: int, concealed: bool, seed: int) -> Told:
     changes = _changes(values, found.labels, k, blur)
     posterior, share = _told(changes, found.labels, hidden, least, decoys=concealed)
     right, expected = _boldest(posterior, share, hidden)
-    return Told(100 * found.information_loss, len(changes.overlooked), right, expected)
+    return AttackResult(100 * found.information_loss, len(changes.overlooked), right, expected)
 
 
-def attacked_mergers(n: int, k: int, least: int, concealed: bool, seed: int) -> Told:
-    """The same at effort fast: what mergers tell."""
+def attacked_mergers(n: int, k: int, least: int, concealed: bool, seed: int) -> AttackResult:
+    """Protect demo persons at effort fast, and attack the mergers."""
     values, hidden = _persons(n)
     fast = partial(microaggregate, values, k, standardise=False, effort="fast")
     found = fast(diversity=Diversity.of(hidden[:, np.newaxis], least, known=not concealed), seed=seed)
@@ -159,12 +158,12 @@ def attacked_mergers(n: int, k: int, least: int, concealed: bool, seed: int) -> 
             posterior[members] = told
             number += 1
     right, expected = _boldest(posterior, share, hidden)
-    return Told(100 * found.information_loss, number, right, expected)
+    return AttackResult(100 * found.information_loss, number, right, expected)
 
 
 def _persons(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Standardised values (n, p) of persons of the demo town, and their diagnoses (n,)."""
-    persons = next(town(n, 2026))
+    """Return standardised values (n, p) of demo persons, and their diagnoses (n,)."""
+    persons = next(generate_persons(n, 2026))
     numbers = [persons[name].to_numpy() for name in QUASI_IDENTIFIERS["numeric"]]
     values = np.nan_to_num(np.column_stack(numbers).astype(float))
     values = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
@@ -172,13 +171,13 @@ def _persons(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _blur(values: np.ndarray, labels: np.ndarray) -> float:
-    """Standard deviation of the blur, which the attacker can compute."""
+    """Return the standard deviation of the noise, which the attacker can compute."""
     typical = typical_cost(values, np.ones(len(values)), labels)
-    return float(BLUR * (typical / values.shape[1]) ** 0.5)
+    return float(PERTURBATION * (typical / values.shape[1]) ** 0.5)
 
 
 def _shares(labels: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-    """Share of each value among those of a record's cluster, (n, v)."""
+    """Return the share of each value in the cluster of each record, (n, v)."""
     shares = np.zeros((len(hidden), int(hidden.max()) + 1))
     for members in members_of(labels):
         shares[members] = np.bincount(hidden[members], minlength=shares.shape[1]) / len(members)
@@ -186,7 +185,7 @@ def _shares(labels: np.ndarray, hidden: np.ndarray) -> np.ndarray:
 
 
 def _boldest(posterior: np.ndarray, share: np.ndarray, hidden: np.ndarray) -> tuple[float, float]:
-    """Of the claims whose odds rose most: how many are right, and would be by the values of the clusters."""
+    """Count correct claims among those whose odds increased most, with and without the attack."""
 
     def odds(probability: np.ndarray) -> np.ndarray:
         return np.log((probability + 1e-3) / (1 - probability + 1e-3))
@@ -197,7 +196,7 @@ def _boldest(posterior: np.ndarray, share: np.ndarray, hidden: np.ndarray) -> tu
 
 
 def _changes(values: np.ndarray, labels: np.ndarray, k: int, blur: float) -> _Changes:
-    """Swaps, moves and splits that gain, of near clusters."""
+    """Return improving swaps, shifts and splits of neighbouring clusters."""
     members = members_of(labels)
     cost = [_sse(values[one]) for one in members]
     near = cKDTree(values).query(values, NEAR)[1]
@@ -242,7 +241,7 @@ def _hidden_by_blur(
     blur: float,
     random: np.random.Generator,
 ) -> float:
-    """How likely a change that gains does not in blurred coordinates."""
+    """Return the probability that an improving change does not improve with noisy coordinates."""
     if blur == 0.0:
         return OVERLOOKED
     records = np.concatenate(before)
@@ -271,12 +270,12 @@ def _filled(lists: list[np.ndarray], width: int) -> np.ndarray:
 def _told(
     changes: _Changes, labels: np.ndarray, hidden: np.ndarray, least: int, *, decoys: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Probability of each value of each record, (n, v), by the changes and by its cluster alone."""
+    """Return the probability of each value, (n, v), from the changes and from the cluster alone."""
     n, width = len(hidden), int(hidden.max()) + 1
     start = np.empty((1 + decoys, n), dtype=np.int64)
     random = np.random.default_rng(2)
     for members in members_of(labels):
-        start[:, members] = random.permutation(hidden[members])  # diverse, so that the decoys begin so
+        start[:, members] = random.permutation(hidden[members])  # decoys start with diverse values
     touched: list[list[int]] = [[] for _ in range(n)]
     for number, records in enumerate(np.hstack([changes.first, changes.second])):
         for record in np.unique(records[records >= 0]):
@@ -299,7 +298,7 @@ def _told(
 
 @numba.njit
 def _sampled(values, labels, members, first, second, overlooked, touching, common, least):
-    """How often each record held each value: members exchange true values, decoys are drawn one by one."""
+    """Sample how often each record has each value: members swap true values, decoys are drawn singly."""
     np.random.seed(3)
     n, width = len(labels), len(common)
     counts, weights = np.zeros((n, width)), np.empty(width)
@@ -333,7 +332,7 @@ def _sampled(values, labels, members, first, second, overlooked, touching, commo
 
 @numba.njit
 def _log_likelihood(i, j, values, first, second, overlooked, touching, least):
-    """Of the changes that touch record i, or record j (-1: nobody), all of which were passed over."""
+    """Return the log-probability that no change of record i or j (-1: none) was made."""
     total = 0.0
     for change in touching[i]:
         if change >= 0 and _allowed(first[change], second[change], values, least):

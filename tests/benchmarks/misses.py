@@ -1,4 +1,4 @@
-"""Figures that a benchmark asks for and does not meet: none of them ends a measurement of hours."""
+"""Collect figures that a benchmark misses, so that a miss does not stop a long measurement."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tests.benchmarks.parts import say
 
 @dataclass(frozen=True)
 class Misses:
-    """What was missed: said at once, raised together when all is measured."""
+    """Missed figures: each is printed at once, and all are raised together at the end."""
 
     found: list[str] = field(default_factory=list)
 
     def unless(self, met: bool, miss: str) -> None:
-        """Note a miss unless the figure was met."""
+        """Record a miss unless the figure was met."""
         if not met:
             say(f"missed: {miss}")
             self.found.append(miss)
 
     def fail(self) -> None:
-        """Raise `AssertionError` with all misses, where there are any."""
+        """Raise `AssertionError` with all misses, if there are any."""
         assert not self.found, f"{len(self.found)} missed: " + "; ".join(self.found)

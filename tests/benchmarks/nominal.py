@@ -1,8 +1,7 @@
-"""Nominal methods on the scenarios of Cost 2023: partitioning, aggregation, Chi-ex, all side by side.
+"""Nominal methods on the scenarios of Cost 2023: partitioning, aggregation, Chi-ex, and a comparison.
 
-Seconds are CPU seconds of one core. Every figure is recomputed by code that shares nothing with the
-methods before it is printed, and what was to be reached is asserted. A call that is killed is gone on with by
-the next one of the same code.
+Times are CPU seconds of one core. Every figure is recomputed by independent code before it is printed, and
+targets are asserted. After a kill, the next call with the same code continues.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from tests.sdc.nominal.brute_force import chi2, partition_weight
 
 K = 3
 DIMENSION = 3
-#: Methods compared besides our own search, partition and Chi-ex.
+#: Further methods, in addition to our search, partition and Chi-ex.
 TWO_STEP = ("own-eee", "own-hee", "own-hhe", "own-hhg", "own-hhc", "random")
 SAFE = ("safe", "safe-exact", "modified-safe-exact")
-#: Scenarios of the thesis without targets of their own.
+#: Scenarios of the thesis without target figures.
 LARGER = ("adult500m5", "adult200m8")
-#: Seconds of the clock that Chi-ex may take, a safety net; its work is bounded by nodes.
+#: Wall-clock limit of Chi-ex in seconds, as a safeguard; its work is bounded by nodes.
 CHI_EXACT_SECONDS = {"adult200m5": 120.0, "200m5_100percent": 60.0}
 CHI_EXACT_OTHERWISE = 30.0
-#: Seconds that each of the other methods may take: the exact aggregation of a random partition has no end.
+#: Time limit of the other methods in seconds; the exact aggregation of a random partition does not finish.
 COMPARED_SECONDS = 15.0
 
 #: Tables 6.6 and 6.7: weight over the relaxation's value, seconds of both phases (all exact).
@@ -67,7 +66,7 @@ THESIS_CHI_EXACT = {
 
 @dataclass
 class Instance:
-    """One instance and what the steps found on it."""
+    """One instance, and the results of the steps on it."""
 
     scenario: str
     number: int
@@ -87,7 +86,7 @@ class Instance:
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """All tables; with `quick` on one instance per scenario and a tenth of the time for Chi-ex."""
+    """Return all tables; quick: one instance per scenario, and a tenth of the time for Chi-ex."""
     parts = Parts("nominal-quick" if quick else "nominal", "combinations")
     instances = [
         _partitioned(parts, scenario, number)
@@ -108,7 +107,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 
 def partitioning(instances: list[Instance]) -> Table:
-    """Weight over the value of the relaxation: ours, and Algorithm 7 with Table 6.5's parameters."""
+    """Compare weight over LP value for our method and for Algorithm 7 with the parameters of Table 6.5."""
     rows: list[tuple[object, ...]] = []
     for scenario, group in _by_scenario(instances):
         relaxation = np.array([one.partition.lp_bound for one in group], dtype=float)
@@ -154,7 +153,7 @@ def partitioning(instances: list[Instance]) -> Table:
 
 
 def aggregation(parts: Parts, instances: list[Instance]) -> Table:
-    """Chi-square of each aggregation over that of the exact one, on our partitions."""
+    """Return the chi-square of each aggregation relative to the exact one, on our partitions."""
     rows: list[tuple[object, ...]] = []
     for scenario, group in _by_scenario(instances):
         ratios: dict[str, list[float]] = {"greedy": [], "clique": [], "local-search": []}
@@ -189,7 +188,7 @@ def aggregation(parts: Parts, instances: list[Instance]) -> Table:
 
 
 def chi_exactly(parts: Parts, instances: list[Instance], share: float) -> Table:
-    """Chi-ex from the local search of standard effort."""
+    """Run Chi-ex from the solution of the local search at effort standard."""
     rows: list[tuple[object, ...]] = []
     for scenario, group in _by_scenario(instances):
         for one in group:
@@ -224,7 +223,7 @@ def chi_exactly(parts: Parts, instances: list[Instance], share: float) -> Table:
 
 
 def comparison(parts: Parts, instances: list[Instance]) -> Table:
-    """Every method against the best answer of Chi-ex, on control tables and on all tables."""
+    """Compare every method with the best solution of Chi-ex, on control tables and on all tables."""
     rows: list[tuple[object, ...]] = []
     names = (*TWO_STEP, *SAFE)
     for scenario, group in _by_scenario(instances):
@@ -286,7 +285,7 @@ def _run(name: str, one: Instance) -> np.ndarray:
 
 
 def _assert_targets(instances: list[Instance]) -> None:
-    """What was to be reached."""
+    """Return the target figures."""
     for scenario, group in _by_scenario([one for one in instances if one.scenario in SCENARIOS]):
         ratios = [one.partition.weight / (one.partition.lp_bound or np.nan) for one in group]
         gaps = [_gap(one) for one in group]
@@ -327,13 +326,13 @@ def _gap(one: Instance) -> float:
 
 
 def _records(one: Instance, name: str) -> pd.DataFrame:
-    """Protected records, in the order of combinations."""
+    """Return the protected records in the order of combinations."""
     coded = from_frame(one.frame)
     return coded.decode_combinations(np.repeat(np.arange(len(one.frequencies)), one.counts[name]))
 
 
 def _counts(one: Instance, protected: pd.DataFrame) -> np.ndarray:
-    """Frequency of each original combination in protected records."""
+    """Return the frequency of each original combination in the protected records."""
     original = from_frame(one.frame)
     both = from_frame(pd.concat([one.frame, protected], ignore_index=True))
     position = np.empty(len(both.frequencies), dtype=np.int64)

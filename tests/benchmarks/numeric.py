@@ -31,7 +31,7 @@ from tests.sdc.microaggregation.rational import (
 
 T = TypeVar("T")
 
-#: 100 SSE/SST by file and k: MDAV (literature), best known to us before, and what each effort must reach.
+#: 100 SSE/SST by file and k: MDAV (literature), best earlier result, and target of each effort.
 KNOWN = {
     ("casc_census", 3): (5.6922, 4.6679, {"standard": 5.00, "thorough": 4.74, "exact": 4.675}),
     ("casc_census", 4): (7.4947, 6.0312, {"standard": 6.45, "thorough": 6.13, "exact": 6.04}),
@@ -54,7 +54,7 @@ UNCONFIRMED: dict[tuple[str, int], tuple[float | None, float | None]] = {
     ("tarragona", 5): (21.85, None),
     ("tarragona", 10): (33.09, None),
 }
-#: 100 SSE/SST that the worst seed and representation is asked to reach, by file and k: standard, thorough.
+#: Maximum of 100 SSE/SST for the worst seed and representation, by file and k: standard, thorough.
 ASKED = {
     ("casc_census", 3): (4.75, 4.675),
     ("casc_census", 4): (6.16, 6.05),
@@ -65,15 +65,15 @@ ASKED = {
     ("tarragona", 5): (20.22, 20.16),
     ("tarragona", 10): (30.18, 30.13),
 }
-#: Codes for missing values put beside ordinary ones.
+#: Codes of missing values that are added to ordinary values.
 CODES = (-9.0, -99.0, -1e6, -1e9, -1e12, -1e15)
-#: Seconds of wall clock an exact run may take.
+#: Wall-clock limit of an exact run in seconds.
 EXACT_SECONDS = 600.0
 BLOCKS = (250, 500, 1_000, 2_000, 5_000, 20_000)
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """All tables, and at the end the figures missed; quick leaves out what takes more than a few minutes."""
+    """Return all tables, and raise missed figures at the end; quick: without runs of several minutes."""
     misses = Misses()
     precompile()
     yield whole_files(misses, quick)
@@ -90,7 +90,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 
 def whole_files(misses: Misses, quick: bool = False) -> Table:
-    """Loss, gap and CPU seconds on the whole reference files, 13 standardised variables."""
+    """Return loss, gap and CPU seconds on the whole reference files with 13 standardised variables."""
     efforts = ["standard"] if quick else ["standard", "thorough"]
     if not quick and "column-generation" in MICROAGGREGATION:
         efforts.append("exact")
@@ -125,7 +125,7 @@ def whole_files(misses: Misses, quick: bool = False) -> Table:
 
 
 def representations(misses: Misses, quick: bool = False) -> Table:
-    """Worst and best loss over seeds and representations of the same file: the spread is the point."""
+    """Return worst and best loss over seeds and representations of the same file."""
     rows: list[tuple[object, ...]] = []
     for (name, k), asked in ASKED.items():
         records = pd.read_csv(reference_file(f"{name}.csv"), sep=None, engine="python").to_numpy(dtype=float)
@@ -152,7 +152,7 @@ def representations(misses: Misses, quick: bool = False) -> Table:
 
 
 def codes(count: int) -> Table:
-    """One variable with codes for missing values, its claims held against exact arithmetic."""
+    """Check the bounds for one variable with codes of missing values by exact arithmetic."""
     false, claimed = 0, 0
     for seed in range(count):
         k, code = 2 + seed % 5, CODES[seed % len(CODES)]
@@ -174,7 +174,7 @@ def codes(count: int) -> Table:
 
 
 def scale(n: int, baseline: bool, k: int = 3) -> Table:
-    """Loss and speed on synthetic records: MDAV by block size, the tiers on the whole, MDAV of the whole."""
+    """Return loss and speed on synthetic records: MDAV by block size, and each effort on the whole file."""
     records = factor_records(n)
     rows: list[tuple[object, ...]] = []
     losses = {}
@@ -211,7 +211,7 @@ def scale(n: int, baseline: bool, k: int = 3) -> Table:
 
 
 def factor_records(n: int, variables: int = 13, factors: int = 5, seed: int = 1) -> np.ndarray:
-    """Records with a factor structure, (n, variables): loadings and noise normal, four variables skewed."""
+    """Draw records with a factor structure, (n, variables), and four skewed variables."""
     random = np.random.default_rng(seed)
     loadings = random.normal(size=(factors, variables))
     scores = random.normal(size=(n, factors))
@@ -239,5 +239,5 @@ def _timed(work: Callable[[], T]) -> tuple[T, float]:
 
 
 def _peak() -> float:
-    """Peak resident memory of the process so far, kB."""
+    """Return the peak resident memory of the process in kB."""
     return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -1,6 +1,6 @@
-"""Parts of a long benchmark: what is finished is not done again when the same code is called again.
+"""Store finished parts of a long benchmark, so that a repeated call with the same code skips them.
 
-A part is a table, an answer with the CPU seconds it took, or a folder of its own.
+A part is a table, a result with its CPU seconds, or a folder.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from tests.benchmarks.table import Table
 
 T = TypeVar("T")
 _ROOT = Path(__file__).resolve().parents[2]
-#: Where benchmarks leave plots, and what they have finished.
+#: Folder for plots and finished parts of benchmarks.
 RESULTS = Path("build/benchmarks")
-#: What decides the answers of any benchmark.
+#: Files that determine the results of benchmarks.
 _CODE = ("sdc", "schemas", "pipelines", "jobs")
 
 
 class Parts:
-    """The finished parts of one benchmark, in a folder that the digest of the code names.
+    """The finished parts of one benchmark, in a folder named by the hash of the code.
 
     Parameters
     ----------
     name : str
-        Of the benchmark; other sizes are another one.
+        Name of the benchmark; another size has another name.
     folder : str, optional
-        Of its own code in ``tests/benchmarks``.
+        Folder of its code in ``tests/benchmarks``.
     """
 
     def __init__(self, name: str, folder: str | None = None) -> None:
@@ -41,13 +41,13 @@ class Parts:
         self._folder = RESULTS / f"{name}-{_digest(code)}"
 
     def folder(self, name: str) -> Path:
-        """What a part keeps between calls."""
+        """Return the storage of a part."""
         folder = self._folder / name
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def table(self, name: str, make: Callable[[], Table]) -> Table:
-        """A part that is one table: made, or as it was made before."""
+        """Return a part that is one table, computed or from an earlier call."""
         path = self.folder("tables") / f"{name}.json"
         if path.is_file():
             say(f"{name}: finished before")
@@ -59,7 +59,7 @@ class Parts:
         return table
 
     def answer(self, name: str, solve: Callable[[], T]) -> tuple[T, float]:
-        """An answer and the CPU seconds it took: solved, or as it was solved before."""
+        """Return a result and its CPU seconds, computed or from an earlier call."""
         path = self.folder("answers") / f"{name}.pickle"
         if path.is_file():
             return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
@@ -71,12 +71,12 @@ class Parts:
         return answer
 
     def forget(self) -> None:
-        """The benchmark is finished: the next call begins anew."""
+        """Remove all parts of a finished benchmark, so that the next call starts from scratch."""
         shutil.rmtree(self._folder)
 
 
 def read_json(path: Path, default: Any) -> Any:
-    """What was written, or `default` before."""
+    """Return the stored object, or `default`."""
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else default
 
 
@@ -85,14 +85,14 @@ def write_json(path: Path, content: object) -> None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write in one step: a kill leaves what was there before."""
+    """Write a file atomically, so that a kill leaves the previous content."""
     fresh = path.with_suffix(".fresh")
     fresh.write_bytes(content)
     fresh.replace(path)
 
 
 def say(text: str) -> None:
-    """Progress, a line on standard error."""
+    """Print a line of progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Whole processes, from start to end: how long they take, what they say, how much memory all of them hold."""
+"""Measure time, output and memory of commands and all their processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.system.command import COMMAND
 
 @dataclass(frozen=True)
 class Ran:
-    """A command that ended well: its seconds, its answer, and the seconds of stages as they began."""
+    """The result of a successful command: its seconds, its output, and the start of each stage in seconds."""
 
     seconds: float
     answer: dict[str, Any]
@@ -24,7 +24,7 @@ class Ran:
 
 
 def microguard(*arguments: str) -> Ran:
-    """Run ``microguard ARGUMENTS``; an AssertionError with what it said where it does not end well."""
+    """Run ``microguard ARGUMENTS``; raise AssertionError with its output if it fails."""
     start = time.monotonic()
     done = subprocess.run([COMMAND, *arguments, "--json", "--log", "json"], capture_output=True, text=True)
     seconds = time.monotonic() - start
@@ -38,14 +38,14 @@ def microguard(*arguments: str) -> Ran:
 
 
 def timed(command: list[str]) -> float:
-    """Seconds of a command."""
+    """Return the seconds of a command."""
     start = time.monotonic()
     subprocess.run(command, check=True, capture_output=True)
     return time.monotonic() - start
 
 
 class PeakMemory:
-    """Peak resident memory of everything this process has started, sampled (Linux)."""
+    """Sample the peak resident memory of all processes that this process has started (Linux)."""
 
     def __enter__(self) -> PeakMemory:
         self.peak = 0
@@ -65,7 +65,7 @@ class PeakMemory:
             for entry in Path("/proc").glob("[0-9]*/stat"):
                 try:
                     fields = entry.read_text().rpartition(")")[2].split()
-                except OSError:  # gone in between
+                except OSError:  # the process ended during the sampling
                     continue
                 parents[int(entry.parent.name)], pages[int(entry.parent.name)] = (
                     int(fields[1]),

@@ -1,13 +1,18 @@
-"""Random specifications on random inputs, through the whole job.
+"""Run whole jobs with random specifications and random inputs.
 
-Each seed draws a file (constant, huge, heaped, missing, duplicate values; 3 to 1,500 records) and a
-specification (any algorithm, effort, kind, grouping, rule). Either the specification is refused by name, or
-the input or the release is, with a sentence; or it is published, and then the promise is counted again with
-pandas, and shuffled rows in several files give the same records. Anything else is a fault of the software.
+Each seed draws a file (constant, large, heaped, missing or duplicate values; 3 to 1,500 records) and a
+specification (any algorithm, effort, kind, grouping, rule). Three results are permitted:
 
-Finished cells come as files of several kinds, some with a fault that must be refused. Several tables of the
-same records must give a cell one value, and nights of events must publish nobody twice. Verbs follow each
-other at random, some of them killed, and a model says what must stand after each.
+1. The specification is refused by name.
+2. The input or the release is refused with a sentence.
+3. The release is published. Then pandas counts its guarantees, and shuffled rows in several files give the
+same records.
+
+Any other result is a fault of the software.
+
+Finished cells come as files of several formats, some with a fault that must be refused. Several tables of the
+same records must have one value per cell, and updates of an event stream must not publish a unit twice.
+Random verbs, some of them killed, are compared with a model.
 """
 
 from __future__ import annotations
@@ -34,12 +39,12 @@ from tests.benchmarks.table import Table
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """How each job ended (quick: a tenth of the seeds).
+    """Return the results of all jobs (quick: a tenth of the seeds).
 
     Raises
     ------
     AssertionError
-        Naming the seed of a job that ended otherwise, or broke its promise.
+        With the seed of a job with another result or a violated guarantee.
     """
     for what, job, seeds in (
         ("records", _of_records, 300),
@@ -73,7 +78,7 @@ def _ended(
 
 
 def _no_answer(error: MicroguardError) -> bool:
-    """Whether a refusal tells of a fault of the software, and nothing that its user could mend."""
+    """Return whether a refusal is caused by a fault of microguard instead of the user's input."""
     return "please report" in str(error) or isinstance(error.__cause__, SolverFailed)
 
 
@@ -124,12 +129,12 @@ def _of_events(spark: SparkSession, folder: Path, seed: int) -> str:
 
 
 def _one_after_another(publish: Callable[[int], str], number: int) -> str:
-    """How many releases were published; the last refusal where none was.
+    """Return the number of published releases, and the last refusal if there are none.
 
     Raises
     ------
     AssertionError
-        Where one broke its promise.
+        If a release violates its guarantees.
     MicroguardError
     """
     refused: list[MicroguardError] = []

@@ -1,6 +1,6 @@
-"""Persons by the million through the main job: seconds, memory of all processes, a bare sort beside them.
+"""Protect millions of persons: seconds and memory of all processes, compared with a sort of the file.
 
-The persons are those of the demo's town, whose households are spread over regions of uneven size.
+The persons are those of the demo, with households in regions of different size.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.demo import NEVER_PUBLISHED, PART, PUBLISHED_AS_IT_IS, QUASI_IDENTIFIERS, SEED, Kind
-from microguard.pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import generate_persons
 
 from tests.benchmarks.processes import PeakMemory, microguard, timed
 from tests.benchmarks.table import Table
 
-#: A fast run of a million may take so many times a bare read, sort and write of the same file.
+#: Maximum ratio of the time of a fast run to reading, sorting and writing the same file.
 MOST_SORTS: dict[Kind, float] = {"numeric": 5.0, "nominal": 7.5}
-#: GiB that all processes of a run may hold.
+#: Maximum memory of all processes of a run in GiB.
 MOST_MEMORY = 8.0
 
 _SORT = """
@@ -37,7 +37,7 @@ spark.stop()
 
 @dataclass(frozen=True)
 class Town:
-    """A town and the efforts at which it is protected."""
+    """A demo file and the efforts at which it is protected."""
 
     kind: Kind
     records: int
@@ -57,7 +57,7 @@ TOWNS = (
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """A table for each town, as soon as it is there."""
+    """Yield a table for each file as soon as it is measured."""
     for each in QUICK if quick else TOWNS:
         with tempfile.TemporaryDirectory() as folder:
             yield _protected(each, Path(folder), quick)
@@ -94,15 +94,17 @@ def _protected(asked: Town, folder: Path, quick: bool) -> Table:
 
 
 def _write(asked: Town, folder: Path) -> None:
-    """The town's persons with regions of uneven size, a household in one of them."""
+    """Write demo persons with regions of different size; a household is in one region."""
     random = np.random.default_rng(7)
     shares = random.dirichlet(np.full(asked.regions, 3.0))
-    region = random.choice(asked.regions, p=shares, size=asked.records)  # of as many households as persons
+    region = random.choice(
+        asked.regions, p=shares, size=asked.records
+    )  # drawn for as many households as persons
     labels = pa.array([f"R{number:04d}" for number in range(asked.regions)])
     names = [*NEVER_PUBLISHED, *PUBLISHED_AS_IT_IS[asked.kind], *QUASI_IDENTIFIERS[asked.kind]]
     for stale in folder.glob("*.parquet"):
         stale.unlink()
-    for number, persons in enumerate(town(asked.records, SEED)):
+    for number, persons in enumerate(generate_persons(asked.records, SEED)):
         drawn = pa.array(region[persons["household"].to_numpy()].astype(np.int32))
         regional = persons.set_column(persons.column_names.index("region"), "region", labels.take(drawn))
         pq.write_table(regional.select(names), folder / PART.format(number=number), compression="zstd")

@@ -1,9 +1,10 @@
-"""Registers night after night: by brute force, through the real job under attack, what they cost, how fast.
+"""Registers: brute-force checks, attacks on releases of the real job, cost for readers, and speed.
 
-Random streams of small registers, every history counted: arrivals, departures, bursts, returns, corrections
-and their taking back, empty nights; up to 30 units each. Then the real job, whose public folders are
-attacked: registers of a few hundred on which all of that happens at once, and large ones, beside the same
-registers solved anew every night, which the attack must break.
+1. Random small registers with up to 30 units, and entrants, exits, bursts, returns, corrections, reverted
+corrections and empty updates. Every history is counted.
+2. Releases of the real job under attack: registers of a few hundred units with all of these events, and large
+registers.
+3. The same large registers with every update protected anew, on which the attack must succeed.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from tests.benchmarks.parts import Parts
 from tests.benchmarks.registers.agency import warm_session, wide_session
 from tests.benchmarks.registers.cost import cost, waiting
 from tests.benchmarks.registers.kills import kills
-from tests.benchmarks.registers.nights import Watched, disclosures_in, watched
 from tests.benchmarks.registers.speed import first_and_later
 from tests.benchmarks.registers.unruly import unruly_registers
+from tests.benchmarks.registers.updates import PublishedRegister, disclosures_in, watched
 from tests.benchmarks.table import Table
 from tests.pipelines.series.register import Register, streams
 
@@ -39,21 +40,21 @@ STREAMS, NIGHTS = 500, 8
 
 @dataclass(frozen=True)
 class Size:
-    """How large the registers through the real job are.
+    """Sizes of the registers that the real job publishes.
 
     Attributes
     ----------
     units : int
-        Of a register over many nights.
+        Number of units of a register with many updates.
     nights, anew : int
-        Of registers under the rule, and solved anew.
+        Number of updates of registers with the rule, and of registers that are protected anew.
     cases : tuple of (kind, k)
     timed : tuple of int
-        Units of the registers whose first night is timed beside a later one.
+        Numbers of units of the registers whose first update is compared with a later one.
     kills : (int, int)
-        How many, and up to which night.
+        Number of kills, and number of the last killed update.
     unruly : int
-        Registers on which everything happens at once.
+        Number of registers with frequent unusual events.
     """
 
     units: int
@@ -78,13 +79,13 @@ QUICK = Size(units=2_000, nights=5, anew=3, cases=(("mixed", 3),), timed=(20_000
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """All tables (quick: a tenth of the streams at k = 3, one register over five nights).
+    """Return all tables (quick: a tenth of the streams at k = 3, one register with five updates).
 
-    A call that is killed is gone on with by the next one of the same code, night by night; what is finished
-    lies in ``build/benchmarks`` until everything is.
+    After a kill, the next call with the same code continues with the next update. Finished parts are in
+    ``build/benchmarks`` until all parts are finished.
     """
     size, parts = QUICK if quick else WHOLE, Parts("series-quick" if quick else "series", "registers")
-    for units in size.timed:  # first: the JVM keeps the options of the session that started it
+    for units in size.timed:  # these are first, because the JVM keeps the options of its first session
         yield parts.table(f"night of {units}", partial(_timed, units))
     yield parts.table("brute force", partial(_brute_force, quick))
     yield parts.table("unruly registers", partial(_unruly, size.unruly))
@@ -113,9 +114,9 @@ def _brute_force(quick: bool) -> Table:
 
 
 def through_the_job(parts: Parts, size: Size) -> Iterator[Table]:
-    """The attack on every register, and what each costs."""
-    registers: list[Watched] = []
-    solved_anew: list[Watched] = []
+    """Attack every register, and measure its cost for readers."""
+    registers: list[PublishedRegister] = []
+    solved_anew: list[PublishedRegister] = []
     with tempfile.TemporaryDirectory() as scratch, warm_session(Path(scratch)) as spark:
         for kind, k in size.cases:
             registers.append(_watched(spark, parts, kind, k, size, register=True))
@@ -128,14 +129,16 @@ def through_the_job(parts: Parts, size: Size) -> Iterator[Table]:
         yield cost(series, anew)
 
 
-def _watched(spark: SparkSession, parts: Parts, kind: str, k: int, size: Size, *, register: bool) -> Watched:
+def _watched(
+    spark: SparkSession, parts: Parts, kind: str, k: int, size: Size, *, register: bool
+) -> PublishedRegister:
     folder = parts.folder(f"{kind}-{k}-{'rule' if register else 'anew'}")
     nights = size.nights if register else size.anew
     return watched(spark, folder, kind, k, size.units, nights, register=register)
 
 
 def brute_force(spark: object, number: int, ks: tuple[int, ...]) -> Table:
-    """Smallest number of units that share a history, and how long units waited."""
+    """Return the minimum number of units with the same history, and how long units were pending."""
     rows: list[tuple[object, ...]] = []
     for k in ks:
         for changes in ("keep", "republish"):
@@ -154,7 +157,7 @@ def brute_force(spark: object, number: int, ks: tuple[int, ...]) -> Table:
 
 
 def _shared(nights: list[pd.DataFrame]) -> Counter[frozenset[tuple[int, str, float]]]:
-    """Units by everything that was ever published of them."""
+    """Group units by their history over all releases."""
     classes: dict[int, set[tuple[int, str, float]]] = {}
     for night, frame in enumerate(nights):
         for unit, region, value in zip(frame["unit"], frame["region"], frame["income"], strict=True):

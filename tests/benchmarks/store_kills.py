@@ -1,9 +1,8 @@
-"""Kills of runs whose areas are object stores alone: readers meet whole releases, and a rerun makes the same.
+"""Kill runs whose areas are object stores: readers see complete releases, and reruns are identical.
 
-A run is forked off this process, so that it begins with everything imported, and killed with its JVM and its
-tasks at a request to the store that is drawn at random, or loses one of its Python workers there. Its lease
-is then taken away, as its minute of silence would. A run that gets through is compared with the undisturbed
-one, and the areas are emptied.
+A run is forked from this process, so that all imports are done. At a random request to the store, it is
+killed with its JVM and tasks, or one of its Python workers is killed. Its lease is then removed, as after a
+minute without renewal. A run that finishes is compared with the undisturbed one, and the areas are emptied.
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ KINDS = {
     "nominal": 'sex = { role = "quasi_identifier", kind = "nominal" }\n'
     'job = { role = "quasi_identifier", kind = "nominal" }',
 }
-#: Of the runs, those that lose a worker and not their driver.
+#: Number of runs in which a worker is killed instead of the driver.
 WORKERS = 0.2
 TIMEOUT = 900.0
-#: Seconds that the last request of a dead run takes the server: it may be the lease, once more.
+#: Seconds to wait for the last request of a killed run, which may renew its lease.
 LAST_REQUEST = 1.0
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Kill runs of each kind; what readers and reruns meet is asserted after each kill."""
+    """Kill runs of each kind, and check current releases and reruns after each kill."""
     number = 4 if quick else 100
     for module in ("great_expectations", "microguard.jobs.command", "microguard.pipelines.protect"):
         importlib.import_module(module)
@@ -79,7 +78,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 @dataclass
 class _Store:
-    """A specification with both areas in a store, and what stands there."""
+    """A specification with both areas in a store, and the state of these."""
 
     kind: str
     folder: Path
@@ -130,7 +129,7 @@ class _Store:
 
     @property
     def outcome(self) -> Path:
-        """What the last run that ended said."""
+        """Result of the last completed run."""
         return self.folder / "outcome.json"
 
     @property
@@ -149,7 +148,7 @@ class _Store:
         return bytes(self.client.get_object(Bucket=bucket, Key=name)["Body"].read())
 
     def current(self) -> dict[str, str] | None:
-        """Checksums of the current release; every release that stands is whole.
+        """Return the checksums of the current release, after checking that every release is complete.
 
         Raises
         ------
@@ -171,13 +170,13 @@ class _Store:
         return {file: checksum for file, checksum in whole[served].items() if file.endswith(".parquet")}
 
     def release(self) -> None:
-        """Take the leases of a dead run away, once its last request has been answered."""
+        """Remove the leases of a killed run after its last request."""
         time.sleep(LAST_REQUEST)
         for bucket in (self.lake, self.agency):
             self.client.delete_object(Bucket=bucket, Key="persons/.lease")
 
     def left(self) -> list[str]:
-        """Objects of work that nobody needs any more."""
+        """Return staging objects that no run needs."""
         return [name for name in self.names(self.agency) if "/.work/" in name]
 
     def empty(self) -> None:
@@ -186,7 +185,7 @@ class _Store:
                 self.client.delete_object(Bucket=bucket, Key=name)
 
     def attempt(self, machine: str, at: int | None, *, worker: bool = False) -> tuple[bool, int]:
-        """Run, and kill at a request; whether something was killed, and the exit code (-9 of a driver)."""
+        """Run and kill at a request; return whether a process was killed, and the exit code."""
         begun, killed = self.requests.value, False
         self.outcome.unlink(missing_ok=True)
         pid = os.fork()
@@ -219,7 +218,7 @@ def _killed(store: _Store, number: int) -> tuple[object, ...]:
     drivers = workers = finished = 0
     store.empty()
     while drivers + workers < number:
-        machine = f"{store.kind} {secrets.token_hex(4)}"  # a rerun is on another machine every time
+        machine = f"{store.kind} {secrets.token_hex(4)}"  # every rerun simulates another machine
         worker = random.random() < WORKERS
         killed, code = store.attempt(machine, int(random.integers(1, total)), worker=worker)
         drivers += killed and not worker
@@ -245,7 +244,7 @@ def _killed(store: _Store, number: int) -> tuple[object, ...]:
 
 
 def _protect(specification: Path, machine: Path, outcome: Path) -> None:
-    """In a child: what the command does."""
+    """Run the command in a child process."""
     code = 1
     with suppress(BaseException):
         os.setsid()
@@ -265,7 +264,7 @@ def _exit_code(arguments: list[str]) -> int:
 
 
 def _kill_worker(session: int) -> bool:
-    """Kill a Python worker of a session that has one; the process that workers are forked from stays."""
+    """Kill a Python worker of a session, but not the daemon that forks workers."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError):
             command = (process / "cmdline").read_bytes()

@@ -1,4 +1,4 @@
-"""A benchmark's result: a titled table that prints itself as Markdown, known figures beside ours."""
+"""Represent the result of a benchmark as a table with known figures for comparison, in Markdown."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class Table:
     Attributes
     ----------
     title : str
-        What was measured, on which data.
+        Description of the measurement and the data.
     columns : tuple of str
-        Headings; each names its unit.
+        Headings with units.
     rows : list of tuples
         One row per instance or method, as long as `columns`.
     note : str
-        Machine-independent remarks: where a figure comes from, why one is missing.
+        Machine-independent remarks, for example the source of a figure, or the reason why one is missing.
     """
 
     title: str
@@ -32,7 +32,7 @@ class Table:
                 raise ValueError(f"{self.title}: a row has {len(row)} entries, expected {len(self.columns)}")
 
     def markdown(self) -> str:
-        """The table as GitHub Markdown."""
+        """Format the table as GitHub Markdown."""
         lines = [f"**{self.title}**", "", line(self.columns)]
         lines.append("|" + " --- |" * len(self.columns))
         lines += [line(row) for row in self.rows]
@@ -42,7 +42,7 @@ class Table:
 
 
 def line(row: tuple[object, ...]) -> str:
-    """A row as GitHub Markdown."""
+    """Format a row as GitHub Markdown."""
     return "| " + " | ".join(_text(value) for value in row) + " |"
 
 

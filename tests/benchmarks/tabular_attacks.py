@@ -1,8 +1,8 @@
-"""Attack programs on published tables: each must succeed on the control and fail on the default.
+"""Attacks on published tables: each must succeed on the control and fail on the default method.
 
-The control is what tools of the field do: least cost to the nearest allowed count, factors from 1 to 1.5,
-every table solved for itself. The attacker knows method, parameters, every published number and which cells
-are absent, never the key. Each program asserts both ways.
+The control is the usual method of other tools: least cost to the nearest permitted count, factors from 1 to
+1.5, and every table solved separately. The attacker knows method, parameters, all published numbers and which
+cells are absent, but not the key. Each program asserts the result for the control and for the default.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ KEY = bytes(range(32))
 LEAST = 3
 #: Limit on the posterior of a small count, as in `[table.quality]`.
 MOST_POSTERIOR = 0.7
-#: Bases that tables are rounded to: the smallest allowed, and one with more doubt.
+#: Rounding bases: the smallest permitted one, and one with more uncertainty.
 BASES = (LEAST, 5)
-#: Tables or cells that show the same numbers, from which shares of true counts are taken.
+#: Minimum number of tables or cells with equal published numbers for which shares of true counts are
+#: computed.
 FEWEST_ALIKE = 60
-#: An estimate this close to the truth counts as the value itself.
+#: An estimate with at most this relative error counts as the true value.
 KNOWN_WITHIN = 0.01
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Posterior of counts, averaging over tables, a known direction, and the cost of hiding."""
+    """Run all attacks (posterior of counts, averaging, known direction), and measure the cost of defence."""
     repetitions = 4 if quick else 20
     yield counts_from_what_is_shown(repetitions)
     yield counts_from_a_whole_rounded_table(3000 if quick else 12_000)
@@ -51,7 +52,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 
 def counts_from_what_is_shown(repetitions: int) -> Table:
-    """Largest share of one true small count among all cells that show one value, pooled over tables."""
+    """Return the largest share of one true small count among cells with one published value."""
     rows: list[tuple[object, ...]] = []
     rounded = tuple((f"rounded to {base}", _rounded(base)) for base in BASES)
     for name, protect in (("least cost", _least_cost), ("drawn", _drawn), *rounded):
@@ -76,7 +77,7 @@ def counts_from_what_is_shown(repetitions: int) -> Table:
             odds = rounding_odds(base)
         said = count_posterior(true, shown, base, odds, least=LEAST).largest
         assert worst < said + 0.06, "the gate must see what the attacker sees"
-        if name != f"rounded to {LEAST}":  # which the gate refuses here
+        if name != f"rounded to {LEAST}":  # the gate refuses this base here
             assert max(worst, said) < MOST_POSTERIOR, "a small count shows"
     columns = ("method", "largest posterior of a count below 3, %", "genuine 3s that move, %")
     note = (
@@ -87,7 +88,7 @@ def counts_from_what_is_shown(repetitions: int) -> Table:
 
 
 def counts_from_a_whole_rounded_table(tables: int) -> Table:
-    """Posterior of one count for whoever sees all cells of 2x2 tables and knows how counts lie in them."""
+    """Return the posterior of one count given all cells of 2x2 tables and the distribution of counts."""
     rows: list[tuple[object, ...]] = []
     rng = np.random.default_rng(0)
     for base in BASES:
@@ -106,7 +107,7 @@ def counts_from_a_whole_rounded_table(tables: int) -> Table:
 
 
 def counts_from_many_rounded_periods(periods: int) -> Table:
-    """What the mean over periods tells of counts that stay the same while some of the others change."""
+    """Estimate constant counts by the mean over periods in which other counts change."""
     rng = np.random.default_rng(1)
     counts, base = rng.poisson(3.0, (10, 10)) * 1.0, max(BASES)
     steady = np.zeros((10, 10), dtype=bool)
@@ -138,7 +139,7 @@ def counts_from_many_rounded_periods(periods: int) -> Table:
 
 
 def values_from_two_tables(repetitions: int) -> Table:
-    """Midpoints of what two tables of one survey show of the same cell, within 1 % of the truth."""
+    """Count midpoints of the values of one cell in two tables of a survey within 1 % of the true value."""
     rows: list[tuple[object, ...]] = []
     for name in ("solved for itself", "one value for ever"):
         hit = single = cells = 0
@@ -161,7 +162,7 @@ def values_from_two_tables(repetitions: int) -> Table:
 
 
 def values_from_a_known_direction(repetitions: int) -> Table:
-    """Error of the best guess of one who knows every direction; 20 % is protected."""
+    """Return the error of the best estimate with known directions; the protection is 20 %."""
     rows: list[tuple[object, ...]] = []
     for name, spread in (("factors to 1.5", 0.25), ("wide bands", 1.0)):
         errors, widest = [], []
@@ -184,7 +185,7 @@ def values_from_a_known_direction(repetitions: int) -> Table:
 
 
 def cost_of_hiding(shape: tuple[int, ...], seeds: tuple[int, ...]) -> Table:
-    """Objective of the secure default against plain CTA on the same tables."""
+    """Compare the objective of the secure default with plain CTA on the same tables."""
     rows: list[tuple[object, ...]] = []
     for seed in seeds:
         table = random_table(shape, seed, room=100.0)
@@ -241,7 +242,7 @@ def _drawn(counts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _all_rounded(counts: np.ndarray, base: int, key: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """(cells,) true and published values, margins included."""
+    """Return true and published values of all cells including margins, each (cells,)."""
     table = with_adjacent_multiples(_count_table(counts), base)
     names = [f"{cell:04d}" for cell in range(table.cells)]
     return table.values, controlled_rounding(table, base, key, names).values
@@ -257,7 +258,7 @@ def _rounded(base: int) -> Callable[[np.ndarray, int], tuple[np.ndarray, np.ndar
 
 
 def _turned(table: CellTable, first: np.ndarray) -> np.ndarray:
-    """Another table of the survey: the same levels, directions as another seed may take them."""
+    """Return another table of the survey with the same levels and directions of another seed."""
     number = keyed_numbers(KEY, b"another table", [str(cell) for cell in range(table.cells)])
     up = (first > table.values) ^ (number < 0.5)
     turning = table.sensitive & (table.values > 0)

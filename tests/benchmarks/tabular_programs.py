@@ -1,8 +1,9 @@
-"""Random tables against an integer program written from the paper, by scipy's own interface.
+"""Compare random tables with an integer program written from the paper, solved with scipy.
 
-Two- and three-dimensional tables, hierarchical and linked ones, counts and magnitudes, values over 1, 6 and
-12 orders of magnitude, tables that keep mean and slope: the objective is the optimum where it is called
-optimal, bounds are valid, lines and levels exact in units, and a table is called infeasible only where it is.
+The tables have two or three dimensions, hierarchies or links, counts or magnitudes, values over 1, 6 and 12
+orders of magnitude, or preserve mean and slope. The checks are: an objective that is called optimal is the
+optimum, bounds are valid, relations and levels hold exactly in units, and only infeasible tables are called
+infeasible.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.grids import grid_relations
 
-#: Relative difference of two optima: both programs stop at their solver's tolerance.
+#: Maximum relative difference of two optima, because both solvers stop at their tolerance.
 SAME = 1e-5
 _LEAVES = ("x1", "x2", "y1", "y2")
 _GROUPED = Dimension.of_tree("grouped", {TOTAL: ["x", "y"], "x": ["x1", "x2"], "y": ["y1", "y2"]})
@@ -32,17 +33,17 @@ KINDS = ("2-D", "3-D", "linked", "counts", "6 orders", "12 orders", "hierarchica
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """A thousand tables, twenty-four where it must be quick."""
+    """Compare a thousand tables (quick: 24)."""
     yield against_another_program(24 if quick else 1000)
 
 
 def against_another_program(count: int, first_seed: int = 0) -> Table:
-    """Compare answers kind by kind.
+    """Compare solutions for each kind of table.
 
     Raises
     ------
     AssertionError
-        Where an answer is wrong.
+        If a result is wrong.
     """
     tally = {kind: [0, 0, 0, 0] for kind in KINDS}
     for seed in range(first_seed, first_seed + count):
@@ -56,7 +57,7 @@ def against_another_program(count: int, first_seed: int = 0) -> Table:
 
 
 def compare(table: CellTable, seed: int) -> tuple[int, int, int, int]:
-    """One table both ways; asserts and counts."""
+    """Solve one table with both programs, compare the optima, and count."""
     mode = ("exact", "at-least")[seed % 2]
     expected = least_objective(table, mode)
     try:
@@ -71,7 +72,7 @@ def compare(table: CellTable, seed: int) -> tuple[int, int, int, int]:
     assert not np.any(table.relations @ answer.values), f"seed {seed}: a line is open"
     moved = np.abs(answer.deviations)[table.sensitive]
     assert np.all(moved >= np.minimum(table.lower_protection, table.upper_protection)[table.sensitive])
-    if expected is None:  # the other solver's tolerance is absolute: ours was checked to the unit
+    if expected is None:  # scipy's solver has an absolute tolerance; our solution was checked exactly
         return 1, 0, 0, 0
     assert answer.lower_bound <= expected * (1 + SAME), f"seed {seed}: the bound is too high"
     if answer.optimal:
@@ -80,7 +81,7 @@ def compare(table: CellTable, seed: int) -> tuple[int, int, int, int]:
 
 
 def small_table(kind: str, seed: int) -> CellTable:
-    """A table of one kind with whole values, tight or wide capacities."""
+    """Draw a table of one kind with integer values and tight or wide capacities."""
     rng = np.random.default_rng(seed)
     if kind == "hierarchical":
         codes = [np.repeat(_LEAVES, 3), np.tile(list("123"), 4)]
@@ -98,7 +99,7 @@ def small_table(kind: str, seed: int) -> CellTable:
         full = np.concatenate([full, full.sum(axis=axis, keepdims=True)], axis=axis)
     relations = grid_relations(full.shape).toarray()
     values = full.ravel()
-    if kind == "linked":  # the grand total again, by a breakdown of its own
+    if kind == "linked":  # a second breakdown of the grand total
         parts = np.floor(values[-1] * np.array([0.2, 0.3]))
         values = np.concatenate([values, parts, [values[-1] - parts.sum()]])
         line = np.zeros(len(values))
@@ -118,7 +119,7 @@ def small_table(kind: str, seed: int) -> CellTable:
 
 
 def _protected(rng: np.random.Generator, values: np.ndarray, relations: Any, inner: np.ndarray) -> CellTable:
-    """A third of the inner cells sensitive by a fifth, with room of 10, 40 or 100 %."""
+    """Make a third of the inner cells sensitive with 20 % protection and 10, 40 or 100 % capacity."""
     sensitive = inner & (rng.random(len(values)) < 0.35)
     level = np.maximum(np.ceil(0.2 * values), 1.0)
     room = np.maximum(np.floor(rng.choice([0.1, 0.4, 1.0]) * values), np.where(sensitive, level, 0.0))
@@ -126,7 +127,7 @@ def _protected(rng: np.random.Generator, values: np.ndarray, relations: Any, inn
 
 
 def least_objective(table: CellTable, mode: str) -> float | None:
-    """Optimum of Cox 2005 (1)-(4), (7)-(8) by scipy's integer programming; None where there is none."""
+    """Return the optimum of Cox 2005 (1)-(4), (7)-(8) by scipy's integer programming; None if infeasible."""
     cells, s = table.cells, np.flatnonzero(table.sensitive)
     size = len(s)
     unit = float(np.median(table.upper_protection[s])) if size else 1.0

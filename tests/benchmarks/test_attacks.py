@@ -1,4 +1,4 @@
-"""The attack programs on a release that a reader can solve."""
+"""The attack programs on a release that can be solved by hand."""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ def released(income, job):
     return Release(published, original, 3, *names)
 
 
-def test_who_knows_only_what_is_protected_finds_one_of_k_and_who_knows_more_finds_all():
+def test_attack_finds_one_of_k_with_protected_variables_and_all_with_further_ones():
     attack = attacked(released([2.0] * 3 + [12.0] * 3, ["x", "y", "z"] * 2))
     assert attack["linked by distance"] == pytest.approx(1 / 3)
     assert attack["found by a colleague"] == pytest.approx(1.0)
@@ -34,7 +34,7 @@ def test_who_knows_only_what_is_protected_finds_one_of_k_and_who_knows_more_find
     assert attack["unique on all columns"] == 1.0
 
 
-def test_a_release_that_changes_nothing_gives_every_record_away():
+def test_attack_finds_every_record_of_an_unprotected_release():
     attack = attacked(released(np.array([1.0, 2, 3, 11, 12, 13]), ["x"] * 6))
     assert attack["linked by distance"] == 1.0
     assert attack["the same with one plain column, worst"] == 1.0

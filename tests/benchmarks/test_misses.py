@@ -1,4 +1,4 @@
-"""Misses are collected, and fail a benchmark once all is measured."""
+"""Missed figures are collected, and fail a benchmark at its end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.benchmarks.misses import Misses
 from tests.benchmarks.table import line
 
 
-def test_a_miss_is_said_at_once_and_fails_at_the_end(capsys):
+def test_misses_prints_a_miss_at_once_and_raises_at_the_end(capsys):
     misses = Misses()
     misses.unless(True, "first")
     misses.unless(False, "second")
@@ -18,9 +18,9 @@ def test_a_miss_is_said_at_once_and_fails_at_the_end(capsys):
         misses.fail()
 
 
-def test_without_a_miss_nothing_fails():
+def test_misses_without_a_miss_does_not_raise():
     Misses().fail()
 
 
-def test_a_row_is_a_line_of_its_table():
+def test_table_formats_a_row_as_a_line():
     assert line(("a", 0.12345, None, 3)) == "| a | 0.1235 | - | 3 |"

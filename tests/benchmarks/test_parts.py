@@ -1,4 +1,4 @@
-"""A long benchmark that was killed goes on where it was."""
+"""A long benchmark continues from its finished parts after a kill."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.benchmarks import parts
-from tests.benchmarks.registers import nights
-from tests.benchmarks.registers.agency import Done
+from tests.benchmarks.registers import updates
+from tests.benchmarks.registers.agency import UpdateResult
 from tests.benchmarks.table import Table
 
 TABLE = Table("Nights", ("night", "loss"), [(1, 0.5), (2, None)], "a note")
@@ -17,7 +17,7 @@ TABLE = Table("Nights", ("night", "loss"), [(1, 0.5), (2, None)], "a note")
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """What was made, by name, over several calls of the benchmark."""
+    """Return a function that runs the benchmark, and the names of the computed parts over several calls."""
     monkeypatch.setattr(parts, "RESULTS", tmp_path)
     names = []
 
@@ -30,29 +30,29 @@ def made(tmp_path, monkeypatch):
     return call
 
 
-def test_what_is_finished_is_not_made_again(made):
+def test_parts_skips_finished_parts(made):
     assert made("one", "two") == made("one", "two", "three")[:2] == [TABLE, TABLE]
     assert made.names == ["one", "two", "three"]
 
 
-def test_other_code_begins_anew(made):
+def test_parts_are_invalidated_by_code_change(made):
     made("one")
     made("one", code="b")
     assert made.names == ["one", "one"]
 
 
-def test_a_benchmark_that_ended_begins_anew(made, tmp_path, monkeypatch):
+def test_parts_are_removed_at_the_end_of_a_benchmark(made, tmp_path, monkeypatch):
     made("one")
     parts.Parts("series").forget()
     made("one")
     assert made.names == ["one", "one"]
 
 
-def test_the_code_is_told_by_what_decides_the_answers():
+def test_code_hash_covers_all_files_that_determine_results():
     assert parts._digest(("sdc",)) == parts._digest(("sdc",)) != parts._digest(("sdc", "jobs"))
 
 
-def test_an_answer_and_its_seconds_are_kept(tmp_path, monkeypatch):
+def test_parts_stores_a_result_with_its_seconds(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "RESULTS", tmp_path)
     solved = []
 
@@ -69,7 +69,7 @@ def test_an_answer_and_its_seconds_are_kept(tmp_path, monkeypatch):
 
 
 class Dying:
-    """An agency whose third run of the benchmark's process is killed."""
+    """An agency whose third run in the process of the benchmark is killed."""
 
     runs = 0
 
@@ -80,13 +80,13 @@ class Dying:
         Dying.runs += 1
         if Dying.runs == 3:
             raise KeyboardInterrupt
-        return Done(Path(f"release{Dying.runs}"), 1.0, {"night": 0.5}, {"units": len(frame)})
+        return UpdateResult(Path(f"release{Dying.runs}"), 1.0, {"night": 0.5}, {"units": len(frame)})
 
 
-def test_a_register_goes_on_after_the_nights_that_are_done(tmp_path, monkeypatch):
-    monkeypatch.setattr(nights, "Agency", Dying)
+def test_a_register_benchmark_continues_after_finished_updates(tmp_path, monkeypatch):
+    monkeypatch.setattr(updates, "Agency", Dying)
     with pytest.raises(KeyboardInterrupt):
-        nights.watched(None, tmp_path, "numeric", 3, 400, 4)
-    series = nights.watched(None, tmp_path, "numeric", 3, 400, 4)
+        updates.watched(None, tmp_path, "numeric", 3, 400, 4)
+    series = updates.watched(None, tmp_path, "numeric", 3, 400, 4)
     assert [done.release.name for done in series.done] == ["release1", "release2", "release4", "release5"]
     assert [done.counts["units"] for done in series.done] == [len(each.frame) for each in series.nights]

@@ -1,7 +1,7 @@
-"""Workers of a cluster that share an object store alone: two against one, and one killed in every stage.
+"""Measure workers that share only an object store: two compared with one, and one killed in every stage.
 
-The first table compares seconds of the stage that solves. In the second a worker loses all of its processes
-at a random moment of a stage, and the job goes on with the other one.
+The first table compares the seconds of the solving stage. For the second table, all processes of a worker are
+killed at a random time of a stage, and the job continues with the other worker.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from tests.benchmarks.table import Table
-from tests.pipelines.publication.public.servers import S3
+from tests.pipelines.publication.storage.servers import S3
 from tests.system.command import specification
 from tests.system.machines import (
     Cluster,
@@ -33,21 +33,21 @@ from tests.system.machines import (
 )
 
 SEED = 7
-#: Records and effort of the runs that are timed, and of those that lose a worker.
+#: Records and effort of the timed runs, and of the runs in which a worker is killed.
 TIMED, KILLED = (200_000, "standard"), (2_000, "fast")
-#: Of a region, about: each is a block, so that there are many more than workers.
+#: Approximate number of records per region; each region is a block, so there are many more than workers.
 REGION = 5_000
 NUMERIC = ("age", "income", "rent", "tax", "savings", "hours")
 _SOLVING = "protect all"
 
-#: Called with the name of each stage as it begins.
+#: Function that is called with the name of each stage when it starts.
 Begun = Callable[[str], None]
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Both tables; that all runs publish the same records is asserted."""
+    """Return both tables, and check that all runs publish the same records."""
     assert machines_can_be_told_apart(), "Folders cannot be hidden here: unshare --mount is not allowed."
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # the store's server says every request
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # the server of the store logs every request
     with tempfile.TemporaryDirectory() as folder, cluster(Path(folder)) as made:
         made.add()
         yield _two_against_one(made, *(KILLED if quick else TIMED))
@@ -95,7 +95,7 @@ def _a_worker_killed(made: Cluster, number: int | None) -> Table:
 def _protected(
     made: Cluster, name: str, records: int, effort: str, begun: Begun = lambda _: None
 ) -> tuple[dict[str, float], pd.DataFrame]:
-    """Seconds of the stages of a run and of all of them, and what it published."""
+    """Return the seconds of each stage and of the whole run, and the published records."""
     folder = made.driver / name
     folder.mkdir()
     random = np.random.default_rng(SEED)
@@ -110,7 +110,7 @@ def _protected(
     seconds: dict[str, float] = {}
     said: list[str] = []
     command = spark_submit(made.address, stored, "--log", "json")
-    with subprocess.Popen(  # what the job says to either stream, spark-submit says to its output
+    with subprocess.Popen(  # spark-submit writes both streams of the job to standard output
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment()
     ) as job:
         assert job.stdout is not None

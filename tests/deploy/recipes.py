@@ -1,21 +1,21 @@
-"""The recipes of `deploy`, and what all of them must be."""
+"""Paths and expectations that the tests of all recipes in `deploy` share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from microguard.jobs.answer import STATUS
+from microguard.jobs.output import STATUS
 from microguard.jobs.verbs import parse
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-#: Exit codes upon which the same run again ends the same.
+#: Exit codes after which a retry of the same run fails again.
 REFUSED = [code for code in STATUS if code >= 2]
 PACKAGES = "/opt/microguard/lib/python3.11/site-packages/microguard/"
 
 
 def verb_of(arguments: Sequence[str]) -> str:
-    """The verb that a command line (``microguard VERB`` or a job's script) calls, as our parser reads it."""
+    """Return the verb of a command line (``microguard VERB`` or a script of jobs), as our parser reads it."""
     words = [str(word) for word in arguments]
     if words[0] == "microguard":
         words = words[1:]

@@ -1,4 +1,4 @@
-"""The image: pinned, not root, and an entry point that starts what Spark on Kubernetes asks it for."""
+"""The image: pinned packages, an unprivileged user, and an entry point for Spark on Kubernetes."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ INSTRUCTIONS = {"ARG", "FROM", "ENV", "RUN", "COPY", "USER", "WORKDIR", "ENTRYPO
 
 
 def instructions() -> list[tuple[str, str]]:
-    """Of the Containerfile, lines joined."""
+    """Return the instructions of the Containerfile, with continuation lines joined."""
     lines = [line for line in (IMAGE / "Containerfile").read_text().splitlines() if not line.startswith("#")]
     joined = re.sub(r"\s*\\\n\s*", " ", "\n".join(lines))
     return [(line.split()[0], line.split(maxsplit=1)[1]) for line in joined.splitlines() if line.strip()]
 
 
 def pins(name: str) -> dict[str, str]:
-    """Lines of a requirements file, by package."""
+    """Return the lines of a requirements file by package."""
     lines = (IMAGE / name).read_text().splitlines()
     return {line.partition("==")[0]: line.partition("==")[2] for line in lines}
 
 
-def test_the_containerfile_is_made_of_known_instructions_and_of_files_that_are_there():
-    found = instructions()
-    assert {name for name, _ in found} <= INSTRUCTIONS
-    copied = [words.split()[:-1] for name, words in found if name == "COPY" and "--from" not in words]
+def test_containerfile_has_known_instructions_and_existing_files():
+    containerfile = instructions()
+    assert {name for name, _ in containerfile} <= INSTRUCTIONS
+    copied = [words.split()[:-1] for name, words in containerfile if name == "COPY" and "--from" not in words]
     assert copied
     for path in [path for paths in copied for path in paths]:
         assert (ROOT / path).exists(), path
     for name in ("ENTRYPOINT", "CMD"):
-        [words] = [words for each, words in found if each == name]
+        [words] = [words for each, words in containerfile if each == name]
         assert json.loads(words)
 
 
-def test_the_image_is_run_by_a_user_without_rights():
+def test_containerfile_sets_an_unprivileged_user():
     users = [words for name, words in instructions() if name == "USER"]
     assert users == ["10001:10001"]
     last_copy = max(at for at, (name, _) in enumerate(instructions()) if name == "COPY")
     assert [name for name, _ in instructions()].index("USER") > last_copy
 
 
-def test_every_package_of_the_image_is_debians_or_pinned_by_checksum():
+def test_containerfile_installs_only_debian_packages_and_pinned_packages():
     commands = [command for name, words in instructions() if name == "RUN" for command in words.split("&&")]
     fetching = [each.strip() for each in commands if re.search(r"\b(pip|curl|wget|git|npm|uv)\b", each)]
     assert len(fetching) == 3
@@ -61,12 +61,12 @@ def test_every_package_of_the_image_is_debians_or_pinned_by_checksum():
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "build.txt"])
-def test_pins_are_versions_with_checksums_and_no_address(name):
+def test_pins_have_versions_and_checksums_and_no_addresses(name):
     for package, rest in pins(name).items():
         assert re.fullmatch(r"[\w.+!-]+( --hash=sha256:[0-9a-f]{64})+", rest), package
 
 
-def test_the_image_has_the_versions_that_are_tested_and_all_that_is_needed():
+def test_pins_equal_the_constraints_and_contain_all_requirements():
     constraints = dict(
         line.lower().split("==") for line in (DEPLOY / "constraints.txt").read_text().splitlines() if line
     )
@@ -79,8 +79,8 @@ def test_the_image_has_the_versions_that_are_tested_and_all_that_is_needed():
 
 
 @pytest.fixture
-def started(tmp_path):
-    """Run the entry point where java and spark-submit say what they are given."""
+def run_entrypoint(tmp_path):
+    """Return a function that runs the entry point with stand-ins for java and spark-submit."""
     stand_ins, kernels, temporary = (tmp_path / name for name in ("bin", "kernels", "tmp"))
     for folder in (stand_ins, kernels, temporary):
         folder.mkdir()
@@ -110,8 +110,8 @@ def started(tmp_path):
     return run
 
 
-def test_a_driver_is_a_client_of_its_own_pod(started):
-    said = started(
+def test_entrypoint_starts_a_driver_in_client_mode(run_entrypoint):
+    said = run_entrypoint(
         "driver", "--properties-file", "/p", "local:///jobs/protect.py", SPARK_DRIVER_BIND_ADDRESS="10.0.0.7"
     )
     assert said[:3] == ["spark-submit", "--deploy-mode", "client"]
@@ -119,9 +119,9 @@ def test_a_driver_is_a_client_of_its_own_pod(started):
     assert said[-3:] == ["--properties-file", "/p", "local:///jobs/protect.py"]
 
 
-def test_an_executor_gets_its_options_in_their_order_whatever_blanks_they_hold(started):
+def test_entrypoint_passes_java_options_of_an_executor_in_order_with_blanks(run_entrypoint):
     options = {f"SPARK_JAVA_OPT_{number}": f"-Dnumber={number} of them" for number in range(12)}
-    said = started(
+    said = run_entrypoint(
         "executor",
         **options,
         SPARK_EXECUTOR_MEMORY="8g",
@@ -141,29 +141,29 @@ def test_an_executor_gets_its_options_in_their_order_whatever_blanks_they_hold(s
     assert named["--podName"] == "pod"
 
 
-def test_any_command_has_compiled_kernels_in_a_folder_of_its_own(started, tmp_path):
-    [folder] = started("printenv", "NUMBA_CACHE_DIR")
+def test_entrypoint_copies_compiled_kernels_to_a_private_folder(run_entrypoint, tmp_path):
+    [folder] = run_entrypoint("printenv", "NUMBA_CACHE_DIR")
     assert Path(folder) != tmp_path / "kernels"
     assert (Path(folder) / "loop.nbi").read_text() == "compiled"
     assert Path(folder).parent.stat().st_mode & 0o077 == 0
 
 
-def test_a_key_of_somebody_else_that_a_group_can_read_becomes_its_readers_alone(started, tmp_path):
+def test_entrypoint_copies_a_key_of_another_owner_to_a_private_file(run_entrypoint, tmp_path):
     secret = Path("/etc/passwd")
     if os.getuid() == 0:
         secret = tmp_path / "secret"
         secret.write_text("0" * 64)
         secret.chmod(0o440)
         os.chown(secret, 1, 0)
-    [key] = started("printenv", "MICROGUARD_KEY_FILE", MICROGUARD_KEY_FILE=str(secret))
+    [key] = run_entrypoint("printenv", "MICROGUARD_KEY_FILE", MICROGUARD_KEY_FILE=str(secret))
     assert Path(key).read_text() == secret.read_text()
     assert Path(key).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_key_of_ones_own_stays_where_it_is_or_is_to_be_made(started, tmp_path, there):
+def test_entrypoint_does_not_copy_an_own_or_missing_key(run_entrypoint, tmp_path, there):
     mine = tmp_path / "mine"
     if there:
         mine.write_text("0" * 64)
-    [key] = started("printenv", "MICROGUARD_KEY_FILE", MICROGUARD_KEY_FILE=str(mine))
+    [key] = run_entrypoint("printenv", "MICROGUARD_KEY_FILE", MICROGUARD_KEY_FILE=str(mine))
     assert Path(key) == mine

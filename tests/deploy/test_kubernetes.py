@@ -1,4 +1,4 @@
-"""The recipes for Kubernetes: of known fields, without rights, and calling what microguard understands."""
+"""The recipes for Kubernetes have valid fields, unprivileged containers and valid command lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def documents(name: str) -> list[dict[str, Any]]:
 
 
 def pods(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Pod specifications in a document, also those of its executors."""
+    """Yield the pod specifications in a document, including those of executors."""
     kind, spec = document["kind"], document.get("spec", {})
     if kind == "CronJob":
         yield spec["jobTemplate"]["spec"]["template"]["spec"]
@@ -37,15 +37,15 @@ def pods(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
             }
 
 
-def test_there_are_recipes():
+def test_kubernetes_recipes_exist():
     assert FILES == ["cluster.yaml", "cronjob.yaml", "spark-application.yaml"]
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_no_container_has_rights_and_each_mounts_what_its_pod_has(name):
-    found = [pod for document in documents(name) for pod in pods(document)]
-    assert found
-    for pod in found:
+def test_containers_are_unprivileged_and_mount_volumes_of_their_pod(name):
+    pod_specifications = [pod for document in documents(name) for pod in pods(document)]
+    assert pod_specifications
+    for pod in pod_specifications:
         assert pod["securityContext"]["runAsNonRoot"] is True
         volumes = {volume["name"] for volume in pod["volumes"]}
         for container in pod["containers"]:
@@ -58,7 +58,7 @@ def test_no_container_has_rights_and_each_mounts_what_its_pod_has(name):
 
 
 @pytest.mark.parametrize("name", ["cluster.yaml", "cronjob.yaml"])
-def test_what_was_refused_is_not_tried_again(name):
+def test_kubernetes_recipes_do_not_retry_refused_runs(name):
     jobs = [each for each in documents(name) if each["kind"] in ("Job", "CronJob")]
     assert len(jobs) == 1
     spec = jobs[0]["spec"].get("jobTemplate", jobs[0])["spec"]
@@ -68,7 +68,7 @@ def test_what_was_refused_is_not_tried_again(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_arguments_are_those_of_the_command(name):
+def test_kubernetes_recipes_call_the_command_with_valid_arguments(name):
     for document in documents(name):
         if document["kind"] == "SparkApplication":
             spec = document["spec"]
@@ -79,7 +79,7 @@ def test_the_arguments_are_those_of_the_command(name):
 
 
 @pytest.mark.parametrize("name", ["cluster.yaml", "cronjob.yaml"])
-def test_the_fields_are_those_of_kubernetes(name):
+def test_kubernetes_recipes_are_valid_against_its_schemas(name):
     schemas = pytest.importorskip("kubernetes_validate", reason="its schemas take 140 MB; tried by hand")
     for document in documents(name):
         schemas.validate(document, "1.32", strict=True)

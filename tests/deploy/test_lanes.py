@@ -1,4 +1,4 @@
-"""The dependency lanes: which versions they install, what they run, and what they call a failure."""
+"""The dependency lanes: installed versions, jobs, and the conditions for a failure."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def test_requires_python_and_find_python_name_the_same_versions():
 
 
 @pytest.mark.parametrize("name", ["oldest-3.11", "lowest", "lowest-3", "lowest-3.11-", ""])
-def test_lanes_refuses_a_name_that_is_no_lane_with_exit_code_2(name, capsys, tmp_path):
+def test_lanes_refuses_an_unknown_lane_with_exit_code_2(name, capsys, tmp_path):
     assert main(["--dir", str(tmp_path), "--", name]) == 2
     assert f"lane {name!r}: expected" in capsys.readouterr().err
 
 
-def test_compare_calls_other_values_a_fault_only_if_the_release_id_is_the_same():
+def test_compare_reports_different_values_as_a_fault_only_for_equal_release_ids():
     other = replace(RESULT, values=("b\t1", "c\t3"))
     assert compare(RESULT, RESULT) == "same"
     assert compare(replace(RESULT, release_ids=("a2",)), RESULT) == "same"
@@ -103,7 +103,7 @@ def test_table_of_results_compares_with_the_pinned_lane_and_ends_with_the_messag
     assert lines[-1] == "newest-3.13 table: protect: no worker"
 
 
-def test_run_lanes_goes_on_after_a_lane_that_cannot_be_installed(monkeypatch, tmp_path):
+def test_run_lanes_continues_after_a_lane_that_cannot_be_installed(monkeypatch, tmp_path):
     def refuse(lane):
         raise InstallationFailed(f"no Python {lane.python}")
 
@@ -117,7 +117,7 @@ def test_run_lanes_goes_on_after_a_lane_that_cannot_be_installed(monkeypatch, tm
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
-def test_every_job_of_a_lane_is_a_command_and_a_specification_that_microguard_accepts(job, tmp_path):
+def test_every_job_of_a_lane_has_a_valid_command_and_specification(job, tmp_path):
     job.prepare(tmp_path)
     for command in job.commands:
         if command[0] == "-c":
@@ -130,7 +130,7 @@ def test_every_job_of_a_lane_is_a_command_and_a_specification_that_microguard_ac
 
 
 def lane_of_stand_ins(folder: Path, microguard: str, python: str) -> Lane:
-    """A lane whose commands are shell scripts."""
+    """Return a lane whose commands are shell scripts."""
     lane = Lane.from_name("pinned-3.11", folder)
     lane.interpreter.parent.mkdir(parents=True)
     for name, script in (("microguard", microguard), ("python", python)):
@@ -171,7 +171,7 @@ def test_independent_count_refuses_a_class_below_k_and_missing_records():
 
 
 def firms_and_cells() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """One branch in two regions; that of two firms is sensitive, and is published as 12 in place of 10."""
+    """Return a branch in two regions: its cell of two firms is sensitive, 12 is published instead of 10."""
     firms = pd.DataFrame(
         {"section": "A", "branch": "b", "region": list("xxyyy"), "turnover": [5.0, 5.0, 10.0, 10.0, 10.0]}
     )
@@ -215,7 +215,7 @@ def test_independent_count_refuses_rounded_counts_that_are_no_multiples_or_do_no
 
 
 def test_the_wheel_has_every_folder_of_data_files(monkeypatch):
-    pytest.importorskip("setuptools", reason="comes with Python's environments up to 3.11 only")
+    pytest.importorskip("setuptools", reason="virtual environments contain setuptools only up to Python 3.11")
     build_backend = importlib.import_module("deploy.build_backend")
     monkeypatch.chdir(DEPLOY.parent)
     monkeypatch.setattr(build_backend, "_setup", lambda **attributes: attributes)

@@ -1,4 +1,4 @@
-"""The recipes for platforms that cannot be started here, as their own models read them."""
+"""The recipes for platforms that the tests cannot start, validated with the platforms' own models."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SCRIPTS = ["databricks/install.sh", "emr/bootstrap.sh", "image/entrypoint", "clu
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_is_one_that_bash_reads(name):
+def test_deploy_scripts_have_valid_bash_syntax(name):
     assert (DEPLOY / name).stat().st_mode & 0o111
     done = subprocess.run(["bash", "-n", DEPLOY / name], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_step_of_emr_is_one_of_its_interface_and_calls_the_command():
+def test_emr_step_is_valid_for_botocore_and_calls_the_command():
     request = json.loads((DEPLOY / "emr" / "steps.json").read_text())
     model = botocore.session.get_session().get_service_model("emr")
     report = ParamValidator().validate(request, model.operation_model("AddJobFlowSteps").input_shape)
@@ -33,14 +33,16 @@ def test_the_step_of_emr_is_one_of_its_interface_and_calls_the_command():
     assert verb_of(step["HadoopJarStep"]["Args"]) == "protect"
 
 
-def test_the_job_of_databricks_has_known_fields_and_runs_our_script():
-    jobs = pytest.importorskip("databricks.bundles.jobs", reason="an environment of its own; tried by hand")
+def test_databricks_bundle_is_valid_and_runs_our_script():
+    jobs = pytest.importorskip(
+        "databricks.bundles.jobs", reason="needs a separate environment; tested manually"
+    )
     bundle = yaml.safe_load((DEPLOY / "databricks" / "databricks.yml").read_text())
     job = jobs.Job.from_dict(bundle["resources"]["jobs"]["persons"])
     assert job.as_dict() == bundle["resources"]["jobs"]["persons"]
 
 
-def test_the_script_of_databricks_calls_public_names_and_never_stops_the_session():
+def test_databricks_script_uses_public_names_and_does_not_stop_the_session():
     bundle = yaml.safe_load((DEPLOY / "databricks" / "databricks.yml").read_text())
     [task] = bundle["resources"]["jobs"]["persons"]["tasks"]
     script = DEPLOY / "databricks" / task["spark_python_task"]["python_file"]
@@ -51,7 +53,7 @@ def test_the_script_of_databricks_calls_public_names_and_never_stops_the_session
     assert "stop" not in attributes
 
 
-def test_every_setting_of_spark_has_a_reason_above_it():
+def test_spark_defaults_have_a_comment_above_every_setting():
     lines = (DEPLOY / "spark-defaults.conf").read_text().splitlines()
     settings = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
     assert all(len(setting) == 2 for setting in settings)

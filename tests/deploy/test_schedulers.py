@@ -1,4 +1,4 @@
-"""The examples for schedulers: what was refused is not tried again, what died is; exit codes may get lost."""
+"""The examples for schedulers: refused runs are not retried, killed runs are, also if exit codes are lost."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FOLDER = DEPLOY / "schedulers"
 
 
 @pytest.fixture(autouse=True)
-def _beside_nightly(monkeypatch):
+def _import_from_schedulers(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
 
 
 def command(folder: Path, code: int, outcome: dict[str, object] | None) -> list[str]:
-    """A command that ends so, and leaves this outcome."""
+    """Return a command that exits with this code and writes this outcome file."""
     script = folder / "microguard.py"
     script.write_text(
         "import sys\n"
@@ -37,32 +37,32 @@ def command(folder: Path, code: int, outcome: dict[str, object] | None) -> list[
     return [sys.executable, str(script)]
 
 
-def test_what_counts_as_refused_are_the_exit_codes_of_refusals():
+def test_nightly_refused_lists_the_exit_codes_of_refusals():
     from nightly import REFUSED as refused
 
     assert list(refused) == REFUSED
 
 
 @pytest.mark.parametrize("code", [0, 1, *REFUSED, 130])
-def test_a_night_is_what_its_outcome_says_where_the_exit_code_is_lost(tmp_path, code):
+def test_nightly_protect_reads_the_exit_code_from_the_outcome_file(tmp_path, code):
     from nightly import protect
 
-    night = protect("release.toml", command(tmp_path, 0, {"exit_code": code, "reason": "It is so."}))
-    assert night.exit_code == code
-    assert night.refused == (code in REFUSED)
-    assert night.reason == "It is so."
+    result = protect("release.toml", command(tmp_path, 0, {"exit_code": code, "reason": "It is so."}))
+    assert result.exit_code == code
+    assert result.refused == (code in REFUSED)
+    assert result.reason == "It is so."
 
 
-def test_a_night_that_was_killed_may_be_tried_again(tmp_path):
+def test_nightly_protect_allows_a_retry_of_a_killed_run(tmp_path):
     from nightly import protect
 
-    night = protect("release.toml", command(tmp_path, 137, None))
-    assert night.exit_code == 137
-    assert not night.refused
+    result = protect("release.toml", command(tmp_path, 137, None))
+    assert result.exit_code == 137
+    assert not result.refused
 
 
 @pytest.mark.parametrize("name", ["airflow_dag.py", "dagster_assets.py"])
-def test_an_example_imports_its_scheduler_and_the_night_alone(name):
+def test_scheduler_examples_import_only_their_scheduler_and_nightly(name):
     tree = ast.parse((FOLDER / name).read_text())
     imported = {
         (node.module or "").partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
@@ -76,7 +76,7 @@ def test_an_example_imports_its_scheduler_and_the_night_alone(name):
 
 def test_airflow_loads_the_dag(monkeypatch, tmp_path):
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
-    pytest.importorskip("airflow.sdk", reason="an environment of its own; tried by hand")
+    pytest.importorskip("airflow.sdk", reason="needs a separate environment; tested manually")
     from airflow_dag import microguard_persons
 
     dag = microguard_persons()
@@ -86,16 +86,16 @@ def test_airflow_loads_the_dag(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("code", "attempts"), [(0, 1), (4, 1), (1, 4)])
 def test_dagster_tries_again_what_was_not_refused(monkeypatch, tmp_path, code, attempts):
-    dagster = pytest.importorskip("dagster", reason="an environment of its own; tried by hand")
+    dagster = pytest.importorskip("dagster", reason="needs a separate environment; tested manually")
     import dagster_assets
     import nightly
 
     monkeypatch.setattr(dagster_assets.persons.op, "_retry_policy", dagster.RetryPolicy(max_retries=3))
     nights = []
 
-    def protect(specification: str) -> nightly.Night:
+    def protect(specification: str) -> nightly.RunResult:
         nights.append(specification)
-        return nightly.Night(code, {"release_id": "1" * 32, "reason": "It is so."})
+        return nightly.RunResult(code, {"release_id": "1" * 32, "reason": "It is so."})
 
     monkeypatch.setattr(dagster_assets, "protect", protect)
     done = dagster.materialize([dagster_assets.persons], raise_on_error=False)

@@ -1,4 +1,4 @@
-"""Runs that end as a test wants them to."""
+"""Replacement of all verbs by a function that returns or raises, for tests of the command line."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[2]
 CANARY = "Zebedee"
 
 
-def ending(monkeypatch: pytest.MonkeyPatch, raised: BaseException | None) -> None:
-    """Let every verb end in this way."""
+def replace_verbs(monkeypatch: pytest.MonkeyPatch, raised: BaseException | None) -> None:
+    """Replace every verb by a function that raises `raised`, or returns a result if that is None."""
 
     def call(*_: object) -> CommandResult:
         if raised is not None:

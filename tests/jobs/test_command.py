@@ -1,4 +1,4 @@
-"""The command: six endings, each with its exit code, one paragraph and, where asked for, one JSON object."""
+"""The command line: exit codes, the reason as one paragraph, and the JSON object of --json."""
 
 from __future__ import annotations
 
@@ -28,48 +28,48 @@ from microguard.schemas.errors import (
 )
 from microguard.schemas.specification.model import Specification
 
-from tests.jobs.endings import CANARY, ROOT, ending
+from tests.jobs.endings import CANARY, ROOT, replace_verbs
 from tests.schemas.malformed import SOUND
 
-TOO_EARLY = ("pyspark", "great_expectations", "pandas", "numba", "pyarrow", "duckdb")
+ENGINES = ("pyspark", "great_expectations", "pandas", "numba", "pyarrow", "duckdb")
 
 
 def microguard(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own."""
+    """Run the command in another process."""
     return subprocess.run(
         [sys.executable, "-m", "microguard", *arguments], capture_output=True, text=True, cwd=cwd or ROOT
     )
 
 
-def best_seconds(*arguments: str) -> float:
-    """Processor seconds of a run; the least of three, as the machine may be busy."""
-    found = []
+def shortest_processor_seconds(*arguments: str) -> float:
+    """Return the least processor time of three runs in seconds, because the machine may be busy."""
+    seconds = []
     for _ in range(3):
         before = os.times()
         microguard(*arguments)
         after = os.times()
-        found.append(
+        seconds.append(
             after.children_user + after.children_system - before.children_user - before.children_system
         )
-    return min(found)
+    return min(seconds)
 
 
-def test_help_comes_within_half_a_second() -> None:
-    assert best_seconds("--help") <= 0.5
+def test_help_takes_at_most_half_a_second() -> None:
+    assert shortest_processor_seconds("--help") <= 0.5
 
 
 def test_a_faulty_specification_is_reported_within_a_second_and_a_half(tmp_path: Path) -> None:
     path = tmp_path / "release.toml"
     path.write_text(SOUND.replace("k = 3", "k = 1"))
-    assert best_seconds("protect", str(path)) <= 1.5
+    assert shortest_processor_seconds("protect", str(path)) <= 1.5
 
 
-def test_no_engine_is_loaded_before_it_is_needed(tmp_path: Path) -> None:
+def test_run_command_refuses_a_faulty_specification_without_loading_engines(tmp_path: Path) -> None:
     path = tmp_path / "release.toml"
     path.write_text(SOUND.replace("k = 3", "k = 1"))
     code = (
         "import sys; from microguard.jobs.command import run_command; "
-        f"run_command(['protect', {str(path)!r}]); print(sorted(set({TOO_EARLY!r}) & set(sys.modules)))"
+        f"run_command(['protect', {str(path)!r}]); print(sorted(set({ENGINES!r}) & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
@@ -82,12 +82,12 @@ def test_help_names_every_verb_and_exit_code() -> None:
         assert word in done.stdout
 
 
-def test_every_verb_has_a_script_for_spark_submit_and_no_script_is_without_a_verb() -> None:
+def test_every_verb_has_one_spark_submit_script() -> None:
     scripts = {path.stem for path in (ROOT / "jobs").glob("*.py")} - {
         "__init__",
         "verbs",
         "command",
-        "answer",
+        "output",
         "interruption",
         "process",
     }
@@ -95,7 +95,7 @@ def test_every_verb_has_a_script_for_spark_submit_and_no_script_is_without_a_ver
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_script_takes_the_same_arguments_as_its_verb(
+def test_a_spark_submit_script_accepts_the_arguments_of_its_verb(
     verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as as_verb:
@@ -109,7 +109,7 @@ def test_a_script_takes_the_same_arguments_as_its_verb(
     assert capsys.readouterr().out == expected
 
 
-def test_a_script_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_a_spark_submit_script_runs_in_another_process(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "jobs" / "protect.py", "absent.toml"],
         capture_output=True,
@@ -121,28 +121,30 @@ def test_a_script_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=lambda verb: verb.name)
-def test_a_pipeline_takes_what_its_row_gives(verb: Verb) -> None:
-    given = {argument.name for argument in verb.arguments if not argument.positional}
+def test_every_pipeline_accepts_the_arguments_of_its_row(verb: Verb) -> None:
+    options = {argument.name for argument in verb.arguments if not argument.positional}
     if SPECIFICATION in verb.arguments:
-        given -= {"overrides"}
+        options -= {"overrides"}
     positions = [argument for argument in verb.arguments if argument.positional]
     signature = inspect.signature(verb.function())
     on_request = {"master", "progress", "show"} & set(signature.parameters)
-    taken = signature.bind(*positions, **dict.fromkeys(given | on_request)).arguments
-    assert set(taken) >= given | on_request
+    bound = signature.bind(*positions, **dict.fromkeys(options | on_request)).arguments
+    assert set(bound) >= options | on_request
 
 
-def test_a_verb_that_starts_spark_has_a_specification_that_says_for_which_input() -> None:
+def test_every_verb_that_starts_spark_takes_a_specification() -> None:
     starting = [verb for verb in VERBS.values() if verb.starts_spark]
     assert {verb.name for verb in starting} == {"check", "protect", "adjust", "compare"}
     assert all(SPECIFICATION in verb.arguments for verb in starting)
 
 
-def test_each_choice_is_laid_over_what_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, Any] = {}
+def test_compare_applies_each_choice_after_the_overrides_of_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: dict[str, Any] = {}
 
     def compare(specification: Specification, *, k: str, choices: dict[str, Specification]) -> CommandResult:
-        asked.update(choices, **{"": specification})
+        compared.update(choices, **{"": specification})
         return CommandResult("Compared.", {})
 
     monkeypatch.setattr("microguard.pipelines.compare.compare", compare)
@@ -152,16 +154,16 @@ def test_each_choice_is_laid_over_what_is_set(tmp_path: Path, monkeypatch: pytes
     arguments = ["compare", str(path), "--set", "release.seed=7"]
     choices = ["--choice", "release.k=9", "method.effort=fast", "--choice", "release.seed=8"]
     assert run_command([*arguments, *choices]) == 0
-    assert {name: (each.release.k, each.release.seed) for name, each in asked.items()} == {
-        "": (asked[""].release.k, 7),
+    assert {name: (each.release.k, each.release.seed) for name, each in compared.items()} == {
+        "": (compared[""].release.k, 7),
         "release.k=9 method.effort=fast": (9, 7),
-        "release.seed=8": (asked[""].release.k, 8),
+        "release.seed=8": (compared[""].release.k, 8),
     }
-    assert asked["release.k=9 method.effort=fast"].method.effort == "fast"
+    assert compared["release.k=9 method.effort=fast"].method.effort == "fast"
     assert run_command([*arguments, "--choice", "release.k"]) == 2
 
 
-def test_a_log_of_events_says_only_what_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_json_emits_only_allowed_event_fields(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["draft", "no-such-file.csv", "--log", "json"]) != 0
     *_, last = capsys.readouterr().err.strip().splitlines()
     event = json.loads(last)
@@ -171,7 +173,7 @@ def test_a_log_of_events_says_only_what_is_allowed(capsys: pytest.CaptureFixture
         emit(event="stage", income=7)
 
 
-def test_stages_become_events_with_their_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_emits_an_event_for_the_start_and_end_of_a_stage(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress(events=True)
     with progress.stage("protect", 3):
         pass
@@ -204,7 +206,7 @@ def test_stages_become_events_with_their_seconds(capsys: pytest.CaptureFixture[s
     ],
     ids=" ".join,
 )
-def test_faulty_arguments_end_with_two_and_one_paragraph(
+def test_run_command_refuses_faulty_arguments_with_exit_code_2_and_one_paragraph(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(arguments) == 2
@@ -226,14 +228,14 @@ def test_faulty_arguments_end_with_two_and_one_paragraph(
     ],
 )
 @pytest.mark.parametrize("quiet", [[], ["--quiet"]])
-def test_an_error_raised_on_purpose_is_told_with_its_exit_code(
+def test_run_command_prints_a_microguard_error_and_returns_its_exit_code(
     error: MicroguardError,
     code: int,
     quiet: list[str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    ending(monkeypatch, error)
+    replace_verbs(monkeypatch, error)
     assert run_command(["protect", "release.toml", "--json", *quiet]) == code
     out, err = capsys.readouterr()
     assert err.strip() == "found this, allowed that"
@@ -241,10 +243,10 @@ def test_an_error_raised_on_purpose_is_told_with_its_exit_code(
     assert json.loads(out.splitlines()[-1])["reason"] == "found this, allowed that"
 
 
-def test_an_unexpected_error_never_shows_its_text(
+def test_run_command_hides_the_text_of_an_unexpected_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ending(monkeypatch, ValueError(f"could not convert {CANARY}"))
+    replace_verbs(monkeypatch, ValueError(f"could not convert {CANARY}"))
     assert run_command(["protect", "release.toml", "--json"]) == 1
     out, err = capsys.readouterr()
     assert CANARY not in out + err
@@ -252,45 +254,45 @@ def test_an_unexpected_error_never_shows_its_text(
     assert "Traceback" not in err
 
 
-def test_an_unexpected_error_of_the_system_is_told_in_the_words_of_the_system(
+def test_run_command_shows_the_text_of_the_error_number_of_an_os_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ending(monkeypatch, OSError(errno.ENOSPC, CANARY, f"/data/region={CANARY}"))
+    replace_verbs(monkeypatch, OSError(errno.ENOSPC, CANARY, f"/data/region={CANARY}"))
     assert run_command(["protect", "release.toml"]) == 1
     err = capsys.readouterr().err
     assert os.strerror(errno.ENOSPC) in err
     assert CANARY not in err
 
 
-def test_debug_adds_the_traceback(
+def test_debug_prints_the_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ending(monkeypatch, ValueError(CANARY))
+    replace_verbs(monkeypatch, ValueError(CANARY))
     assert run_command(["protect", "release.toml", "--debug"]) == 1
     assert f"ValueError: {CANARY}" in capsys.readouterr().err
 
 
-def test_success_prints_a_summary_and_with_json_one_object_last(
+def test_run_command_prints_a_summary_and_then_the_json_object(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ending(monkeypatch, None)
+    replace_verbs(monkeypatch, None)
     assert run_command(["protect", "release.toml", "--json"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Published."
     assert json.loads(lines[-1]) == {"verb": "protect", "exit_code": 0, "status": "done", "release_id": "abc"}
 
 
-def test_quiet_leaves_out_the_summary_where_it_is_an_extra(
+def test_quiet_suppresses_the_summary_unless_it_is_the_result(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ending(monkeypatch, None)
+    replace_verbs(monkeypatch, None)
     run_command(["protect", "release.toml", "--quiet"])
     assert capsys.readouterr().out == ""
     run_command(["draft", "file.csv", "--quiet"])
     assert capsys.readouterr().out == "Published.\n"
 
 
-def test_a_reader_that_hangs_up_causes_no_traceback(tmp_path: Path) -> None:
+def test_a_closed_pipe_on_standard_output_causes_no_traceback(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("sex,age\n" + "f,31\nm,47\n" * 30)
     code = f"{sys.executable} -m microguard draft {path} | true"
@@ -299,7 +301,7 @@ def test_a_reader_that_hangs_up_causes_no_traceback(tmp_path: Path) -> None:
     assert "Exception ignored" not in done.stderr
 
 
-def test_no_character_that_a_terminal_obeys_reaches_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_contain_no_terminal_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["protect", "a\x1b[31m\u202eb.toml"]) == 2
     err = capsys.readouterr().err
     assert "\x1b" not in err

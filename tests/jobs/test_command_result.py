@@ -1,4 +1,4 @@
-"""The outcome of a run reaches a file and the output, and neither changes how the run ended."""
+"""The result of a command in the file of --outcome and on standard output, also if writing fails."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from microguard.jobs.command import run_command
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.schemas.errors import GateRefused
 
-from tests.jobs.endings import CANARY, ROOT, ending
+from tests.jobs.endings import CANARY, ROOT, replace_verbs
 
 
-def test_the_outcome_goes_to_a_file_however_the_run_ends(
+def test_outcome_writes_the_result_after_success_and_failure(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "outcome.json"
@@ -28,7 +28,7 @@ def test_the_outcome_goes_to_a_file_however_the_run_ends(
         (KeyboardInterrupt(), 130),
     ]
     for raised, code in endings:
-        ending(monkeypatch, raised)
+        replace_verbs(monkeypatch, raised)
         assert run_command(["protect", "release.toml", "--json", f"--outcome={path}"]) == code
         content = json.loads(path.read_text())
         assert content == json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -37,23 +37,23 @@ def test_the_outcome_goes_to_a_file_however_the_run_ends(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_outcome_of_faulty_arguments_is_written_too(tmp_path: Path) -> None:
+def test_outcome_writes_the_result_of_faulty_arguments(tmp_path: Path) -> None:
     path = tmp_path / "outcome.json"
     assert run_command(["protect", "--outcome", str(path), "--speed"]) == 2
     assert json.loads(path.read_text())["status"] == "specification refused"
 
 
 @pytest.mark.parametrize("file", [".", "absent/outcome.json"])
-def test_an_outcome_that_cannot_be_written_is_refused_before_the_run(
+def test_run_command_refuses_an_outcome_file_that_cannot_be_written(
     file: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ending(monkeypatch, AssertionError("it must not run"))
+    replace_verbs(monkeypatch, AssertionError("it must not run"))
     monkeypatch.chdir(tmp_path)
     assert run_command(["protect", "release.toml", "--outcome", file]) == 2
     assert "--outcome" in capsys.readouterr().err
 
 
-def test_an_output_that_fails_does_not_change_how_a_run_ended(
+def test_an_output_that_fails_does_not_change_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "gone"

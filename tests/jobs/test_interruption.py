@@ -1,4 +1,4 @@
-"""Signals end a command with one line that tells the truth, whatever the command is doing."""
+"""Signals end a command at any time, with one line that reports the state of its releases."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger
 
-from tests.jobs.endings import ROOT, ending
+from tests.jobs.endings import ROOT, replace_verbs
 
-#: A verb in a process of its own: it says that it is at work on standard error, and does what a test asks.
+#: A verb in another process, which prints a line to standard error when it starts and then runs a test's
+#: code.
 VERB = """
 import sys, time, threading
 from microguard.jobs import command
@@ -35,8 +36,10 @@ sys.exit(microguard.main(["protect", "x.toml", "--json", {arguments}]))
 AGAIN = "To resume, call this again with the same arguments."
 
 
-def signalled(body: str, *signals: signal.Signals, arguments: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a verb, send it signals once it is at work, and wait for its end."""
+def run_with_signals(
+    body: str, *signals: signal.Signals, arguments: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run a verb, send it signals after it has started, and wait for its end."""
     code = VERB.format(body=body.replace("\n", "\n    "), arguments=arguments)
     run = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -44,7 +47,7 @@ def signalled(body: str, *signals: signal.Signals, arguments: str = "") -> subpr
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=_heed,
+        preexec_fn=_restore_default_handlers,
     )
     assert run.stderr is not None
     assert run.stderr.readline() == "at work\n"
@@ -55,8 +58,8 @@ def signalled(body: str, *signals: signal.Signals, arguments: str = "") -> subpr
     return subprocess.CompletedProcess(run.args, run.returncode, out, err)
 
 
-def _heed() -> None:
-    """Heed signals that whoever started the tests ignores, as a shell does for what it runs beside."""
+def _restore_default_handlers() -> None:
+    """Restore default handlers of signals that the parent ignores, as a shell does for background jobs."""
     for each, handler in zip(
         SIGNALS, (signal.default_int_handler, signal.SIG_DFL, signal.SIG_DFL), strict=True
     ):
@@ -64,16 +67,16 @@ def _heed() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _heeded() -> Iterator[None]:
+def _default_handlers() -> Iterator[None]:
     before = [signal.getsignal(each) for each in SIGNALS]
-    _heed()
+    _restore_default_handlers()
     yield
     for each, handler in zip(SIGNALS, before, strict=True):
         signal.signal(each, handler)
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_ends_a_command_with_its_name_and_no_traceback(
+def test_a_signal_ends_a_command_with_one_line_that_names_it(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def call(*_: object) -> CommandResult:
@@ -90,7 +93,7 @@ def test_a_signal_ends_a_command_with_its_name_and_no_traceback(
     assert [signal.getsignal(each) for each in SIGNALS] == before
 
 
-def test_what_is_raised_after_a_signal_is_its_consequence(
+def test_an_exception_after_a_signal_is_reported_as_the_interruption(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def call(*_: object) -> CommandResult:
@@ -105,7 +108,7 @@ def test_what_is_raised_after_a_signal_is_its_consequence(
     assert "Interrupted by SIGTERM" in capsys.readouterr().err
 
 
-def test_an_ignored_signal_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interruptible_does_not_handle_ignored_signals(monkeypatch: pytest.MonkeyPatch) -> None:
     def call(*_: object) -> CommandResult:
         signal.raise_signal(signal.SIGHUP)
         return CommandResult("Published.", {})
@@ -129,7 +132,7 @@ def test_an_ignored_signal_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> Non
         (("withdrawing", "withdrawn"), "Release r is withdrawn.", []),
     ],
 )
-def test_an_interrupt_says_what_the_ledger_holds_of_the_releases_of_this_process(
+def test_an_interruption_reports_the_releases_of_this_process_from_the_ledger(
     events: tuple[str, ...],
     said: str,
     published: list[str],
@@ -138,7 +141,7 @@ def test_an_interrupt_says_what_the_ledger_holds_of_the_releases_of_this_process
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("microguard.pipelines.publication.ledger._WRITTEN", {})
-    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
 
     def call(*_: object) -> CommandResult:
         areas.evidence.mkdir()
@@ -154,7 +157,7 @@ def test_an_interrupt_says_what_the_ledger_holds_of_the_releases_of_this_process
     assert json.loads(out)["published"] == published
 
 
-def test_a_signal_after_the_verb_has_ended_changes_nothing(
+def test_a_signal_after_the_end_of_the_verb_is_ignored(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Slow(CommandResult):
@@ -170,7 +173,7 @@ def test_a_signal_after_the_verb_has_ended_changes_nothing(
 def test_every_line_of_a_json_log_is_json_after_a_signal_and_a_refusal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ending(monkeypatch, KeyboardInterrupt())
+    replace_verbs(monkeypatch, KeyboardInterrupt())
     assert run_command(["protect", "release.toml", "--log", "json"]) == 130
     assert run_command(["protect", "release.toml", "--log=json", "--speed"]) == 2
     events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
@@ -186,7 +189,7 @@ def test_a_second_signal_ends_a_command_that_does_not_stop() -> None:
     except KeyboardInterrupt:
         pass"""
     began = time.monotonic()
-    done = signalled(stubborn, signal.SIGINT, signal.SIGINT)
+    done = run_with_signals(stubborn, signal.SIGINT, signal.SIGINT)
     assert time.monotonic() - began < 30
     assert done.returncode == 130
     assert " ".join(done.stderr.split()) == f"Interrupted by SIGINT. Nothing was published. {AGAIN}"
@@ -197,12 +200,14 @@ def test_a_second_signal_ends_a_command_that_is_in_compiled_code() -> None:
     body = """import ctypes, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 ctypes.CDLL(None).sleep(60)"""
-    done = signalled(body, signal.SIGTERM, signal.SIGTERM)
+    done = run_with_signals(body, signal.SIGTERM, signal.SIGTERM)
     assert done.returncode == 130
     assert "Interrupted by SIGTERM" in done.stderr
 
 
-def test_a_command_that_stops_too_slowly_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_does_not_stop_within_the_grace_period_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(interruption, "GRACE", 0.1)
     ended = threading.Event()
     with interruption.interruptible(lambda _: ended.set()) as state:
@@ -225,11 +230,11 @@ each = threading.Thread(target=fails)
 each.start()
 each.join()
 raise KeyboardInterrupt"""
-    done = signalled(body)
+    done = run_with_signals(body)
     assert " ".join(done.stderr.split()) == f"Interrupted by SIGINT. Nothing was published. {AGAIN}"
 
 
-def test_a_signal_before_the_command_answers_for_itself_is_no_traceback() -> None:
+def test_a_signal_during_the_imports_prints_one_line_and_no_traceback() -> None:
     code = """import signal, sys, microguard
 class Importing:
     def find_spec(self, name, *_):
@@ -238,7 +243,12 @@ class Importing:
 sys.meta_path.insert(0, Importing())
 sys.exit(microguard.main(["draft", "x.csv"]))"""
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, preexec_fn=_heed
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=_restore_default_handlers,
     )
     assert done.returncode == 130
-    assert done.stderr == "Interrupted. Nothing was begun. Call this again.\n"
+    assert done.stderr == "Interrupted before the command started. Call this again.\n"

@@ -1,4 +1,4 @@
-"""The process of a command: standard output has the answer alone, and closed streams do no harm."""
+"""The process of a command: standard output contains only the result, and closed streams are opened."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.jobs.endings import ROOT
 
-#: A library that prints as it is imported, as highspy 1.16 does, and once more from C as the process ends.
+#: A library that prints during its import, like highspy 1.16, and again from C when the process ends.
 BANNER = """
 import ctypes, os, sys
 print("a banner")
@@ -32,8 +32,10 @@ sys.exit(microguard.main(["protect", "x.toml", *{arguments!r}]))
 """
 
 
-def printing(folder: Path, *arguments: str, redirected: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a verb that imports the printing library, by a shell with these redirections."""
+def run_printing_verb(
+    folder: Path, *arguments: str, redirected: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run a verb that imports the run_printing_verb library, in a shell with these redirections."""
     (folder / "banner.py").write_text(BANNER)
     (folder / "verb.py").write_text(VERB.format(arguments=list(arguments)))
     return subprocess.run(
@@ -45,36 +47,36 @@ def printing(folder: Path, *arguments: str, redirected: str = "") -> subprocess.
     )
 
 
-def test_standard_output_has_the_answer_alone_whatever_a_library_prints(tmp_path: Path) -> None:
-    done = printing(tmp_path, "--json")
+def test_standard_output_contains_only_the_result_if_a_library_prints(tmp_path: Path) -> None:
+    done = run_printing_verb(tmp_path, "--json")
     assert done.returncode == 0
     assert done.stdout.splitlines()[:-1] == ["| a table |", "", "Published."]
     assert json.loads(done.stdout.splitlines()[-1])["name"] == "é"
     assert done.stderr == ""
-    quiet = printing(tmp_path, "--quiet")
+    quiet = run_printing_verb(tmp_path, "--quiet")
     assert (quiet.returncode, quiet.stdout.strip(), quiet.stderr) == (0, "| a table |", "")
 
 
-def test_with_debug_a_library_prints_to_standard_error(tmp_path: Path) -> None:
-    done = printing(tmp_path, "--debug")
+def test_debug_redirects_prints_of_libraries_to_standard_error(tmp_path: Path) -> None:
+    done = run_printing_verb(tmp_path, "--debug")
     assert done.stdout.splitlines()[-1] == "Published."
     assert "a banner" not in done.stdout
     assert done.stderr.count("a banner") == 4
 
 
-def test_closed_and_full_streams_do_not_change_how_a_command_ends(tmp_path: Path) -> None:
+def test_closed_and_full_streams_do_not_change_the_exit_code(tmp_path: Path) -> None:
     for redirected in ("<&- >&- 2>&-", ">/dev/full 2>/dev/full", ">&-", "2>&-"):
         outcome = tmp_path / "outcome.json"
-        done = printing(tmp_path, "--json", "--outcome", str(outcome), redirected=redirected)
+        done = run_printing_verb(tmp_path, "--json", "--outcome", str(outcome), redirected=redirected)
         assert done.returncode == 0, redirected
         assert "Traceback" not in done.stderr, redirected
         assert json.loads(outcome.read_text())["exit_code"] == 0
         outcome.unlink()
 
 
-def test_a_command_may_open_as_many_files_as_the_system_allows(tmp_path: Path) -> None:
+def test_prepare_process_raises_the_limit_of_open_files(tmp_path: Path) -> None:
     code = (
-        "import resource; from microguard.jobs.process import prepare; prepare([]); "
+        "import resource; from microguard.jobs.process import prepare_process; prepare_process([]); "
         "import sys; print(*resource.getrlimit(resource.RLIMIT_NOFILE), file=sys.stderr)"
     )
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -89,7 +91,7 @@ def test_a_command_may_open_as_many_files_as_the_system_allows(tmp_path: Path) -
     assert done.stderr.split()[0] == str(soft), done.stderr
 
 
-def test_a_working_folder_that_is_gone_is_named(tmp_path: Path) -> None:
+def test_a_removed_working_folder_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     done = subprocess.run(
         ["bash", "-c", f'cd gone; rmdir ../gone; exec "{sys.executable}" -m microguard draft x.csv'],

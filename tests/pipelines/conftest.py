@@ -16,7 +16,7 @@ from tests.pipelines.releases import entry, manifest, staged
 
 @pytest.fixture
 def areas(tmp_path):
-    return Areas.of(tmp_path / "lake" / "persons", tmp_path / "evidence" / "persons")
+    return Areas.from_places(tmp_path / "lake" / "persons", tmp_path / "evidence" / "persons")
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def specification(folder, roles=None, **sections):
 
 def run(spark, spec):
     """The main job on a session that stays open; what it answers, and where it wrote."""
-    areas = Areas.of(spec.public_area, spec.evidence_area)
+    areas = Areas.from_places(spec.public_area, spec.evidence_area)
     with areas.lock():
         finish_what_died(areas)
         return run_product(Records(spec), Job(spark, spec, areas, Progress(quiet=True))), areas
@@ -85,11 +85,11 @@ def run(spark, spec):
 
 def published(areas):
     """Protected records of the current release, as a sorted frame."""
-    folder = areas.public.release(areas.public.served()) / "microdata"
+    folder = areas.public.release(areas.public.current()) / "microdata"
     frame = ds.dataset(folder).to_table().to_pandas()
     return frame.sort_values(list(frame.columns), ignore_index=True)
 
 
 def quality(areas):
     """The measures of the current release, from its evidence."""
-    return json.loads((areas.record(areas.public.served()) / "quality.json").read_text())
+    return json.loads((areas.record(areas.public.current()) / "quality.json").read_text())

@@ -34,7 +34,7 @@ def staged(areas, release_id=ID, records=RECORDS):
     (folder / "tables").mkdir(exist_ok=True)
     pq.write_table(records, folder / "microdata" / "part-00000.parquet")
     pq.write_table(CELLS, folder / "tables" / "001_sex.parquet")
-    return StagedFiles.of(release_id, folder)
+    return StagedFiles.from_folder(release_id, folder)
 
 
 def entry(release_id=ID):

@@ -43,11 +43,11 @@ class StandardRelease:
 
     @property
     def folder(self) -> Path:
-        return self.areas.public.release(self.areas.public.served())
+        return self.areas.public.release(self.areas.public.current())
 
     @property
     def record(self) -> Path:
-        return self.areas.record(self.areas.public.served())
+        return self.areas.record(self.areas.public.current())
 
 
 def written(folder, original, roles, **sections):

@@ -46,7 +46,7 @@ def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark
     assert "<strong>PendingRelease for approval</strong>" in (record / "report.html").read_text()
     assert "already" in run(spark, spec)[0].text
     approve(str(record), by="A. Steward", note="as last year")
-    assert areas.public.served() == record.name
+    assert areas.public.current() == record.name
     assert audit(areas.public.release(record.name)).passed
     entry = Ledger(areas).status(record.name)
     assert (entry.event, entry.by, entry.note) == ("published", "A. Steward", "as last year")
@@ -61,9 +61,21 @@ def test_a_rejected_release_leaves_its_evidence_and_nothing_else(waiting):
     assert not areas.public.folder.exists()
     assert areas.unfinished() == []
     assert "<strong>Rejected</strong>" in (record / "report.html").read_text()
-    assert Ledger(areas).ever(spec.release.name) == []
+    assert Ledger(areas).ever_published(spec.release.name) == []
     with pytest.raises(SpecificationError, match="does not wait"):
         approve(str(record), by="A. Steward")
+
+
+def test_a_damaged_release_that_is_made_again_for_approval_is_removed_until_it_is_approved(spark, waiting):
+    spec, areas, record = waiting
+    approve(str(record), by="A. Steward")
+    (file,) = (areas.public.release(record.name) / "microdata").glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:100])
+    outcome, _ = run(spark, spec)
+    assert "its damaged files were removed from the public area; the release is not public" in outcome.text
+    assert (areas.public.current(), areas.public.releases()) == (None, [])
+    approve(str(record), by="A. Steward")
+    assert audit(areas.public.release(record.name)).passed
 
 
 def test_a_release_that_changed_while_it_waited_is_not_published(waiting):
@@ -72,5 +84,5 @@ def test_a_release_that_changed_while_it_waited_is_not_published(waiting):
     pq.write_table(pq.read_table(file).slice(1), file)
     with pytest.raises(ProtectionFailed, match="run the job anew"):
         approve(str(record), by="A. Steward")
-    assert areas.public.served() is None
+    assert areas.public.current() is None
     assert not areas.public.release(record.name).exists()

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.demo import Kind, demo, specification_text, write_town
 from microguard.pipelines.engine.progress import Progress
-from microguard.pipelines.synthetic.dataset import CHUNK, town
+from microguard.pipelines.synthetic.dataset import CHUNK, generate_persons
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.read import read_specification
 
@@ -19,24 +19,24 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @pytest.fixture(scope="module")
 def persons() -> pd.DataFrame:
-    return next(town(20_000, seed=1)).to_pandas()
+    return next(generate_persons(20_000, seed=1)).to_pandas()
 
 
 def test_a_seed_gives_one_town_and_another_seed_another() -> None:
-    first, again, other = (next(town(500, seed)) for seed in (1, 1, 2))
+    first, again, other = (next(generate_persons(500, seed)) for seed in (1, 1, 2))
     assert first.equals(again)
     assert not first.equals(other)
 
 
 def test_a_larger_town_begins_with_the_persons_of_a_smaller_one() -> None:
-    small = next(town(5_000, seed=1))
-    parts = list(town(CHUNK + 1, seed=1))
+    small = next(generate_persons(5_000, seed=1))
+    parts = list(generate_persons(CHUNK + 1, seed=1))
     assert [len(part) for part in parts] == [CHUNK, 1]
     assert parts[0].slice(0, 5_000).equals(small)
 
 
 def test_no_person_occurs_twice() -> None:
-    ids = [value for part in town(CHUNK + 50, seed=1) for value in part["person_id"].to_pylist()]
+    ids = [value for part in generate_persons(CHUNK + 50, seed=1) for value in part["person_id"].to_pylist()]
     assert len(set(ids)) == CHUNK + 50
 
 
@@ -68,7 +68,7 @@ def test_variables_depend_on_each_other_as_in_a_census(persons: pd.DataFrame) ->
 
 def test_every_region_of_a_small_town_has_records_enough() -> None:
     for records in (60, 300, 1_000):
-        assert next(town(records, seed=2026)).to_pandas().region.value_counts().min() >= 3
+        assert next(generate_persons(records, seed=2026)).to_pandas().region.value_counts().min() >= 3
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -96,7 +96,7 @@ def test_bounds_are_stated_given_the_blocking_and_for_the_whole_file(spark, tmp_
         areas = run(spark, spec)[1]
         found[name] = quality(areas)["loss"]["all"]
         assert set(
-            pq.read_table(areas.record(areas.public.served()) / "blocks.parquet")["optimal"].to_pylist()
+            pq.read_table(areas.record(areas.public.current()) / "blocks.parquet")["optimal"].to_pylist()
         ) == {True}
     optimum = found["whole"]["lower_bound"]
     assert optimum == pytest.approx(found["whole"]["objective"])
@@ -149,7 +149,7 @@ def test_groups_are_protected_each_and_said_to_be_so(spark, tmp_path):
     frame = published(areas)
     assert frame.groupby(["region", "sex", "age"]).size().min() >= 3
     assert frame.groupby(["region", "income"]).size().min() >= 3
-    manifest = json.loads((areas.public.release(areas.public.served()) / "manifest.json").read_text())
+    manifest = json.loads((areas.public.release(areas.public.current()) / "manifest.json").read_text())
     assert manifest["guarantee"]["jointly"] is False
     assert quality(areas)["risk"]["jointly"]["after"]["uniques"] >= 0
 
@@ -259,7 +259,7 @@ def test_a_column_may_have_any_name_and_keeps_its_values(kind, request):
         published(areas)[kept].sort_values(kept, ignore_index=True),
         original[kept].sort_values(kept, ignore_index=True),
     )
-    found = audit(areas.public.release(areas.public.served()))
+    found = audit(areas.public.release(areas.public.current()))
     assert found.passed, found.failures()
 
 
@@ -273,7 +273,7 @@ def test_missing_numbers_are_clustered_by_their_pattern(odd_mixed):
 
 def test_tables_have_the_types_of_the_records(odd_nominal):
     _, areas = odd_nominal
-    folder = areas.public.release(areas.public.served())
+    folder = areas.public.release(areas.public.current())
     types = {pq.read_schema(path).field("age").type for path in folder.glob("tables/*age*.parquet")}
     assert types == {pa.timestamp("ns")}
 
@@ -281,7 +281,7 @@ def test_tables_have_the_types_of_the_records(odd_nominal):
 def test_a_format_that_cannot_hold_the_columns_is_refused_by_the_check_and_before_the_work(spark, tmp_path):
     persons().assign(note=np.uint8(200)).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, publish={"format": "delta"})
-    checked = Job(spark, spec, Areas.of(spec.public_area, spec.evidence_area), Progress(quiet=True))
+    checked = Job(spark, spec, Areas.from_places(spec.public_area, spec.evidence_area), Progress(quiet=True))
     for verb in (lambda: run(spark, spec), lambda: risk_of(checked, read(spark, spec))):
         with pytest.raises(InputRejected, match="cannot hold note"):
             verb()
@@ -392,5 +392,5 @@ def test_disclosed_numbers_of_records_are_multiples_of_k(spark, tmp_path, few, d
     frame.to_parquet(tmp_path / "data", index=False)
     chosen = {"blocking": {"small_regions": "suppress"}, "publish": {"disclose": ["records_suppressed"]}}
     _, areas = run(spark, specification(tmp_path, **chosen))
-    manifest = json.loads((areas.public.release(areas.public.served()) / "manifest.json").read_text())
+    manifest = json.loads((areas.public.release(areas.public.current()) / "manifest.json").read_text())
     assert manifest["disclosed"] == {"records_suppressed": disclosed}

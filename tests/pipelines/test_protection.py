@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 
 def areas_of(spec):
-    return Areas.of(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
+    return Areas.from_places(spec.folder / spec.publish.path, spec.folder / spec.publish.evidence)
 
 
 @pytest.fixture
@@ -58,11 +58,11 @@ def test_a_table_of_a_catalogue_is_checked_protected_and_published_on_a_session_
     protected = result.frame.toPandas()
     assert protected.groupby(["region", "sex", "age", "income"]).size().min() >= 3
     outcome = protection.publish(result)
-    assert areas.public.served() == outcome.content["release_id"]
-    event = lineage(areas, areas.public.served())
+    assert areas.public.current() == outcome.content["release_id"]
+    event = lineage(areas, areas.public.current())
     assert event["eventType"] == "COMPLETE"
     assert event["outputs"][0]["name"] == areas.public.name
-    assert audit(areas.public.release(areas.public.served())).passed
+    assert audit(areas.public.release(areas.public.current())).passed
     columns = list(protected.columns)
     pd.testing.assert_frame_equal(
         protected.sort_values(columns, ignore_index=True), published(areas), check_dtype=False

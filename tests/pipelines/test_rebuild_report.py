@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from microguard.pipelines.evidence.index import index_of
 from microguard.pipelines.publication.areas import Areas
-from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.publish import publish
 from microguard.pipelines.rebuild_report import at_work, redraw
 from microguard.pipelines.withdraw import withdraw
@@ -22,7 +22,7 @@ from tests.pipelines.releases import Killed, kill
 
 
 def test_the_page_of_a_withdrawn_release_says_so(tmp_path):
-    areas, release_id = Areas.of(tmp_path / "lake" / "persons", tmp_path / "evidence"), ID
+    areas, release_id = Areas.from_places(tmp_path / "lake" / "persons", tmp_path / "evidence"), ID
     publish(staged(areas), manifest(), areas, entry())
     record = areas.record(release_id)
     record.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def test_the_page_of_a_withdrawn_release_says_so(tmp_path):
 
 
 def test_no_page_says_published_of_what_a_killed_withdrawal_took_away(tmp_path, monkeypatch):
-    areas, second = Areas.of(tmp_path / "lake", tmp_path / "evidence"), "f" * 32
+    areas, second = Areas.from_places(tmp_path / "lake", tmp_path / "evidence"), "f" * 32
     for release_id in (ID, second):
         publish(staged(areas, release_id), manifest(release_id), areas, entry(release_id), accepted=True)
         areas.record(release_id).mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def test_no_page_says_published_of_what_a_killed_withdrawal_took_away(tmp_path, 
     redraw(areas, [ID, second])
     page, index = areas.record(ID) / "report.html", areas.evidence / "index.html"
     with monkeypatch.context() as patched:
-        patched.setattr(FolderArea, "remove", kill)
+        patched.setattr(PublicArea, "remove", kill)
         patched.setattr("microguard.pipelines.rebuild_report.redraw", kill)
         with pytest.raises(Killed):
             withdraw(str(areas.public.release(ID)))
@@ -57,7 +57,7 @@ def test_no_page_says_published_of_what_a_killed_withdrawal_took_away(tmp_path, 
 
 
 def test_a_page_that_cannot_be_drawn_goes(tmp_path):
-    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     record = areas.record("a" * 32)
     record.mkdir(parents=True)
     (record / "report.html").write_text("Published")
@@ -67,7 +67,7 @@ def test_a_page_that_cannot_be_drawn_goes(tmp_path):
 
 def test_the_index_says_what_became_of_every_release(tmp_path):
     areas, second, refused, killed = (
-        Areas.of(tmp_path / "lake", tmp_path / "evidence"),
+        Areas.from_places(tmp_path / "lake", tmp_path / "evidence"),
         *(c * 32 for c in "fed"),
     )
     assert index_of(areas) == []
@@ -94,7 +94,7 @@ def test_the_index_says_what_became_of_every_release(tmp_path):
 
 
 def test_the_index_is_its_owners_alone_in_a_folder_that_others_may_enter(tmp_path):
-    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     areas.evidence.mkdir(mode=0o755)
     publish(staged(areas), manifest(), areas, entry())
     redraw(areas, [ID])
@@ -102,7 +102,9 @@ def test_the_index_is_its_owners_alone_in_a_folder_that_others_may_enter(tmp_pat
 
 
 def test_the_index_knows_the_current_release_of_every_public_area(tmp_path):
-    areas, others = (Areas.of(tmp_path / name, tmp_path / "evidence") for name in ("persons", "firms"))
+    areas, others = (
+        Areas.from_places(tmp_path / name, tmp_path / "evidence") for name in ("persons", "firms")
+    )
     publish(staged(areas), manifest(), areas, entry())
     firms = replace(entry("f" * 32), name="firms", public=others.public.name)
     publish(staged(others, "f" * 32), manifest("f" * 32), others, firms, accepted=True)
@@ -110,7 +112,7 @@ def test_the_index_knows_the_current_release_of_every_public_area(tmp_path):
 
 
 def test_a_page_that_finds_no_room_does_not_hide_why_the_verb_ended(tmp_path, monkeypatch):
-    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     publish(staged(areas), manifest(), areas, entry())
     monkeypatch.setattr("microguard.pipelines.rebuild_report.redraw", full)
     with pytest.raises(GateRefused, match="too much loss"), at_work(areas):

@@ -1,6 +1,6 @@
-"""Cases of methodologists: pairs of CSV files, run by the method that their folder is named after.
+"""Run the scenarios: pairs of CSV files with input and expected output of the method that names their folder.
 
-How to add one stands in `tests/README.md`; it needs no code.
+`tests/README.md` describes how to add one; it needs no code.
 """
 
 from __future__ import annotations
@@ -21,49 +21,49 @@ from microguard.sdc.safe import safe
 FOLDER = Path(__file__).parent
 INPUTS = sorted(FOLDER.glob("*/*_input.csv"))
 TOTAL = "Total"
-#: Of figures and values that the method computes in floating point.
+#: Tolerance for figures and values that a method computes in floating point.
 RELATIVE = 1e-9
 
 Head = Mapping[str, str]
 Result = tuple[pd.DataFrame, object]
-"""A frame to compare with the output, and the result that has the figures."""
+"""A frame that is compared with the output, and the result with the figures."""
 
 
 def _clustered(frame: pd.DataFrame, head: Head, method: str) -> Result:
     numbers = frame.map(_number).to_numpy()
-    found = microaggregate(numbers, int(head["k"]), algorithm=method, standardise=False)
-    return pd.DataFrame({"cluster": found.labels}), found
+    solution = microaggregate(numbers, int(head["k"]), algorithm=method, standardise=False)
+    return pd.DataFrame({"cluster": solution.labels}), solution
 
 
 def _ranked(frame: pd.DataFrame, head: Head, method: str) -> Result:
     numbers = frame.map(_number)
-    found = individual_ranking(numbers, int(head["k"]))
+    solution = individual_ranking(numbers, int(head["k"]))
     means = {
-        name: numbers[name].groupby(found.labels[:, place]).transform("mean")
+        name: numbers[name].groupby(solution.labels[:, place]).transform("mean")
         for place, name in enumerate(numbers)
     }
-    return pd.DataFrame(means), found
+    return pd.DataFrame(means), solution
 
 
 def _partitioned(frame: pd.DataFrame, head: Head, method: str) -> Result:
-    found = partition(frame, int(head["k"]))
-    return pd.DataFrame({"cluster": found.labels}), found
+    solution = partition(frame, int(head["k"]))
+    return pd.DataFrame({"cluster": solution.labels}), solution
 
 
 def _aggregated(frame: pd.DataFrame, head: Head, method: str) -> Result:
     labels = frame.pop("cluster").astype(int).to_numpy()
-    found = aggregate(frame, labels, int(head["control_tables"]), algorithm="exact")
-    return found.protected, found
+    solution = aggregate(frame, labels, int(head["control_tables"]), algorithm="exact")
+    return solution.protected, solution
 
 
 def _exact(frame: pd.DataFrame, head: Head, method: str) -> Result:
-    found = anonymise(frame, int(head["k"]), int(head["control_tables"]), algorithm="chi-exact")
-    return found.protected, found
+    solution = anonymise(frame, int(head["k"]), int(head["control_tables"]), algorithm="chi-exact")
+    return solution.protected, solution
 
 
 def _safe(frame: pd.DataFrame, head: Head, method: str) -> Result:
-    found = safe(frame, int(head["k"]), int(head["control_tables"]), algorithm=head["algorithm"])
-    return found.protected, found
+    solution = safe(frame, int(head["k"]), int(head["control_tables"]), algorithm=head["algorithm"])
+    return solution.protected, solution
 
 
 def _adjusted(frame: pd.DataFrame, head: Head, method: str) -> Result:
@@ -86,8 +86,8 @@ def _adjusted(frame: pd.DataFrame, head: Head, method: str) -> Result:
         upper_capacity=capacity,
         costs=np.ones(len(value)),
     )
-    found = adjust(table)
-    return pd.DataFrame({"value": found.values}), found
+    solution = adjust(table)
+    return pd.DataFrame({"value": solution.values}), solution
 
 
 METHODS: dict[str, Callable[[pd.DataFrame, Head, str], Result]] = {
@@ -101,7 +101,8 @@ METHODS: dict[str, Callable[[pd.DataFrame, Head, str], Result]] = {
     "safe": _safe,
     "cta": _adjusted,
 }
-#: Methods of nominal records, which are compared as a set: who carries which values is not theirs to say.
+#: Methods of nominal records, which are compared as multisets: the assignment of values to records is
+#: arbitrary.
 UNORDERED = ("aggregate", "chi-exact", "safe")
 FIGURES = ("sse", "weight", "chi2", "objective")
 
@@ -117,7 +118,7 @@ def _read(path: Path) -> tuple[dict[str, str], pd.DataFrame]:
     return head, pd.read_csv(StringIO(table), dtype=str, keep_default_na=False)
 
 
-def test_there_are_thirty_scenarios_and_every_one_says_where_its_answer_comes_from() -> None:
+def test_at_least_thirty_scenarios_exist_and_name_the_source_of_their_result() -> None:
     assert len(INPUTS) >= 30
     for path in INPUTS:
         assert _read(path)[0].get("source"), path.name
@@ -144,7 +145,7 @@ def test_scenario(path: Path) -> None:
 
 
 def _together(labels: pd.Series) -> set[frozenset[int]]:
-    """The clusters as sets of records, whatever their numbers."""
+    """Return the clusters as sets of records, independent of their numbers."""
     return {
         frozenset(records)
         for records in labels.reset_index(drop=True).groupby(labels.to_numpy()).groups.values()

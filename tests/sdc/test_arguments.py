@@ -35,24 +35,24 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_every_method_refuses_the_same_faulty_options_by_the_same_error(call):
+def test_every_method_refuses_invalid_seeds_and_algorithms_by_the_same_error(call):
     for seed in (-1, 1.5, True, None, "1", [1]):
         with pytest.raises(InvalidParameter, match="seed"):
             call(seed=seed)
     for name in ("magic", None, ["mdav"], 1):
-        with pytest.raises(InvalidParameter, match=r"unknown .*algorithm .*; there are "):
+        with pytest.raises(InvalidParameter, match="algorithm: expected one of "):
             call(algorithm=name)
 
 
 @pytest.mark.parametrize("name", ["microaggregate", "partition", "anonymise", "adjust"])
-def test_an_effort_that_is_no_effort_is_refused(name):
+def test_methods_refuse_an_unknown_effort(name):
     for effort in ("slow", None, ["fast"]):
-        with pytest.raises(InvalidParameter, match="unknown effort"):
+        with pytest.raises(InvalidParameter, match="effort: expected one of "):
             CALLS[name](effort=effort)
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name != "individual_ranking"])
-def test_a_time_limit_that_is_no_positive_number_is_refused(name):
+def test_methods_refuse_a_time_limit_that_is_not_positive(name):
     for limit in (0, -1, "1", True, [1], float("nan")):
         with pytest.raises(InvalidParameter, match="time_limit"):
             CALLS[name](time_limit=limit)
@@ -60,13 +60,13 @@ def test_a_time_limit_that_is_no_positive_number_is_refused(name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_seed_of_any_size_is_a_seed(name):
+def test_methods_accept_seeds_of_any_size(name):
     CALLS[name](seed=np.uint64(2**64 - 1))
     CALLS[name](seed=2**70)
 
 
 @pytest.mark.parametrize("frame", [FRAME.to_numpy(), FRAME["sex"], FRAME.to_dict("list"), None])
-def test_nominal_methods_say_what_they_take_in_place_of_a_frame(frame):
+def test_nominal_methods_refuse_arguments_that_are_not_a_frame(frame):
     for call in (
         lambda: partition(frame, 3),
         lambda: aggregate(frame, LABELS),
@@ -88,19 +88,19 @@ def test_nominal_methods_say_what_they_take_in_place_of_a_frame(frame):
         (RECORDS, {"algorithm": "vmdav", "gain": "0.2"}, InvalidParameter),
     ],
 )
-def test_numbers_that_are_none_are_refused_by_name(records, options, error):
+def test_microaggregate_refuses_invalid_numbers(records, options, error):
     with pytest.raises(error):
         microaggregate(records, 3, **options)
 
 
 @pytest.mark.parametrize("bounds", [5, [5], pd.Series({1: 3})])
-def test_bounds_on_errors_are_a_mapping(bounds):
-    with pytest.raises(InvalidParameter, match="max_absolute_error takes a mapping"):
+def test_anonymise_refuses_maximum_errors_that_are_not_a_mapping(bounds):
+    with pytest.raises(InvalidParameter, match="max_absolute_error: expected a mapping"):
         anonymise(FRAME, 3, 2, max_absolute_error=bounds)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"slice": 2}, 1])
-def test_parameters_of_safe_are_of_their_type(parameters):
+def test_safe_refuses_parameters_of_another_type(parameters):
     with pytest.raises(InvalidParameter, match="SafeParams"):
         safe(FRAME, 3, 2, parameters=parameters)
 
@@ -118,7 +118,7 @@ def test_parameters_of_safe_are_of_their_type(parameters):
         {"max_improvements": True},
     ],
 )
-def test_parameters_of_safe_check_themselves(given):
+def test_safe_params_refuse_invalid_values(given):
     with pytest.raises(InvalidParameter, match=next(iter(given))):
         SafeParams(**given)
 
@@ -133,12 +133,12 @@ def test_parameters_of_safe_check_themselves(given):
         (np.ma.masked_array([2.0, 5.0, 7.0], mask=[True, False, False]), NotFinite),
     ],
 )
-def test_cells_that_are_no_numbers_are_refused(values, error):
+def test_cell_table_refuses_values_that_are_not_numbers(values, error):
     with pytest.raises(error):
         CellTable(**CELLS | {"values": values})
 
 
-def test_cells_may_be_decimal_numbers_and_a_table_is_a_cell_table():
+def test_cell_table_accepts_decimals_and_adjust_refuses_other_types():
     assert CellTable(**CELLS | {"values": [Decimal(2), Decimal(5), Decimal(7)]}).cells == 3
     with pytest.raises(SdcError, match="takes a CellTable"):
         adjust(FRAME)  # type: ignore[arg-type]

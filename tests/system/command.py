@@ -1,4 +1,4 @@
-"""The command as a user runs it: a process of its own, from arguments to exit code."""
+"""Run the command in another process, as a user does, from arguments to exit code."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
 
 COMMAND = str(Path(sys.executable).with_name("microguard"))
 TIMEOUT = 600
-#: What is tested here is not what limits disclosure by default.
+#: Disables the default limits on disclosure, which these tests do not check.
 ACCEPTED = "[quality.accept]\n" + "\n".join(f'{name} = "a test"' for name in HELD_BY_DEFAULT)
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -27,7 +27,7 @@ class Ran:
 
 
 def microguard(*arguments: str | Path) -> Ran:
-    """Run ``microguard ARGUMENTS`` to its end."""
+    """Run ``microguard ARGUMENTS`` and return its result."""
     done = subprocess.run(
         [COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT, env=dict(os.environ)
     )
@@ -35,7 +35,7 @@ def microguard(*arguments: str | Path) -> Ran:
 
 
 def specification(folder: Path, frame: pd.DataFrame, variables: str, more: str = "", k: int = 3) -> Path:
-    """Write records and their specification to a folder; the specification's path."""
+    """Write records and their specification to a folder, and return the path of the specification."""
     frame.to_parquet(folder / "records.parquet", index=False)
     path = folder / "release.toml"
     path.write_text(

@@ -1,6 +1,6 @@
-"""A host on Spark Connect that has records protected: no JVM in its process, the session behind a server.
+"""Protect records with a session of Spark Connect, in a process without a JVM.
 
-It is a process of its own, because pyspark takes one that has spoken to Connect for a client ever after.
+It runs in a separate process, because pyspark treats a process that has used Connect as a client permanently.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tests.pipelines.microdata import NOMINAL, persons, specification
 
 
 def main(url: str, folder: Path) -> None:
-    """Check, protect and publish, and print what came of it as one line of JSON."""
+    """Check, protect and publish the records, and print the result as one line of JSON."""
     spark = SparkSession.builder.remote(url).getOrCreate()
-    asked = specification(folder, NOMINAL, method={"effort": "fast"})
-    protection, frame = microguard.Protection(asked), spark.createDataFrame(persons())
+    spec = specification(folder, NOMINAL, method={"effort": "fast"})
+    protection, frame = microguard.Protection(spec), spark.createDataFrame(persons())
     checked = protection.check(frame)
     protected = protection.protect(frame)
     answer = {

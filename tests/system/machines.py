@@ -1,4 +1,4 @@
-"""A cluster of Spark's own on one machine, whose machines share nothing but an object store."""
+"""Start a standalone Spark cluster on one machine, whose nodes share only an object store."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ from microguard.pipelines.engine.java import java_home
 from microguard.pipelines.engine.jvm import QUICK
 from microguard.pipelines.engine.session import LOG_CONFIGURATION
 from microguard.pipelines.publication.key import KEY_VARIABLE
-from microguard.pipelines.publication.store.connection import connected, names
+from microguard.pipelines.publication.storage.object_store import connected
 from microguard.pipelines.publication.stored_evidence import VARIABLE
 
-from tests.pipelines.publication.public.servers import S3
+from tests.pipelines.publication.storage.servers import S3
+from tests.pipelines.publication.storage.stores import names
 from tests.system.ports import free_port, wait_for
 
 BIN = Path(sys.executable).parent
-#: Options of all JVMs: they compile as for few records.
+#: Options of all JVMs, for the quick compiler.
 JAVA_OPTIONS = " ".join(QUICK)
 
 
 @dataclass
 class Machine:
-    """A machine of the cluster: its processes, and its folder, which the others do not see."""
+    """A node of the cluster with its processes and a folder that other nodes cannot see."""
 
     folder: Path
     process: subprocess.Popen[bytes]
 
     @classmethod
     def start(cls, folder: Path, hidden: list[Path], daemon: str, *arguments: str) -> Machine:
-        """A daemon of Spark's that does not see the hidden folders."""
+        """Start a Spark daemon that cannot see the folders of other nodes."""
         folder.mkdir()
         mounts = " && ".join(f"mount -t tmpfs -o mode=0700 none {each}" for each in hidden) or "true"
         spark = f"{BIN / 'spark-class'} org.apache.spark.deploy.{daemon} {' '.join(arguments)}"
@@ -62,7 +63,7 @@ class Machine:
         return cls(folder, process)
 
     def stop(self, by: signal.Signals = signal.SIGTERM) -> None:
-        """End all of its processes."""
+        """End all processes of the node."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, by)
         self.process.wait(60)
@@ -76,11 +77,11 @@ class Cluster:
     ----------
     root : Path
     address : str
-        Of the master.
+        Address of the master.
     server : str
-        Of the object store.
+        Address of the object store.
     workers : list of Machine
-        Those that were started, in order.
+        Started workers, in order.
     """
 
     root: Path
@@ -90,11 +91,11 @@ class Cluster:
 
     @property
     def driver(self) -> Path:
-        """Folder of the machine that starts jobs."""
+        """Folder of the node that starts jobs."""
         return self.root / "driver"
 
     def add(self) -> Machine:
-        """One more worker."""
+        """Start another worker."""
         folder = self.root / f"worker-{len(self.workers)}"
         arguments = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--work-dir", str(folder)]
         others = [self.driver, *(each.folder for each in self.workers)]
@@ -103,7 +104,7 @@ class Cluster:
 
 
 def machines_can_be_told_apart() -> bool:
-    """Whether folders can be hidden from processes here."""
+    """Return whether the system permits mount namespaces, which hide folders from processes."""
     return not subprocess.run(
         ["unshare", "--mount", "--map-root-user", "true"], capture_output=True
     ).returncode
@@ -111,7 +112,7 @@ def machines_can_be_told_apart() -> bool:
 
 @contextmanager
 def cluster(root: Path) -> Iterator[Cluster]:
-    """A master without workers, and an S3 server, which the environment names."""
+    """Start a master without workers and an S3 server, and set the environment for it."""
     port = free_port()
     (root / "driver").mkdir()
     with pytest.MonkeyPatch.context() as patch, S3.started() as server:
@@ -132,7 +133,7 @@ def cluster(root: Path) -> Iterator[Cluster]:
 
 
 def in_store(path: Path, lake: str, evidence: str) -> Path:
-    """The specification with its areas in a store, and its input where every machine has it."""
+    """Return the specification with its areas in the store, and its input where every node can read it."""
     text = (
         path.read_text().replace('"lake"', f'"{lake}/persons"').replace('"evidence"', f'"{evidence}/persons"')
     )
@@ -145,13 +146,13 @@ def in_store(path: Path, lake: str, evidence: str) -> Path:
 
 
 def spark_submit(address: str, *arguments: str | Path) -> list[str | Path]:
-    """The command that protects on the cluster."""
+    """Return the command that protects the records on the cluster."""
     settings = {
         "spark.driver.extraJavaOptions": JAVA_OPTIONS,
         "spark.executor.extraJavaOptions": JAVA_OPTIONS,
         "spark.executor.memory": "600m",
         "spark.executor.cores": "1",
-        "spark.shuffle.readHostLocalDisk": "false",  # one address, and no disk that both see
+        "spark.shuffle.readHostLocalDisk": "false",  # the nodes have one address, but no common disk
         "spark.sql.shuffle.partitions": "4",
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     }
@@ -161,15 +162,19 @@ def spark_submit(address: str, *arguments: str | Path) -> list[str | Path]:
 
 
 def environment() -> dict[str, str]:
-    """Of whoever calls it."""
+    """Return the settings of the calling process."""
     return os.environ | {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
 
 
 def released(lake: str) -> pd.DataFrame:
-    """Records of the current release in a store, in order."""
+    """Return the records of the current release in a store, sorted."""
     store = connected(f"{lake}/persons")
     current = json.loads(bytes(obstore.get(store, "current.json").bytes()))["release_id"]
-    files = [name for name in names(store, f"{current}/microdata/") if name.endswith(".parquet")]
+    files = [
+        name
+        for name in names(store)
+        if name.startswith(f"{current}/microdata/") and name.endswith(".parquet")
+    ]
     contents = [bytes(obstore.get(store, name).bytes()) for name in files]
     frame = pd.concat([pd.read_parquet(io.BytesIO(content)) for content in contents])
     return frame.sort_values(list(frame.columns), ignore_index=True)

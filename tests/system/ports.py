@@ -1,4 +1,4 @@
-"""Where processes that a test starts listen."""
+"""Find ports for processes that a test starts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens to."""
+    """Return a free port of this machine."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
 
 
 def wait_for(port: int) -> None:
-    """Wait until a process listens there."""
+    """Wait until a process listens on a port."""
     until = time.monotonic() + 120
     while time.monotonic() < until:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):

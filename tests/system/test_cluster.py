@@ -1,4 +1,4 @@
-"""On a cluster of separate processes the main job publishes what it publishes on one machine."""
+"""A run on a cluster of several processes publishes the same records as a run on one machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.system.command import TIMEOUT, microguard, specification
 from tests.system.ports import free_port, wait_for
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-#: What the machines of a cluster of Spark's own share, where its settings ask who joins.
+#: Secret that the machines of a standalone cluster share for authentication.
 SECRET = ("spark.authenticate=true", "spark.authenticate.secret=of-this-test")
 VARIABLES = """
 region = { role = "region" }
@@ -32,7 +32,7 @@ income = { role = "quasi_identifier", kind = "numeric" }
 
 @contextmanager
 def running(scratch: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of the cluster with a place for what it leaves on disk, stopped at the end."""
+    """Start a process of the cluster with a folder for its files, and stop it at the end."""
     process = subprocess.Popen(
         [DEPLOY / "cluster", *arguments],
         stdout=subprocess.DEVNULL,
@@ -58,11 +58,12 @@ def published(folder: Path) -> pd.DataFrame:
 
 
 def settings(folder: Path) -> list[str]:
-    """Options of spark-submit for the recommended settings, with the log configuration where it is here; the
-    JVMs compile as for few records."""
+    """Return options of spark-submit: the recommended settings, and the quick compiler.
+
+    The path of the log configuration is replaced by the local one."""
     text = (DEPLOY / "spark-defaults.conf").read_text()
     log = "/opt/microguard/conf/log4j2.properties"
-    assert text.count(f"{log}\n") == 2  # of the driver and of the executors
+    assert text.count(f"{log}\n") == 2  # for the driver and for the executors
     path = folder / "spark-defaults.conf"
     path.write_text(text.replace(f"{log}\n", f"{LOG_CONFIGURATION} {' '.join(QUICK)}\n"))
     few = "spark.sql.shuffle.partitions=4"  # 400 records need no more tasks
@@ -70,7 +71,7 @@ def settings(folder: Path) -> list[str]:
 
 
 @pytest.mark.spark
-def test_a_cluster_publishes_the_records_that_one_machine_publishes(tmp_path):
+def test_protect_on_a_cluster_publishes_the_records_of_a_run_on_one_machine(tmp_path):
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(
         {
@@ -91,7 +92,7 @@ def test_a_cluster_publishes_the_records_that_one_machine_publishes(tmp_path):
         wait_for(port)
         with running(
             scratch, "worker", master, "4", "9g"
-        ):  # what an executor of the recommended settings asks
+        ):  # resources of an executor in the recommended settings
             job = [DEPLOY.parent / "jobs" / "protect.py", paths[0], "--quiet"]
             done = subprocess.run(
                 [
@@ -110,7 +111,7 @@ def test_a_cluster_publishes_the_records_that_one_machine_publishes(tmp_path):
             )
             logs = [path.read_text() for path in scratch.rglob("stderr")]
     assert logs
-    assert not any(" INFO " in log for log in logs)  # a task's traceback would stand there
+    assert not any(" INFO " in log for log in logs)  # the traceback of a task would be logged
     assert not list(scratch.glob("tmp.*"))
     assert done.returncode == 0, done.stderr
     assert microguard("protect", paths[1], "--quiet").code == 0

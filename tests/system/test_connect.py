@@ -1,4 +1,4 @@
-"""On a session of Spark Connect, whose JVM cannot be reached, records are protected and published, too."""
+"""Records can be protected and published with a session of Spark Connect, whose JVM is not accessible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.system.ports import free_port, wait_for
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 SUBMIT = Path(sys.executable).with_name("spark-submit")
-#: A small quiet server, as for a tiny input.
+#: Options of a small server.
 SETTINGS = {
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -38,7 +38,7 @@ SETTINGS = {
 
 @contextmanager
 def server(scratch: Path) -> Iterator[str]:
-    """A Connect server of this machine; its address."""
+    """Start a Connect server on this machine, and return its address."""
     port = free_port()
     settings = SETTINGS | {"spark.connect.grpc.binding.port": str(port), "spark.local.dir": str(scratch)}
     options = [f"--conf={key}={value}" for key, value in settings.items()]
@@ -58,7 +58,7 @@ def server(scratch: Path) -> Iterator[str]:
 
 
 @pytest.mark.spark
-def test_a_nominal_frame_of_a_connect_session_is_checked_protected_and_published(tmp_path):
+def test_protection_checks_protects_and_publishes_a_frame_of_spark_connect(tmp_path):
     pytest.importorskip("grpc_status", reason="the packages of pyspark[connect] are not installed")
     folder, scratch = tmp_path / "areas", tmp_path / "scratch"
     folder.mkdir()

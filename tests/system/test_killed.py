@@ -1,4 +1,4 @@
-"""All or nothing: a run killed at any stage leaves the last release current, and the next one finishes."""
+"""After a run is killed at any stage, the last release is current, and the next run finishes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def changed_since(moment: float, path: Path) -> bool:
 
 
 def killed_at(sign: str, path: Path, work: Path) -> bool:
-    """Start a run and kill it, its JVM and its workers, once it has left a sign of a stage."""
+    """Start a run, and kill it with its JVM and workers after it has written a file of a stage."""
     started = time.time()
     run = subprocess.Popen(
         [COMMAND, "protect", str(path), "--quiet"],
@@ -63,7 +63,7 @@ def killed_at(sign: str, path: Path, work: Path) -> bool:
 
 @pytest.mark.spark
 @pytest.mark.long
-def test_runs_killed_stage_by_stage_publish_nothing_and_the_next_one_finishes(tmp_path):
+def test_a_run_killed_at_any_stage_publishes_nothing_and_the_next_run_finishes(tmp_path):
     path = specification(tmp_path, persons(1), VARIABLES)
     lake, work = tmp_path / "lake", tmp_path / "evidence" / ".work"
     signs = {

@@ -1,6 +1,6 @@
-"""Nothing leaks: canaries in the original records are sought in all that a run leaves and says.
+"""No value of the original records leaks: canary values are searched in all files and outputs of a run.
 
-What is searched is decoded first: Parquet columns, dictionaries and metadata, not only bytes.
+Files are decoded before the search: Parquet columns, dictionaries and metadata.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ N = 300
 
 
 def persons() -> pd.DataFrame:
-    """Records whose every secret is a canary: unique, and of a shape that nothing else has."""
+    """Return records in which every confidential value is a unique canary with a unique format."""
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(
         {
@@ -44,7 +44,7 @@ def persons() -> pd.DataFrame:
             ),
             "sex": np.where(rng.random(N) < 0.5, "f", "m"),
             "income": 770_000_000 + rng.choice(10_000_000, N, replace=False),
-            "wealth": rng.normal(size=N),  # full precision: no mean meets a value by chance
+            "wealth": rng.normal(size=N),  # full precision, so that no mean equals a value by chance
             "diagnosis": np.where(rng.random(N) < 0.2, "ill", "well"),
             "note": [f"{i:05d}" for i in range(N)],
         }
@@ -55,13 +55,13 @@ def persons() -> pd.DataFrame:
 
 
 def secrets(frame: pd.DataFrame) -> set[str]:
-    found = {"CANARY", *frame["household"].astype(str).head(40)}
-    found |= {str(value) for value in frame["income"].dropna()}
-    return found | {repr(float(value)) for value in frame["wealth"]}
+    canaries = {"CANARY", *frame["household"].astype(str).head(40)}
+    canaries |= {str(value) for value in frame["income"].dropna()}
+    return canaries | {repr(float(value)) for value in frame["wealth"]}
 
 
 def texts(folder: Path):
-    """Every file as the texts it holds, and its own name."""
+    """Yield the texts in every file, and the names of the files."""
     for path in sorted(folder.rglob("*")):
         yield path, str(path.relative_to(folder))
         if path.suffix == ".parquet":
@@ -79,11 +79,11 @@ def texts(folder: Path):
 
 
 def leaks(text: str, canaries: set[str]) -> bool:
-    """Whether a canary stands in the text; not as some digits of a longer number, such as a keyed hash."""
+    """Return whether a text contains a canary that is not part of a longer number, such as a keyed hash."""
     return any(re.search(rf"(?<!\d){re.escape(each)}(?!\d)", text) for each in canaries if each in text)
 
 
-#: What is added to the specification, and the code of the ending that it leads to.
+#: Additions to the specification, with the resulting exit code.
 ENDINGS = {
     "published": ("[missing]\nmax_rejected = 1", 0),
     "refused by the gate": ("[missing]\nmax_rejected = 1\n[quality]\nmax_information_loss = 0.000001", 4),
@@ -93,8 +93,9 @@ ENDINGS = {
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
-    """By ending, the folder of a run that ended so, and its answer; each is run once, where the environment
-    says that Spark keeps scratch files in the folder beside."""
+    """Return a function from exit status to the folder and result of one such run.
+
+    Its environment asks Spark to write scratch files to the folder next to it."""
 
     @cache
     def run(ending: str) -> tuple[Path, Ran]:
@@ -110,7 +111,7 @@ def ended(tmp_path_factory):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_no_value_of_a_record_is_in_anything_a_run_leaves_or_says(ended, ending):
+def test_no_file_or_output_of_a_run_contains_a_value_of_a_record(ended, ending):
     canaries, code = secrets(persons()), ENDINGS[ending][1]
     folder, ran = ended(ending)
     assert ran.code == code, ran.err
@@ -124,8 +125,8 @@ def test_no_value_of_a_record_is_in_anything_a_run_leaves_or_says(ended, ending)
 
 
 @pytest.mark.spark
-def test_a_release_says_nothing_about_the_order_of_the_input_or_its_unused_categories(ended):
-    """`note` numbers the records, and nobody is of the region CANARYEMPTY."""
+def test_a_release_reveals_neither_input_order_nor_unused_categories(ended):
+    """Column `note` numbers the records, and the region CANARYEMPTY has no records."""
     _, ran = ended("published")
     release = Path(json.loads(ran.out.strip().splitlines()[-1])["release"])
     published = pd.read_parquet(release / "microdata")
@@ -139,8 +140,8 @@ def test_a_release_says_nothing_about_the_order_of_the_input_or_its_unused_categ
 
 
 @pytest.mark.spark
-def test_scratch_files_of_spark_lie_in_the_evidence_area_whatever_the_environment_says(ended):
-    """They are spilled records: whoever kills a run leaves them where they are."""
+def test_scratch_files_of_spark_are_in_the_evidence_area(ended):
+    """Scratch files contain spilled records, and remain on disk after a run is killed."""
     folder, ran = ended("published")
     assert ran.code == 0, ran.err
     assert not (folder / "scratch").exists()

@@ -1,4 +1,4 @@
-"""Two machines that share nothing but an object store publish what one machine publishes from a folder."""
+"""Two machines that share only an object store publish the same records as one machine with a folder."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.pipelines.publication.store.connection import connected, names
+from microguard.pipelines.publication.storage.object_store import connected
 
-from tests.pipelines.publication.public.servers import S3
+from tests.pipelines.publication.storage.servers import S3
+from tests.pipelines.publication.storage.stores import names
 from tests.system.command import TIMEOUT, microguard, specification
 from tests.system.machines import (
     cluster,
@@ -43,9 +44,9 @@ def persons(seed: int = 5, number: int = 900) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory):
-    """A master, and two machines of one core."""
+    """Start a master and two machines with one core each."""
     if not machines_can_be_told_apart():
-        pytest.skip("machines cannot be told apart here: unshare --mount is not allowed")
+        pytest.skip("machines cannot be separated: unshare --mount is not permitted")
     with cluster(tmp_path_factory.mktemp("cluster")) as made:
         made.add()
         made.add()
@@ -54,7 +55,7 @@ def two_workers(tmp_path_factory):
 
 @pytest.mark.spark
 @pytest.mark.long
-def test_machines_that_share_a_store_alone_publish_what_one_machine_publishes(two_workers):
+def test_protect_on_machines_that_share_only_a_store_publishes_the_same_records(two_workers):
     driver, address, server = two_workers.driver, two_workers.address, two_workers.server
     (driver / "job").mkdir()
     path = specification(driver / "job", persons(), VARIABLES, '[method]\neffort = "fast"')

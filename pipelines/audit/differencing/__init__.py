@@ -1,4 +1,4 @@
-"""The joint audit: what all releases of a source give away together.
+"""Joint audit: measure what all releases of a source disclose together.
 
-Imports nothing of this house: what it says must not depend on the code it watches.
+This package imports no other package of microguard, so that the audit does not depend on audited code.
 """

@@ -1,9 +1,10 @@
-"""Align the rows of releases from their public files alone, as whoever holds copies of them can.
+"""Align the records of several releases from their public files alone, as an attacker with copies can.
 
-A row is followed from release to release by the columns that protection leaves as they are, where no
-release has their combination twice. Of the other rows, classes of one region with equal values and equal
-size are taken to be the same units. A row that neither rule aligns counts as a unit of its own in each
-release. An alignment by chance is counted as an alignment.
+1. Records are matched by their unmodified columns, if no release has this combination of values twice.
+2. The remaining records of classes with equal region, values and size are treated as the same units.
+3. Every other record is a separate unit in each release.
+
+Matches by chance count as matches.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from microguard.pipelines.audit.differencing.classes import Classes
-from microguard.pipelines.audit.differencing.mean_weights import counting
+from microguard.pipelines.audit.differencing.mean_weights import capped_weights
 from microguard.pipelines.audit.differencing.published import PublishedRecords, codes
 
 
-def aligned(releases: Sequence[PublishedRecords]) -> list[Classes]:
-    """Classes of all clusterings, the rows numbered as far as a reader can follow them.
+def align_releases(releases: Sequence[PublishedRecords]) -> list[Classes]:
+    """Return the classes of all clusterings, with units numbered by the alignment over all releases.
 
     Parameters
     ----------
     releases : sequence of PublishedRecords
-        With the same columns.
+        Releases with the same columns.
     """
     columns = list(releases[0].records.columns)
     pooled = pd.concat([release.records[columns] for release in releases], ignore_index=True)
@@ -52,7 +53,7 @@ def aligned(releases: Sequence[PublishedRecords]) -> list[Classes]:
                     {name: values[rows] for name, values in sensitive.items()},
                     weight=np.ones(len(rows))
                     if release.weighted_by is None
-                    else counting(frame[release.weighted_by].to_numpy(np.float64), of, release.k),
+                    else capped_weights(frame[release.weighted_by].to_numpy(np.float64), of, release.k),
                 )
             )
     return classes
@@ -63,11 +64,11 @@ def _units(
 ) -> np.ndarray:
     protected = list(dict.fromkeys(name for group in release.groups for name in group))
     of_class = codes(pooled, [*release.region, *protected])
-    content = codes(pooled, [*release.region, *release.as_they_are]) if release.as_they_are else region
+    content = codes(pooled, [*release.region, *release.unmodified]) if release.unmodified else region
     rows = pd.DataFrame({"owner": owner, "class": of_class, "content": content})
     often = rows.groupby(["owner", "content"])["class"].transform("size")
     most = often.groupby(rows["content"]).transform("max").to_numpy()
-    followed = (most == 1) if release.as_they_are else np.zeros(len(rows), bool)
+    followed = (most == 1) if release.unmodified else np.zeros(len(rows), bool)
     rows["size"] = rows.groupby(["owner", "class"])["content"].transform("size")
     unit = np.where(followed, content, -1)
     unfollowed = rows[~followed]

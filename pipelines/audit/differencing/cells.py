@@ -1,8 +1,9 @@
-"""Cells of protected tables whose original value published records, or another table, give away.
+"""Count cells of protected tables whose original value follows from records or from another table.
 
-Means keep totals, so records published as means give every region's total of every numeric variable. A cell
-of a protected table that is such a total and differs from it was moved, and the records undo the move. Two
-tables that give one cell two values were moved twice, and their mean is closer to the truth than either.
+Class means preserve totals, so records published as means disclose each region's total of every numeric
+variable. If a cell of a protected table is such a total and has another value, the records disclose its
+adjustment. If two tables have different values for one cell, their mean is closer to the original value than
+either of them.
 """
 
 from __future__ import annotations
@@ -16,22 +17,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-from microguard.pipelines.audit.differencing.published import PublishedRecords
+from microguard.pipelines.audit.differencing.published import GRID_TOLERANCE, PLACES, PublishedRecords
 
 _VALUE = "__value"
+#: Means are rounded to no more than this share of the deviation of the file and of the values of their class.
+STEP = 1.0 / 20.0
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """The cells of a protected table, one row a cell.
+    """The cells of a protected table, one row per cell.
 
     Attributes
     ----------
     release_id : str
     value : str
-        The variable whose totals the cells are.
+        Variable whose totals are the values of the cells.
     cells : pandas.DataFrame
-        Codes as text, a column a level (the total's code where a table lacks it), and the value.
+        One text column of codes per level, and the value. A level that a table lacks has the code of a total.
     total : str
         Code of a total.
     """
@@ -43,7 +46,7 @@ class PublishedTable:
 
 
 def is_table(folder: Path) -> bool:
-    """Whether a release folder holds a protected table."""
+    """Return whether a release folder contains a protected table."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     return manifest.get("content") == "table"
 
@@ -59,8 +62,8 @@ def read_table(folder: Path) -> PublishedTable:
     return PublishedTable(manifest["release_id"], value, cells.drop_duplicates(levels), total)
 
 
-def seen_through(tables: Sequence[PublishedTable], records: Sequence[PublishedRecords]) -> int:
-    """Cells given away by the records, or by another table of the same variable."""
+def count_disclosed_cells(tables: Sequence[PublishedTable], records: Sequence[PublishedRecords]) -> int:
+    """Count the cells that records or another table of the same variable disclose."""
     exposed_cells = sum(len(_undone(table, release)) for table in tables for release in records)
     for position, table in enumerate(tables):
         exposed_cells += sum(_moved_twice(table, other) for other in tables[position + 1 :])
@@ -74,7 +77,7 @@ def _cells(folder: Path, table: Mapping[str, Any], value: str) -> pd.DataFrame:
 
 
 def _undone(table: PublishedTable, release: PublishedRecords) -> np.ndarray:
-    """Cells that are the total of a region (or the file) and differ from the records' sum."""
+    """Return the cells that are a total of a region (or the file) and differ from the sum of the records."""
     if table.value not in release.means:
         return np.zeros(0, np.int64)
     cells, total = table.cells, table.total
@@ -83,17 +86,35 @@ def _undone(table: PublishedTable, release: PublishedRecords) -> np.ndarray:
     others = (cells[[name for name in levels if name not in by]] == total).all(axis=1)
     values = release.records[table.value].to_numpy(np.float64, na_value=np.nan)
     keys = release.records[by[0]].astype(str) if by else pd.Series([total] * len(values))
-    sums = pd.DataFrame({"key": keys.to_numpy(), "sum": values, "n": 1}).groupby("key").sum()
+    slack = rounding_of_means(values, release.rounding[table.value])
+    sums = pd.DataFrame({"key": keys.to_numpy(), "sum": values, "slack": slack}).groupby("key").sum()
     sums.loc[total] = sums.sum()
     totals = cells[others]
     names = totals[by[0]] if by else pd.Series(total, totals.index)
     matched = sums.reindex(names)
-    slack = matched["n"].to_numpy() * release.rounding[table.value] / 2
-    return np.flatnonzero(np.abs(matched["sum"].to_numpy() - totals[_VALUE].to_numpy()) > slack + 1e-9)
+    off = np.abs(matched["sum"].to_numpy() - totals[_VALUE].to_numpy())
+    return np.flatnonzero(off > matched["slack"].to_numpy() + 1e-9)
+
+
+def rounding_of_means(values: np.ndarray, unit: float) -> np.ndarray:
+    """Return how far each published mean may be from the mean itself, (n,).
+
+    The step of a mean is the largest 1, 2 or 5 times a power of ten that divides it, at most `STEP` of its
+    size and of the standard deviation, and at least the unit of the column.
+    """
+    most = STEP * np.minimum(np.abs(values), np.nanstd(values) if len(values) else 0.0)
+    steps = np.full(len(values), unit)
+    for exponent in range(-PLACES, 16):
+        for digit in (1, 2, 5):
+            step = digit * 10.0**exponent
+            scaled = values / step
+            divides = np.abs(scaled - np.rint(scaled)) <= GRID_TOLERANCE * np.maximum(np.abs(scaled), 1.0)
+            steps = np.where(divides & (step <= most) & (step > steps), step, steps)
+    return np.nan_to_num(steps) / 2
 
 
 def _moved_twice(table: PublishedTable, other: PublishedTable) -> int:
-    """Cells that two tables of one variable give two values."""
+    """Count the cells that have different values in two tables of one variable."""
     if table.value != other.value:
         return 0
     levels = sorted({name for each in (table, other) for name in each.cells.columns} - {_VALUE})
@@ -103,6 +124,6 @@ def _moved_twice(table: PublishedTable, other: PublishedTable) -> int:
 
 
 def _over(table: PublishedTable, levels: Sequence[str]) -> pd.DataFrame:
-    """The cells over all levels, under the code "" for a total of any table."""
+    """Return the cells with columns for all levels, and with the code "" for totals."""
     frame = table.cells.reindex(columns=[*levels, _VALUE])
     return frame.assign(**{name: frame[name].fillna("").replace(table.total, "") for name in levels})

@@ -1,4 +1,4 @@
-"""The classes of one clustering of one release, and who is in them."""
+"""Represent the classes of one clustering of a release and the units in them."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Classes:
-    """What one clustering of a release tells a reader, with the units numbered over all releases.
+    """The published information of one clustering of a release, with units numbered over all releases.
 
     Attributes
     ----------
     release : str
         Id of the release.
     k : int
-        Least number of units of a class that the release promises.
+        Guaranteed minimum number of units of a class.
     variables : tuple of str
-        Protected variables of the clustering; releases that protect the same ones are compared as a whole.
+        Protected variables of the clustering. Releases that protect the same variables are audited together.
     unit : (n,) int64 array
-        Unit of each published record; equal numbers are the same unit in every release.
-    of : (n,) int64 array
+        Unit of each published record; equal numbers are the same unit in all releases.
+    class_of : (n,) int64 array
         Class of each record, 0 to c - 1.
     region : (c,) int64 array
         Region of each class, numbered over all releases.
     means : mapping of variable to (c,) float array
-        What is published for a class, where it is a mean: mean times size is a sum that a reader knows.
+        Published means of each class. The product of mean and size is a sum that a reader knows.
     rounding : mapping of variable to float
-        Unit that the means are rounded to; 0 where they are not.
+        Unit to which the means are rounded; 0 if they are not rounded.
     sensitive : mapping of variable to (n,) int64 array
         Value of each record, coded over all releases.
     record : (n,) int64 array
-        What the values belong to: the unit, or, where a corrected unit was published again, its version.
+        Version of each record: the unit, or a new number if a corrected unit was published again.
     weight : (n,) float array
-        What each record counts for in the means: a reader who has the published weights knows it.
+        Weight of each record in the means, which follows from the published weights.
     values : mapping of variable to (n,) int64 array
-        Where corrected units were published again: the unit and its value before protection, coded over all
-        releases, of means of which that is known.
+        Code of the unit and its original value over all releases, for means whose original values are known
+        because corrected units were published again.
     """
 
     release: str
     k: int
     variables: tuple[str, ...]
     unit: np.ndarray
-    of: np.ndarray
+    class_of: np.ndarray
     region: np.ndarray
     means: Mapping[str, np.ndarray] = field(default_factory=dict)
     rounding: Mapping[str, float] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Classes:
             object.__setattr__(self, "record", self.unit)
         if not len(self.weight):
             object.__setattr__(self, "weight", np.ones(len(self.unit)))
-        if not len(self.unit) == len(self.of) == len(self.record) == len(self.weight):
+        if not len(self.unit) == len(self.class_of) == len(self.record) == len(self.weight):
             raise ValueError("every record has one unit, one version, one class and one weight")
 
     def __len__(self) -> int:
@@ -68,5 +68,5 @@ class Classes:
 
     @property
     def sizes(self) -> np.ndarray:
-        """Records of each class, (c,)."""
-        return np.bincount(self.of, minlength=len(self))
+        """Number of records in each class, (c,)."""
+        return np.bincount(self.class_of, minlength=len(self))

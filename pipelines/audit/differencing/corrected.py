@@ -1,8 +1,9 @@
-"""Numbers of corrected units: a record whose correction left a variable alone has the value of before in it.
+"""Build separate views of releases for variables whose values a correction of a unit did not change.
 
-By their versions, records of one unit are different unknowns. But who corrects a weight does not correct an
-income: the means of both versions' classes are of the same incomes. So each variable of which the maps of
-members know the values is audited by itself, and a record in it is a unit's value, not a unit's version.
+When a unit is corrected, variables that did not change keep their value. If only the weight of a unit is
+corrected, the means of both its classes include the same income. Treating the two versions as different
+unknowns would miss this. Each variable with known values is therefore audited separately, and its unknowns
+are values of units instead of versions of units.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from dataclasses import replace
 
 import numpy as np
 from microguard.pipelines.audit.differencing.classes import Classes
-from microguard.pipelines.audit.differencing.histories import mixed
+from microguard.pipelines.audit.differencing.histories import mix_bits
 
 
 def views(releases: Sequence[Classes]) -> list[list[Classes]]:
-    """The releases by versions of their records, and each variable of known values by these.
+    """Return the view with versions of records as unknowns, and one view per variable with known values.
 
     Parameters
     ----------
     releases : sequence of Classes
-        Oldest first.
+        Releases, oldest first.
     """
     names = dict.fromkeys(name for release in releases for name in release.values)
     plain = [
@@ -32,28 +33,31 @@ def views(releases: Sequence[Classes]) -> list[list[Classes]]:
 
 
 def by_value(releases: Sequence[Classes], name: str) -> list[Classes]:
-    """The classes with a new mean of a variable, their records told apart by its values alone.
+    """Return the classes with a new mean of a variable, with its values as the unknowns.
 
-    A class whose number was published before of each of its units says nothing of their values now.
+    A class is omitted if the same mean was published before for each of its units, because it adds no
+    equation.
     """
-    seen = np.zeros(0, np.uint64)
+    published_means = np.zeros(0, np.uint64)
     view = []
     for release in releases:
         if name not in release.values or name not in release.means:
             continue
         mean = release.means[name] + 0.0
-        numbers = mixed(release.unit.astype(np.uint64) + mixed(mean.view(np.uint64), 6)[release.of], 6)
+        numbers = mix_bits(
+            release.unit.astype(np.uint64) + mix_bits(mean.view(np.uint64), 6)[release.class_of], 6
+        )
         new = np.zeros(len(release), bool)
-        np.logical_or.at(new, release.of, ~np.isin(numbers, seen))
+        np.logical_or.at(new, release.class_of, ~np.isin(numbers, published_means))
         new &= ~np.isnan(mean)
-        seen = np.union1d(seen, numbers)
-        rows = new[release.of]
+        published_means = np.union1d(published_means, numbers)
+        rows = new[release.class_of]
         if rows.any():
             view.append(
                 replace(
                     release,
                     unit=release.unit[rows],
-                    of=(np.cumsum(new) - 1)[release.of[rows]],
+                    class_of=(np.cumsum(new) - 1)[release.class_of[rows]],
                     region=release.region[new],
                     means={name: release.means[name][new]},
                     sensitive={},

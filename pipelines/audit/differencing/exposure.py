@@ -1,9 +1,11 @@
-"""The joint audit: what all standing and withdrawn releases of a source give away together.
+"""Joint audit: count what all current and withdrawn releases of a source disclose together.
 
-Counts only: nothing here is a value of a record, and nothing here comes from the methods or from the state
-of a series. A source is safe where every history is shared by at least k units, which the rule of a series
-promises: then no sum over fewer than k records follows, and no two totals differ by fewer. Where it does not
-hold, the other counts say what follows.
+The result contains counts and no values of records. It uses nothing of the methods or of the state of a
+series.
+
+A source is safe if every history is shared by at least k units, as the rule of a series guarantees. Then no
+sum over fewer than k records follows from the releases, and no two totals differ by fewer than k records.
+Otherwise the other counts measure the disclosure.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ import numpy as np
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.corrected import views
 from microguard.pipelines.audit.differencing.histories import Histories, histories
-from microguard.pipelines.audit.differencing.mean_weights import told_apart
-from microguard.pipelines.audit.differencing.sensitive import one_value_left
+from microguard.pipelines.audit.differencing.mean_weights import split_by_weight
+from microguard.pipelines.audit.differencing.sensitive import single_common_value
 from microguard.pipelines.audit.differencing.system import solve
 from microguard.pipelines.audit.differencing.totals import close_totals
 
-#: What is counted of an exposure: none of it grows less by a further release, `one_value` nearly so.
+#: Counts of an exposure. A further release never reduces them, except `one_value` in rare cases.
 COUNTS = (
     "below_k",
     "determined_units",
@@ -35,33 +37,35 @@ COUNTS = (
 
 @dataclass(frozen=True)
 class JointExposure:
-    """What a reader of all releases of a source learns; counts, and ids of releases.
+    """Counts of what a reader of all releases of a source learns, and ids of releases.
 
     Attributes
     ----------
     releases : tuple of str
-        What was compared.
+        Ids of the compared releases.
     units : int
-        Units in any of them.
+        Number of units in at least one of them.
     smallest_history : int
-        Least number of units that share their whole history; 0 where there are none.
+        Minimum number of units with the same history; 0 if there are no units.
     below_k : int
-        Units that share it with fewer than k, themselves counted.
+        Number of units whose history fewer than k units have.
     determined_units, determined_values : int
-        Units with a value that follows from all published means, to within one percent or the rounding unit;
-        number of such values.
+        Number of units with a value that follows from the published means, with an error of at most one
+        percent or the rounding unit, and number of such values.
     determined_sums : int
-        Sums over fewer than k records that follow as closely.
+        Number of sums over fewer than k records that follow with the same accuracy.
     close_totals : int
-        Pairs of totals of two releases that fewer than k records tell apart.
+        Number of pairs of totals of two releases whose records differ by fewer than k.
     one_value : int
-        Units whose classes have just one value of a sensitive variable in common, though each shows several.
+        Number of units whose classes have a single value of a sensitive variable in common, although each
+        class has several.
     cells : int
-        Cells of protected tables whose original the records, or another table, give away.
+        Number of cells of protected tables whose original value follows from records or another table.
     not_compared : tuple of str
-        Releases of the source whose units are not known: nothing is said of them.
+        Ids of releases of the source that were not compared, because their units are unknown.
     collisions : tuple of (str, int)
-        Each earlier release that alone puts units below k beside the last one, and how many.
+        Ids of earlier releases that expose units below k together with the last release alone, with the
+        number of these units.
     """
 
     releases: tuple[str, ...]
@@ -84,20 +88,20 @@ class JointExposure:
         return not any((*counted, self.one_value, self.cells, *self.not_compared))
 
     def beyond(self, accepted: JointExposure) -> JointExposure:
-        """What is exposed beside that which some of the releases expose already."""
+        """Return the exposure in excess of the exposure `accepted` of some of the releases."""
         counts = {name: max(0, getattr(self, name) - getattr(accepted, name)) for name in COUNTS}
         lost = tuple(name for name in self.not_compared if name not in accepted.not_compared)
         return replace(self, **counts, not_compared=lost)
 
     def faults(self) -> tuple[str, ...]:
-        """What is exposed, a phrase each; counts and ids alone."""
+        """Return one phrase for each positive count, with counts and ids only."""
         phrases = (
-            (self.below_k, "units share their whole history with fewer than k"),
+            (self.below_k, "units have a history that fewer than k units share"),
             (self.determined_values, f"values of {self.determined_units} units follow from the means"),
             (self.determined_sums, "sums over fewer than k records follow from the means"),
             (self.close_totals, "pairs of totals differ by fewer than k records"),
-            (self.one_value, "units are left one value of a sensitive variable"),
-            (self.cells, "cells of protected tables can be seen through"),
+            (self.one_value, "units have only one possible value of a sensitive variable"),
+            (self.cells, "cells of protected tables have a derivable original value"),
             (len(self.not_compared), f"releases cannot be compared with ({', '.join(self.not_compared)})"),
         )
         return tuple(f"{count} {phrase}" for count, phrase in phrases if count)
@@ -106,18 +110,18 @@ class JointExposure:
 def joint_exposure(
     releases: Sequence[Classes], *, cells: int = 0, not_compared: Sequence[str] = ()
 ) -> JointExposure:
-    """Audit the classes of all releases of a source, the one to be published last.
+    """Audit the classes of all releases of a source jointly.
 
     Parameters
     ----------
     releases : sequence of Classes
-        Every clustering of every release, oldest release first. Clusterings that protect the same variables
-        are audited all together, others in pairs. Pairs within one release are left out: its manifest says
-        that its groups are not safe jointly.
+        Every clustering of every release, oldest release first; the last one may be a release that is not
+        published yet. Clusterings of the same variables are audited all together, others in pairs. Pairs
+        within one release are omitted, because its manifest states that its groups are not jointly safe.
     cells : int
-        From `cells.seen_through`.
+        Result of `cells.count_disclosed_cells`.
     not_compared : sequence of str
-        Releases of the source that could not be read.
+        Ids of releases of the source that could not be read.
     """
     names = tuple(dict.fromkeys(release.release for release in releases))
     exposure = JointExposure(names, cells=cells, not_compared=tuple(not_compared))
@@ -126,7 +130,7 @@ def joint_exposure(
     units = 1 + max(int(release.unit.max(initial=-1)) for release in releases)
     below, determined_units, one_value = np.zeros(units, bool), np.zeros(units, bool), np.zeros(units, bool)
     smallest = units
-    families = _compared_as_a_whole(releases)
+    families = _jointly_audited(releases)
     for together in families:
         by_unit = histories(together, units)
         smallest = min(smallest, int(by_unit.sizes.min(initial=units)))
@@ -134,7 +138,9 @@ def joint_exposure(
         for name in _shared(together, "sensitive"):
             publishing = [release for release in together if name in release.sensitive]
             variable_histories = histories(publishing, units)
-            one_value |= _of_units(variable_histories, one_value_left(publishing, variable_histories, name))
+            one_value |= _of_units(
+                variable_histories, single_common_value(publishing, variable_histories, name)
+            )
         for view in views(together):
             values, sums, determined = _determined(view)
             determined_units[determined] = True
@@ -144,7 +150,8 @@ def joint_exposure(
                 determined_sums=exposure.determined_sums + sums,
                 close_totals=exposure.close_totals + close_totals(view, _by_record(view)),
             )
-    apart = below.any() or len(families) > 1  # else no pair of releases tells more than all of them
+    # Otherwise no pair of releases discloses more than all of them together.
+    search_pairs = below.any() or len(families) > 1
     present = np.zeros(units, bool)
     for release in releases:
         present[release.unit] = True
@@ -155,11 +162,12 @@ def joint_exposure(
         below_k=int(below.sum()),
         determined_units=int(determined_units.sum()),
         one_value=int(one_value.sum()),
-        collisions=_collisions(releases, units) if apart else (),
+        collisions=_collisions(releases, units) if search_pairs else (),
     )
 
 
-def _compared_as_a_whole(releases: Sequence[Classes]) -> list[list[Classes]]:
+def _jointly_audited(releases: Sequence[Classes]) -> list[list[Classes]]:
+    """Group clusterings of the same variables, and pair clusterings of different variables."""
     families: dict[tuple[str, ...], list[Classes]] = {}
     for release in releases:
         families.setdefault(tuple(sorted(release.variables)), []).append(release)
@@ -171,8 +179,8 @@ def _compared_as_a_whole(releases: Sequence[Classes]) -> list[list[Classes]]:
 
 
 def _of_units(by_unit: Histories, of_history: np.ndarray) -> np.ndarray:
-    """Units of the marked histories, (units,) bool; `of_history` is (h,) bool."""
-    return (by_unit.of >= 0) & np.append(of_history, False)[by_unit.of]
+    """Return the units with a selected history, (units,) bool; `of_history` is (h,) bool."""
+    return (by_unit.history_of >= 0) & np.append(of_history, False)[by_unit.history_of]
 
 
 def _by_record(releases: Sequence[Classes]) -> Histories:
@@ -181,12 +189,12 @@ def _by_record(releases: Sequence[Classes]) -> Histories:
 
 
 def _shared(releases: Sequence[Classes], kind: str) -> list[str]:
-    """Variables that any of the releases has, in order."""
+    """Return the variables that at least one of the releases has, in order."""
     return list(dict.fromkeys(name for release in releases for name in getattr(release, kind)))
 
 
 def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
-    """How many values follow, how many sums over fewer than k records, and the units of the values."""
+    """Return the number of determined values, of determined sums below k records, and the values' units."""
     by_source: dict[tuple[int, ...], list[str]] = {}
     for name in _shared(releases, "means"):
         source = tuple(i for i, release in enumerate(releases) if name in release.means)
@@ -195,9 +203,9 @@ def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
     owners = [np.zeros(0, np.int64)]
     for source, names in by_source.items():
         publishing = [releases[i] for i in source]
-        records = told_apart(publishing, _by_record(publishing))
+        records = split_by_weight(publishing, _by_record(publishing))
         if not (records.exposed | (records.sizes == 1)).any():
-            continue  # every sum that could follow is one over k records or more
+            continue  # every sum has at least k records
         solution = solve(publishing, names, records)
         rounding = np.array(
             [max(release.rounding.get(name, 0.0) for release in publishing) for name in names]
@@ -208,20 +216,18 @@ def _determined(releases: Sequence[Classes]) -> tuple[int, int, np.ndarray]:
         sums += int(known[~alone & records.exposed].any(axis=1).sum())
         exposed = alone & known.any(axis=1)
         for release in publishing:
-            owners.append(release.unit[exposed[records.of[release.record]]])
+            owners.append(release.unit[exposed[records.history_of[release.record]]])
     return values, sums, np.unique(np.concatenate(owners))
 
 
 def _collisions(releases: Sequence[Classes], units: int) -> tuple[tuple[str, int], ...]:
-    """Earlier releases by the units they put below k beside the last one."""
+    """Return the earlier releases that expose units below k together with the last release alone."""
     newest = releases[-1].release
-    tonight = [release for release in releases if release.release == newest]
+    last = [release for release in releases if release.release == newest]
     collisions = []
     for name in dict.fromkeys(release.release for release in releases if release.release != newest):
         below = np.zeros(units, bool)
-        for together in _compared_as_a_whole(
-            [*(each for each in releases if each.release == name), *tonight]
-        ):
+        for together in _jointly_audited([*(each for each in releases if each.release == name), *last]):
             if len(together) > 1:
                 pair = histories(together, units)
                 below |= _of_units(pair, pair.exposed)

@@ -1,8 +1,8 @@
-"""Histories: which units no reader of all releases can tell apart.
+"""Compute histories: sets of units that no reader of all releases can distinguish.
 
-A unit's history is the set of classes it was in, over all releases. Units of one history are together in
-everything that was ever published; so a history that fewer than k units share is a class of fewer than k
-(correspondence attacks: Fung, Wang, Fu and Pei 2008; m-invariance: Xiao and Tao 2007).
+The history of a unit is the set of its classes in all releases. Units with the same history are in the same
+classes of every release. A history that fewer than k units share is therefore equivalent to a class of fewer
+than k units (correspondence attacks: Fung, Wang, Fu and Pei 2008; m-invariance: Xiao and Tao 2007).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from microguard.pipelines.audit.differencing.classes import Classes
 
 @dataclass(frozen=True)
 class Histories:
-    """The histories of a number of releases.
+    """The histories of several releases.
 
     Attributes
     ----------
-    of : (members,) int64 array
-        History of each unit (or record), -1 where it is in no release.
+    history_of : (members,) int64 array
+        History of each unit (or record), -1 if it is in no release.
     sizes : (h,) int64 array
-        Units (or records) that share each history.
+        Number of units (or records) with each history.
     k : (h,) int64 array
         The largest k among the releases of each history.
     """
 
-    of: np.ndarray
+    history_of: np.ndarray
     sizes: np.ndarray
     k: np.ndarray
 
@@ -38,44 +38,49 @@ class Histories:
 
     @property
     def exposed(self) -> np.ndarray:
-        """Histories that fewer units share than one of their releases promises, (h,) bool."""
+        """Whether a history has fewer units than the k of one of its releases, (h,) bool."""
         return self.sizes < self.k
 
 
 def histories(releases: Sequence[Classes], members: int, *, by_record: bool = False) -> Histories:
-    """Histories of all units.
+    """Compute the histories of all units, or of all versions of records.
+
+    Each set of classes is represented by two 64-bit hashes.
 
     Parameters
     ----------
     releases : sequence of Classes
     members : int
-        Units (or records) are numbered 0 to members - 1.
+        Number of units (or records), which are numbered from 0.
     by_record : bool
-        Tell the versions of a corrected unit apart: equal values, not only an equal unit.
+        Distinguish the versions of a corrected unit, whose values differ.
     """
-    marks = np.zeros((2, members), np.uint64)
+    hashes = np.zeros((2, members), np.uint64)
     k = np.zeros(members, np.int64)
     for position, release in enumerate(releases):
-        member, class_of = _pairs(release.record if by_record else release.unit, release.of)
+        member, class_of = _pairs(release.record if by_record else release.unit, release.class_of)
         identity = class_of.astype(np.uint64) + (np.uint64(position + 1) << np.uint64(40))
         for row in range(2):
-            np.add.at(marks[row], member, mixed(identity, row))
+            np.add.at(hashes[row], member, mix_bits(identity, row))
         k[member] = np.maximum(k[member], release.k)
     present = np.flatnonzero(k)
-    order = present[np.argsort(marks[0, present])]
-    fresh = _fresh(marks[0, order])
-    apart = _fresh(marks[1, order])
-    if (apart & ~fresh).any():  # two sets of one mark: chance in 1 of a hundred million sources
-        order = present[np.lexsort((marks[1, present], marks[0, present]))]
-        fresh = _fresh(marks[0, order]) | _fresh(marks[1, order])
+    order = present[np.argsort(hashes[0, present])]
+    fresh = _fresh(hashes[0, order])
+    apart = _fresh(hashes[1, order])
+    if (apart & ~fresh).any():  # two sets have the same first hash: once in a hundred million sources
+        order = present[np.lexsort((hashes[1, present], hashes[0, present]))]
+        fresh = _fresh(hashes[0, order]) | _fresh(hashes[1, order])
     of = np.full(members, -1, np.int64)
     of[order] = np.cumsum(fresh) - 1
     first = order[fresh]
     return Histories(of, np.bincount(of[present], minlength=len(first)), k[first])
 
 
-def mixed(numbers: np.ndarray, salt: int) -> np.ndarray:
-    """64 mixed bits of each number (SplitMix64; Steele, Lea and Flood 2014): sums of them tell sets apart."""
+def mix_bits(numbers: np.ndarray, salt: int) -> np.ndarray:
+    """Return a 64-bit hash of each number (SplitMix64; Steele, Lea and Flood 2014).
+
+    The sum of the hashes of its members identifies a set.
+    """
     bits = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15 * (2 * salt + 1) & (2**64 - 1))
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -83,7 +88,7 @@ def mixed(numbers: np.ndarray, salt: int) -> np.ndarray:
 
 
 def distinct_pairs(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of numbers that are not negative, each once, in order."""
+    """Return the distinct pairs of non-negative numbers, sorted."""
     width = int(right.max(initial=0)) + 1
     pairs = np.sort(left.astype(np.int64) * width + right)
     pairs = pairs[_fresh(pairs)]
@@ -91,14 +96,14 @@ def distinct_pairs(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _pairs(member: np.ndarray, class_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Member and class, each pair once: a unit may have several records in one class."""
+    """Return the distinct pairs of member and class, because a unit may have several records in one class."""
     if np.bincount(member).max(initial=0) <= 1:
         return member, class_of
     return distinct_pairs(member, class_of)
 
 
 def _fresh(ordered: np.ndarray) -> np.ndarray:
-    """Where an array in order has a value that it did not have before, (n,) bool."""
+    """Return whether each value of a sorted array is its first occurrence, (n,) bool."""
     fresh = np.ones(len(ordered), bool)
     fresh[1:] = ordered[1:] != ordered[:-1]
     return fresh

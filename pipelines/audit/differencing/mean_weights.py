@@ -1,4 +1,4 @@
-"""What the records of a class count for in its mean, as whoever has the manifest and the weights knows it."""
+"""Compute the weights of records in class means, as a reader of the manifest and published weights can."""
 
 from __future__ import annotations
 
@@ -9,24 +9,29 @@ import pandas as pd
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.histories import Histories
 
-#: As the reference says of `method.weighted`: of its class's weight a record has 2/k and two thirds at most.
+#: A record has at most 2/k and at most two thirds of the weight of its class (reference of
+#: `method.weighted`).
 SHARE_OF_K, LARGEST_SHARE = 2.0, 2.0 / 3.0
-#: Digits by which weights of two releases are told apart.
+#: Number of decimals to which ratios of weights in two releases are compared.
 DIGITS = 9
 
 
-def counting(weights: np.ndarray, of: np.ndarray, k: int) -> np.ndarray:
-    """Published weights (n,) of records in classes `of`, the largest cut down to the share they may have."""
+def capped_weights(weights: np.ndarray, class_of: np.ndarray, k: int) -> np.ndarray:
+    """Return the weights (n,) of records in classes `class_of` (n,), capped at the largest permitted share.
+
+    The cap of a class is the largest weight whose share of the sum of capped weights is permitted. It is
+    found by bisection.
+    """
     most, cut = min(LARGEST_SHARE, SHARE_OF_K / k), weights.astype(np.float64)
-    heaviest = np.zeros(int(of.max(initial=-1)) + 1)
-    np.maximum.at(heaviest, of, cut)
-    heavy = heaviest > most * np.bincount(of, cut, len(heaviest))
-    rows = np.flatnonzero(heavy[of])
-    mine, weight = (np.cumsum(heavy) - 1)[of[rows]], cut[rows]
+    heaviest = np.zeros(int(class_of.max(initial=-1)) + 1)
+    np.maximum.at(heaviest, class_of, cut)
+    heavy = heaviest > most * np.bincount(class_of, cut, len(heaviest))
+    rows = np.flatnonzero(heavy[class_of])
+    mine, weight = (np.cumsum(heavy) - 1)[class_of[rows]], cut[rows]
     low, high = np.zeros(np.count_nonzero(heavy)), heaviest[heavy]
     least = high.copy()
     np.minimum.at(least, mine, weight)
-    while True:  # the limit is where its own share is the largest one: it grows with the limit
+    while True:  # the share of the limit grows with the limit
         limit = (low + high) / 2
         if np.all((limit == low) | (limit == high)):
             break
@@ -36,18 +41,20 @@ def counting(weights: np.ndarray, of: np.ndarray, k: int) -> np.ndarray:
     return cut
 
 
-def told_apart(releases: list[Classes], records: Histories) -> Histories:
-    """Histories whose records count alike in every mean, or by the same factor: their sum is one unknown.
+def split_by_weight(releases: list[Classes], records: Histories) -> Histories:
+    """Split histories so that the weights of their records have the same ratio in all releases.
+
+    The weighted sum of such records is one unknown of the linear system.
 
     Parameters
     ----------
     releases : list of Classes
     records : Histories
-        By record, of these releases.
+        Histories of records (not units) in these releases.
     """
     if all(np.all(release.weight == 1.0) for release in releases):
         return records
-    first, code = np.zeros(len(records.of)), records.of.copy()
+    first, code = np.zeros(len(records.history_of)), records.history_of.copy()
     for release in releases:
         fresh = first[release.record] == 0.0
         first[release.record[fresh]] = release.weight[fresh]
@@ -58,5 +65,5 @@ def told_apart(releases: list[Classes], records: Histories) -> Histories:
         code[there] = pd.factorize(code[there] * len(factors) + of_factor)[0]
     there = code >= 0
     k = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
-    k[code[there]] = records.k[records.of[there]]
-    return replace(records, of=code, sizes=np.bincount(code[there], minlength=len(k)), k=k)
+    k[code[there]] = records.k[records.history_of[there]]
+    return replace(records, history_of=code, sizes=np.bincount(code[there], minlength=len(k)), k=k)

@@ -1,19 +1,20 @@
-"""Who is in the classes of a release: the evidence's map from unit keys to classes, compared with its files.
+"""Read the map from unit keys to classes in the evidence, and compare it with the published files.
 
-The evidence of a release that can be compared holds a folder of three kinds of files:
+The map is a folder with three kinds of files:
 
 ``members.json``
     ``release_id``, ``k``, ``region`` (name or null), ``groups`` (list of lists of variables), ``means``
-    (numeric variables published as means), ``sensitive`` (names), and where means are weighted
-    ``weighted_by`` (name).
+    (numeric variables published as means), ``sensitive`` (names), and ``weighted_by`` (name) if means are
+    weighted.
 ``units.parquet``
-    A row for each published record: ``unit`` (16 bytes, a keyed hash), ``class0``, ``class1``, ... (int64,
-    one a group), ``sensitive0``, ... (int64, keyed hashes of the sensitive values), and, where corrected
-    units were published again, ``version`` and, one for each of the means, ``value0``, ... (int64, hashes of
-    the values before protection, 0 where not known); where means are weighted, ``weight`` as published.
+    One row for each published record. ``unit`` is a keyed hash of 16 bytes. ``class0``, ``class1``, ...
+    (int64) is the class in each group. ``sensitive0``, ... (int64) are keyed hashes of the sensitive values.
+    If corrected units were published again, ``version`` numbers the versions of a unit, and ``value0``, ...
+    (int64) are hashes of the original values of the means, 0 if unknown. If means are weighted, ``weight`` is
+    the published weight.
 ``classes0.parquet``, ...
-    A row for each class of a group: ``__class``, ``__records``, then region and protected variables as
-    published.
+    One row for each class of a group: ``__class``, ``__records``, and the published region and protected
+    variables.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.audit.differencing.classes import Classes
-from microguard.pipelines.audit.differencing.mean_weights import counting
+from microguard.pipelines.audit.differencing.mean_weights import capped_weights
 from microguard.pipelines.audit.differencing.published import (
     PublishedRecords,
     codes,
@@ -40,19 +41,20 @@ from microguard.pipelines.audit.differencing.published import (
 
 @dataclass(frozen=True)
 class Members:
-    """The map of one release, as read.
+    """The map of one release.
 
     Attributes
     ----------
     about : dict
-        ``members.json``.
+        Content of ``members.json``.
     unit : (n,) uint64 array
-        First half of each key: enough to tell ten million units apart (a collision in 1 of 300,000 sources).
+        First half of each key. Among ten million units two are equal in one of 300,000 sources.
     units : pandas.DataFrame
         The other columns of ``units.parquet``.
     classes : tuple of pyarrow.Table
+        The tables ``classes0.parquet``, ...
     rounding : tuple of mappings of variable to float
-        Of each group the units that its means are rounded to.
+        Rounding units of the means of each group.
     """
 
     about: dict[str, Any]
@@ -63,7 +65,7 @@ class Members:
 
     @classmethod
     def read(cls, folder: Path) -> Members | None:
-        """The map in a folder of the evidence; None where there is none."""
+        """Read the map from a folder of the evidence; return None if there is none."""
         if not (folder / "members.json").is_file():
             return None
         about = json.loads((folder / "members.json").read_text(encoding="utf-8"))
@@ -79,7 +81,10 @@ class Members:
         return cls(about, halves[::2], units, tuple(classes), tuple(rounding))
 
     def labels(self, position: int) -> tuple[np.ndarray, np.ndarray]:
-        """Class of each record of a group, (n,), and of each row of its table; equal values are one class."""
+        """Return the class of each record of a group, (n,), and of each row of its table.
+
+        Rows with equal published values are one class.
+        """
         frame = self.classes[position].to_pandas(strings_to_categorical=True)
         region = [self.about["region"]] if self.about["region"] else []
         alike = codes(frame, [*region, *self.about["groups"][position]])
@@ -87,7 +92,7 @@ class Members:
         return alike[place], alike
 
     def describes(self, published: PublishedRecords) -> bool:
-        """Whether the classes are those of the published files: the same values, as often."""
+        """Return whether the published files have the same classes: equal values with equal frequencies."""
         for table, variables in zip(self.classes, self.about["groups"], strict=True):
             names = [*([self.about["region"]] if self.about["region"] else []), *variables]
             if not set(names) <= set(published.records.columns):
@@ -100,10 +105,11 @@ class Members:
         return True
 
 
-def classes_of(maps: Sequence[Members]) -> list[Classes]:
-    """Classes of all clusterings of all releases, units and regions numbered over all of them.
+def classes_from_members(maps: Sequence[Members]) -> list[Classes]:
+    """Return the classes of all clusterings, with units and regions numbered over all releases.
 
-    Classes of one release with equal values are one class, as they are to a reader.
+    Classes of one release with equal published values are one class, because a reader cannot distinguish
+    them.
     """
     numbered, _ = pd.factorize(np.concatenate([each.unit for each in maps]))
     versions = [each.units.get("version", pd.Series(0, each.units.index)).to_numpy() for each in maps]
@@ -118,9 +124,9 @@ def classes_of(maps: Sequence[Members]) -> list[Classes]:
         maps, units, np.split(records, ends), sensitive, values, strict=True
     ):
         for position, variables in enumerate(each.about["groups"]):
-            made, regions = _classes(each, position, tuple(variables), unit, record, sensitive_codes)
-            known = {name: codes for name, codes in value_codes.items() if name in made.means}
-            classes.append((replace(made, values=known), regions))
+            clustering, regions = _classes(each, position, tuple(variables), unit, record, sensitive_codes)
+            known = {name: codes for name, codes in value_codes.items() if name in clustering.means}
+            classes.append((replace(clustering, values=known), regions))
     return _with_regions(classes)
 
 
@@ -132,7 +138,7 @@ def _classes(
     record: np.ndarray,
     sensitive: dict[str, np.ndarray],
 ) -> tuple[Classes, list[Any]]:
-    """Classes of one clustering, and the region of each class by name."""
+    """Return the classes of one clustering, and the name of the region of each class."""
     region = [each.about["region"]] if each.about["region"] else []
     frame = each.classes[position].to_pandas(strings_to_categorical=True)
     of, alike = each.labels(position)
@@ -149,7 +155,7 @@ def _classes(
         rounding,
         sensitive,
         record,
-        counting(each.units["weight"].to_numpy(np.float64), of, int(each.about["k"]))
+        capped_weights(each.units["weight"].to_numpy(np.float64), of, int(each.about["k"]))
         if each.about.get("weighted_by")
         else np.ones(len(unit)),
     )
@@ -169,7 +175,7 @@ def _with_regions(classes_with_names: Sequence[tuple[Classes, list[Any]]]) -> li
 
 
 def _coded_together(maps: Sequence[Members]) -> list[dict[str, np.ndarray]]:
-    """Sensitive values of every release, coded over all of them."""
+    """Return codes of the sensitive values of every release, numbered over all releases."""
     by_release: list[dict[str, np.ndarray]] = [{} for _ in maps]
     names = dict.fromkeys(name for each in maps for name in each.about["sensitive"])
     for name in names:
@@ -184,7 +190,7 @@ def _coded_together(maps: Sequence[Members]) -> list[dict[str, np.ndarray]]:
 
 
 def _values_together(maps: Sequence[Members], units: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
-    """Of the means of which a map knows them, each record's unit and value, coded over all releases."""
+    """Return codes of the unit and original value of each record, for means with known original values."""
     by_release: list[dict[str, np.ndarray]] = [{} for _ in maps]
     places = [{name: f"value{i}" for i, name in enumerate(each.about["means"])} for each in maps]
     known = [

@@ -1,4 +1,4 @@
-"""A published release as its reader has it: the files of a public folder, and what its manifest says."""
+"""Read the records of a published release from its public folder and its manifest."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-#: Decimal places that published floats are looked through for; beyond them they are not rounded.
+#: Maximum number of decimal places to which published floats are considered as rounded.
 PLACES = 6
-#: Relative distance from a decimal grid that is an error of floats.
+#: Relative distance from a multiple of the rounding unit that floating-point errors can cause.
 GRID_TOLERANCE = 1e-9
 
 
@@ -42,7 +42,7 @@ class PublishedRecords:
 
     @property
     def k(self) -> int:
-        """What the manifest promises."""
+        """The k that the manifest guarantees."""
         return int(self.manifest["guarantee"]["k"])
 
     @property
@@ -52,16 +52,16 @@ class PublishedRecords:
 
     @property
     def region(self) -> list[str]:
-        """The region, where there is one."""
+        """Name of the region in a list, which is empty if there is none."""
         return list(self.manifest["guarantee"]["groups"][0]["with_region"])
 
     def with_role(self, role: str) -> list[str]:
-        """Columns of a role."""
+        """Return the columns with a role."""
         return [column["name"] for column in self.manifest["columns"] if column["role"] == role]
 
     @property
     def means(self) -> list[str]:
-        """Numeric variables that are published as means of a class."""
+        """Numeric variables whose published values are class means."""
         if self.manifest["method"]["representative"] not in ("auto", "mean"):
             return []
         columns = self.manifest["columns"]
@@ -69,12 +69,12 @@ class PublishedRecords:
 
     @property
     def weighted_by(self) -> str | None:
-        """The column that the means are weighted by; releases of before say nothing, and have none."""
+        """Column with the weights of the means, or None; manifests of old versions lack the key."""
         return self.manifest["method"].get("weighted_by")
 
     @property
-    def as_they_are(self) -> list[str]:
-        """Columns that protection does not touch, the region left out: what rows are aligned by."""
+    def unmodified(self) -> list[str]:
+        """Unmodified columns except the region: the join key across releases."""
         return [
             each["name"]
             for each in self.manifest["columns"]
@@ -83,7 +83,7 @@ class PublishedRecords:
 
 
 def is_records(folder: Path) -> bool:
-    """Whether a release folder holds k-anonymous records (and no table, and no perturbed records)."""
+    """Return whether a release folder has k-anonymous records (no table, and no perturbed records)."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     return isinstance(manifest.get("guarantee"), dict) and "k" in manifest["guarantee"]
 
@@ -103,14 +103,14 @@ def read_records(folder: Path) -> PublishedRecords:
 
 
 def read_microdata(folder: Path, names: Sequence[str], partition: pa.Field | None) -> pa.Table:
-    """Columns of all records.
+    """Read columns of all records.
 
     Parameters
     ----------
     folder : Path
-        Of the release.
+        Folder of the release.
     partition : pyarrow.Field or None
-        The column that the names of folders hold, as Hive has them (``region=north``), and the files do not.
+        Partition column, whose values are only in the names of the folders (``region=north``).
     """
     if partition is None:
         return pq.read_table(folder / "microdata", partitioning=None).select(names)
@@ -125,7 +125,7 @@ def _partition(manifest: Mapping[str, Any]) -> pa.Field | None:
 
 
 def rounding_unit(values: pa.ChunkedArray) -> float:
-    """Unit that published numbers are multiples of, by their type or by themselves; 0 where there is none."""
+    """Return the rounding unit of published numbers, from their type or their values; 0 if there is none."""
     if pa.types.is_integer(values.type):
         return 1.0
     if pa.types.is_decimal(values.type):
@@ -139,12 +139,12 @@ def rounding_unit(values: pa.ChunkedArray) -> float:
 
 
 def codes(frame: pd.DataFrame, names: list[str]) -> np.ndarray:
-    """Code of each row's combination of columns; missing is a value, -0.0 is 0.0."""
+    """Return a code for the combination of column values of each row; missing is a value, -0.0 equals 0.0."""
     return codes_together([frame], names)
 
 
 def codes_together(frames: Sequence[pd.DataFrame], names: list[str]) -> np.ndarray:
-    """The same over the rows of several frames, one after the other."""
+    """Return the `codes` of the rows of several frames, numbered over all frames and concatenated."""
     code = np.zeros(sum(map(len, frames)), np.int64)
     for name in names:
         of_column = _coded([frame[name] for frame in frames])
@@ -153,7 +153,7 @@ def codes_together(frames: Sequence[pd.DataFrame], names: list[str]) -> np.ndarr
 
 
 def _coded(parts: Sequence[pd.Series]) -> np.ndarray:
-    """Code of each value, -1 where it is missing; categories count as the values they stand for."""
+    """Return a code for each value, -1 for missing values; categories are compared by their values."""
     coded = [pd.factorize(part + 0.0 if part.dtype.kind == "f" else part) for part in parts]
     if len(coded) == 1:
         return np.asarray(coded[0][0])

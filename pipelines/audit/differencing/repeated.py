@@ -1,10 +1,9 @@
-"""Classes that several releases of a source publish alike: the first of them says all that the others do.
+"""Skip classes that an earlier release of the source has published with the same members and values.
 
-A class that is published again with the same members, and the same known of each, has nobody in it who was
-not in it before, and lacks nobody: its units share as much of their history as they did. So a series in
-which most classes stand for many nights can be audited by the classes that are new in each release, and
-needs no memory for the others. This holds as long as every history has k units or more (`every_one_has_k`);
-where one has fewer, totals of releases are compared, and for that all their classes are needed.
+A repeated class with the same members and the same known values changes no history. A series in which most
+classes are repeated can therefore be audited with the new classes of each release alone, which saves memory.
+This is valid only if every history has at least k units (`all_histories_have_k`). Otherwise the totals of
+releases have to be compared, which requires all their classes.
 """
 
 from __future__ import annotations
@@ -18,64 +17,64 @@ import pandas as pd
 import pyarrow as pa
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.corrected import views
-from microguard.pipelines.audit.differencing.histories import histories, mixed
+from microguard.pipelines.audit.differencing.histories import histories, mix_bits
 from microguard.pipelines.audit.differencing.members import Members
 
-#: Salts of the two marks of a class: together 128 bits.
+#: Salts of the two 64-bit hashes of a class.
 _SALTS = (4, 5)
 
 
-class Repeated:
-    """The classes of the releases that were looked at."""
+class SeenClasses:
+    """Hashes of the classes of all releases that were read so far."""
 
     def __init__(self) -> None:
-        self._marks = np.zeros((2, 0), np.uint64)
-        self._places = pd.Index(self._marks[0])
-        #: Whether any class was there before.
+        self._hashes = np.zeros((2, 0), np.uint64)
+        self._places = pd.Index(self._hashes[0])
+        #: Whether any class was repeated.
         self.any = False
 
     def new_in(self, members: Members) -> Members:
-        """The map without the classes that an earlier one has too; of several groups the whole of it."""
+        """Return the map without repeated classes; a map of several groups is returned unchanged."""
         if len(members.about["groups"]) > 1:
             return members
-        of, alike = members.labels(0)
-        marks = _marks(members, of, alike)
-        place = self._places.get_indexer(marks[0])
-        before = (place >= 0) & (np.append(self._marks[1], np.uint64(0))[place] == marks[1])
+        class_of, alike = members.labels(0)
+        hashes = _hashes(members, class_of, alike)
+        place = self._places.get_indexer(hashes[0])
+        before = (place >= 0) & (np.append(self._hashes[1], np.uint64(0))[place] == hashes[1])
         self.any |= bool(before.any())
-        self._marks = np.concatenate([self._marks, marks[:, ~before]], axis=1)
-        self._places = pd.Index(self._marks[0])
-        records, rows = ~before[of], ~before[alike]
+        self._hashes = np.concatenate([self._hashes, hashes[:, ~before]], axis=1)
+        self._places = pd.Index(self._hashes[0])
+        records, rows = ~before[class_of], ~before[alike]
         units = members.units[records].reset_index(drop=True)
         table = members.classes[0].filter(pa.array(rows))
         return replace(members, unit=members.unit[records], units=units, classes=(table,))
 
 
-def _marks(members: Members, of: np.ndarray, alike: np.ndarray) -> np.ndarray:
-    """Two marks of each class, (2, c): sums over its members and its rows, so that no order matters."""
+def _hashes(members: Members, class_of: np.ndarray, alike: np.ndarray) -> np.ndarray:
+    """Return two hashes of each class, (2, c): sums over its members and rows, independent of their order."""
     about = {name: value for name, value in members.about.items() if name != "release_id"}
     kind = pd.util.hash_array(np.array([json.dumps(about, sort_keys=True)], dtype=object))[0]
     columns = [members.units[name] for name in sorted(members.units.columns) if name != "class0"]
     table = members.classes[0].select(sorted(set(members.classes[0].column_names) - {"__class"}))
     shown = pd.util.hash_pandas_object(table.to_pandas(strings_to_categorical=True), index=False).to_numpy()
-    marks = np.zeros((2, int(alike.max(initial=-1)) + 1), np.uint64)
+    hashes = np.zeros((2, int(alike.max(initial=-1)) + 1), np.uint64)
     for row, salt in enumerate(_SALTS):
-        known = mixed(members.unit ^ kind, salt)
+        known = mix_bits(members.unit ^ kind, salt)
         for column in columns:
-            known = mixed(known + _bits(column), salt)
-        np.add.at(marks[row], of, known)
-        np.add.at(marks[row], alike, mixed(shown, salt))
-    return marks
+            known = mix_bits(known + _bits(column), salt)
+        np.add.at(hashes[row], class_of, known)
+        np.add.at(hashes[row], alike, mix_bits(shown, salt))
+    return hashes
 
 
 def _bits(column: pd.Series) -> np.ndarray:
-    """A number each, equal for equal values."""
+    """Return the values as uint64, equal for equal values."""
     values = column.to_numpy()
     return values.view(np.uint64) if values.dtype == np.float64 else values.astype(np.int64).view(np.uint64)
 
 
-def every_one_has_k(releases: Sequence[Classes]) -> bool:
-    """Whether all releases have one clustering, and every history, of units and of records, k or more."""
+def all_histories_have_k(releases: Sequence[Classes]) -> bool:
+    """Return whether all releases have one clustering, and every history at least k units and records."""
     if not releases or len({tuple(sorted(each.variables)) for each in releases}) > 1:
         return False
     most = max(each.k for each in releases)

@@ -1,6 +1,6 @@
-"""Sensitive values that the classes of a history have in common: one alone is a disclosure.
+"""Find histories whose classes have a single sensitive value in common, which discloses it.
 
-Each class may show several values and their intersection a single one (Wong, Fu, Wang and Pei 2007; Xiao
+Each class may have several values, while their intersection has only one (Wong, Fu, Wang and Pei 2007; Xiao
 and Tao 2007).
 """
 
@@ -10,33 +10,33 @@ from collections.abc import Sequence
 
 import numpy as np
 from microguard.pipelines.audit.differencing.classes import Classes
-from microguard.pipelines.audit.differencing.histories import Histories, distinct_pairs, mixed
+from microguard.pipelines.audit.differencing.histories import Histories, distinct_pairs, mix_bits
 from scipy import sparse
 
 
-def one_value_left(releases: Sequence[Classes], units: Histories, name: str) -> np.ndarray:
-    """Histories whose classes each show several values of a sensitive variable, and share one, (h,) bool."""
+def single_common_value(releases: Sequence[Classes], units: Histories, name: str) -> np.ndarray:
+    """Return the histories whose classes have several sensitive values each and one in common, (h,) bool."""
     codes = 1 + max((int(release.sensitive[name].max(initial=-1)) for release in releases), default=-1)
     if codes <= 0:
         return np.zeros(len(units), bool)
-    cells = [distinct_pairs(release.of, release.sensitive[name]) for release in releases]
-    members = [distinct_pairs(units.of[release.unit], release.of) for release in releases]
+    cells = [distinct_pairs(release.class_of, release.sensitive[name]) for release in releases]
+    members = [distinct_pairs(units.history_of[release.unit], release.class_of) for release in releases]
     classes = np.zeros(len(units), np.int64)
     for history, _ in members:
         classes += np.bincount(history, minlength=len(units))
     several = classes > 1
-    mark = np.zeros(len(units), np.uint64)
-    sets = []  # of the values of each class: a sum of marks tells sets apart
+    digest = np.zeros(len(units), np.uint64)
+    sets = []  # hash of the set of values of each class
     for release, (of, value), (history, class_of) in zip(releases, cells, members, strict=True):
         shown = np.zeros(len(release), np.uint64)
-        np.add.at(shown, of, mixed(value, 3))
+        np.add.at(shown, of, mix_bits(value, 3))
         sets.append(shown)
         several[history[np.bincount(of, minlength=len(release))[class_of] < 2]] = False
-        mark[history] = shown[class_of]
+        digest[history] = shown[class_of]
     alike = np.ones(len(units), bool)
     for shown, (history, class_of) in zip(sets, members, strict=True):
-        alike[history[shown[class_of] != mark[history]]] = False
-    looked_at = several & ~alike  # classes of one set of several values have several in common
+        alike[history[shown[class_of] != digest[history]]] = False
+    looked_at = several & ~alike  # classes with equal sets have all of their several values in common
     return looked_at & (_in_common(releases, cells, members, looked_at, codes) == 1)
 
 
@@ -47,9 +47,17 @@ def _in_common(
     looked_at: np.ndarray,
     codes: int,
 ) -> np.ndarray:
-    """How many values all classes of a history show, (h,), of those that are looked at.
+    """Count the values that all classes of a history have, (h,), for the histories `looked_at`.
 
-    `cells` are classes and their values, `members` histories and their classes, by release.
+    Parameters
+    ----------
+    cells : sequence of (classes, values)
+        Distinct pairs of class and value, by release.
+    members : sequence of (histories, classes)
+        Distinct pairs of history and class, by release.
+    looked_at : (h,) bool array
+    codes : int
+        Number of values.
     """
     rows = np.cumsum(looked_at) - 1
     number = int(np.count_nonzero(looked_at))

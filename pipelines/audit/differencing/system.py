@@ -1,13 +1,14 @@
-"""Values that follow from the published means of all releases: one linear system, component by component.
+"""Solve the linear system of the published means for the values and small sums that they determine.
 
-The unknowns are sums over the records of a history; no published mean tells such records apart. A class of
-n records whose mean is published as m, in units of u, says that the sums of its histories add up to n m,
-give or take n u / 2. Where means are weighted, by weights that are published, the sums are weighted
-likewise, and records whose weights differ between releases are told apart (`mean_weights.told_apart`). A sum
-follows where the null space of the system does not touch it. How well it is known is measured by weighted
-least squares: the linear program over all errors that rounding allows can never say less than half the
-rounding unit times the norm of the row of the pseudo-inverse, so every sum it would pin down is found here,
-and some that it would leave a little wider.
+The unknowns are the sums over the records of each history, because published means cannot distinguish these
+records. A class of n records with the published mean m and the rounding unit u is one equation: the sums of
+its histories add up to n m, with an error of at most n u / 2. If means are weighted by published weights, the
+sums are weighted, too, and histories are split by weight (`mean_weights.split_by_weight`).
+
+A sum is determined if every vector of the null space of the system is zero at its position. Its error is
+estimated by least squares: half the rounding unit times the norm of its row of the pseudo-inverse. This is a
+lower bound on the range that a linear program over all rounding errors would compute. The audit therefore
+reports every sum that the linear program would report, and possibly some more.
 """
 
 from __future__ import annotations
@@ -17,38 +18,38 @@ from dataclasses import dataclass
 
 import numpy as np
 from microguard.pipelines.audit.differencing.classes import Classes
-from microguard.pipelines.audit.differencing.histories import Histories, mixed
+from microguard.pipelines.audit.differencing.histories import Histories, mix_bits
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-#: Largest component that is solved by a dense factorisation (a tenth of a second); others by iteration.
+#: Largest component that is solved by dense factorisation (0.1 s); larger ones are solved iteratively.
 DENSE = 600
-#: Eigenvalues below this share of the largest are zero: matrices of ones and zeros leave a wide gap.
+#: Eigenvalues below this share of the largest are zero; matrices of class means have a wide gap there.
 RANK_TOLERANCE = 1e-10
-#: A random vector's part in the null space that counts as none.
+#: A projection of a random vector onto the null space with smaller entries is zero.
 NULL_TOLERANCE = 1e-6
-#: Random vectors that seek the null space, and those that carry the rounding of the means.
+#: Numbers of random vectors that probe the null space, and that simulate the rounding of the means.
 NULL_PROBES, NOISE_PROBES = 2, 16
-#: Conjugate gradients end here: by then they move nothing that a tolerance would see.
+#: Maximum number of conjugate gradient iterations, and relative residual at which they stop.
 ITERATIONS, RESIDUAL = 3000, 1e-11
-#: Shares of a mean by which equations of the same records are told apart.
+#: Resolution of the shares of records in a mean, for comparing equations of the same records.
 SHARE_UNITS = 1e9
-#: A value known within this share of itself is as good as published.
+#: A value with at most this relative error counts as disclosed.
 KNOWN_WITHIN = 0.01
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What the system says of each history.
+    """The solution of the system for each history.
 
     Attributes
     ----------
     follows : (h,) bool array
-        The sum follows from the means, but for their rounding.
+        Whether the means determine the sum, except for their rounding.
     width : (h,) float array
-        Half of the range that rounding leaves, in rounding units; infinite where the sum does not follow.
+        Estimated error of the sum in rounding units; infinite if the sum is not determined.
     sums : (h, p) float array
-        The sums, where they follow.
+        The sums, valid if they are determined.
     """
 
     follows: np.ndarray
@@ -56,7 +57,7 @@ class Solution:
     sums: np.ndarray
 
     def within(self, rounding: np.ndarray) -> np.ndarray:
-        """Sums known within one percent or a rounding unit, (h, p) bool; `rounding` is (p,)."""
+        """Return whether each sum has an error of at most 1 % or `rounding` (p,), as (h, p) bool."""
         width = np.where(self.follows, self.width, 0.0)[:, None] * rounding
         return self.follows[:, None] & (width <= np.maximum(KNOWN_WITHIN * np.abs(self.sums), rounding))
 
@@ -64,17 +65,17 @@ class Solution:
 def solve(
     releases: Sequence[Classes], variables: Sequence[str], records: Histories, *, dense: int = DENSE
 ) -> Solution:
-    """Solve the system of variables that the same releases publish as means.
+    """Solve the system for variables whose means are published by the same releases.
 
     Parameters
     ----------
     releases : sequence of Classes
-        Those that publish means of `variables`.
+        Releases with means of `variables`.
     variables : sequence of str
     records : Histories
-        By record: sums of corrected values are not sums of the values before.
+        Histories of records: the versions of a corrected unit are different unknowns.
     dense : int
-        Largest component for the dense factorisation.
+        Size of the largest component that is factorised densely.
     """
     matrix, means = equations(releases, variables, records)
     unknowns = matrix.shape[1]
@@ -85,7 +86,7 @@ def solve(
     by_equation = np.argsort(owner, kind="stable")
     starts = np.searchsorted(owner[by_equation], np.arange(len(members) + 1))
     large: list[int] = []
-    single = _alone(matrix, members)
+    single = _single_unknowns(matrix, members)
     follows[single.unknown], width[single.unknown] = True, single.size / 2
     sums[single.unknown] = means[single.equation] * single.size[:, None]
     for which, unknown in enumerate(members):
@@ -107,41 +108,42 @@ def solve(
 def equations(
     releases: Sequence[Classes], variables: Sequence[str], records: Histories
 ) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Means as equations: (equations, histories) with 1 / n_j for the histories of class j, and the means.
+    """Return the matrix (equations, histories) and the means (equations, p) of the system.
 
-    With weights it is the mean weight of the history's records over the weight of the class. Classes of the
-    same records and weights, published in several releases, are one equation.
+    The row of class j has 1 / n_j for each of its histories. With weights, the entry is the mean weight of
+    the history's records divided by the weight of the class. Classes with the same records and weights in
+    several releases are one equation.
     """
     rows, columns, entries, means = [], [], [], []
-    marks: list[np.ndarray] = []
+    hashes: list[np.ndarray] = []
     count = 0
     for release in releases:
-        history = records.of[release.record]
-        mass = np.bincount(release.of, release.weight, len(release))
-        share = np.rint(release.weight / mass[release.of] * SHARE_UNITS).astype(np.uint64)
-        mark = np.zeros(len(release), np.uint64)
-        np.add.at(mark, release.of, mixed(mixed(release.record, 2) + share, 2))
-        marks.append(mark)
-        _, first = np.unique(history, return_index=True)  # records of a history are all in one class
-        rows.append(release.of[first] + count)
+        history = records.history_of[release.record]
+        mass = np.bincount(release.class_of, release.weight, len(release))
+        share = np.rint(release.weight / mass[release.class_of] * SHARE_UNITS).astype(np.uint64)
+        digest = np.zeros(len(release), np.uint64)
+        np.add.at(digest, release.class_of, mix_bits(mix_bits(release.record, 2) + share, 2))
+        hashes.append(digest)
+        _, first = np.unique(history, return_index=True)  # all records of a history are in the same class
+        rows.append(release.class_of[first] + count)
         columns.append(history[first])
         members = np.bincount(history, minlength=len(records))[history[first]]
         weights = np.bincount(history, release.weight, len(records))[history[first]]
-        entries.append(weights / members / mass[release.of[first]])
+        entries.append(weights / members / mass[release.class_of[first]])
         means.append(np.column_stack([release.means[name] for name in variables]))
         count += len(release)
     shape = (count, len(records))
     matrix = sparse.csr_matrix(
         (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape
     )
-    _, distinct = np.unique(np.concatenate(marks), return_index=True)
+    _, distinct = np.unique(np.concatenate(hashes), return_index=True)
     stacked = np.concatenate(means)
     distinct = np.sort(distinct[~np.isnan(stacked[distinct]).any(axis=1)])
     return matrix[distinct], stacked[distinct]
 
 
 def _components(matrix: sparse.csr_matrix) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Component of each equation and unknown, and the unknowns of each component."""
+    """Return the connected component of each equation and unknown, and the unknowns of each component."""
     graph = sparse.bmat([[None, matrix], [matrix.T, None]], format="csr")
     number, component = connected_components(graph, directed=False)
     unknown = component[matrix.shape[0] :]
@@ -150,24 +152,24 @@ def _components(matrix: sparse.csr_matrix) -> tuple[np.ndarray, list[np.ndarray]
 
 
 @dataclass(frozen=True)
-class _Alone:
-    """Histories that are a component by themselves: a class is nothing but them."""
+class _SingleUnknowns:
+    """Histories that are a component by themselves, because they are whole classes."""
 
     unknown: np.ndarray
     equation: np.ndarray
     size: np.ndarray
 
 
-def _alone(matrix: sparse.csr_matrix, members: list[np.ndarray]) -> _Alone:
+def _single_unknowns(matrix: sparse.csr_matrix, members: list[np.ndarray]) -> _SingleUnknowns:
     single = np.array([each[0] for each in members if len(each) == 1], np.int64)
     columns = matrix.tocsc()
     single = single[np.diff(columns.indptr)[single] > 0]
     at = columns.indptr[single]
-    return _Alone(single, columns.indices[at].astype(np.int64), 1.0 / columns.data[at])
+    return _SingleUnknowns(single, columns.indices[at].astype(np.int64), 1.0 / columns.data[at])
 
 
 def _factorised(block: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Null space and pseudo-inverse of a small component, by the eigenvectors of its normal matrix."""
+    """Solve a small component by the eigendecomposition of its normal matrix; return follows, width, sums."""
     values, vectors = np.linalg.eigh(block.T @ block)
     spanned = values > RANK_TOLERANCE * values[-1]
     null = (vectors[:, ~spanned] ** 2).sum(axis=1)
@@ -179,7 +181,7 @@ def _factorised(block: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _iterated(block: sparse.csr_matrix, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same for large components: projections of random vectors by conjugate gradients."""
+    """Solve large components by conjugate gradients with random probes; return follows, width and sums."""
     random = np.random.default_rng(0)
     equations, unknowns = block.shape
     start = np.zeros((unknowns, NULL_PROBES + NOISE_PROBES + means.shape[1]))
@@ -193,7 +195,7 @@ def _iterated(block: sparse.csr_matrix, means: np.ndarray) -> tuple[np.ndarray, 
 
 
 def least_squares(matrix: sparse.csr_matrix, right: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Least-squares solutions nearest to `start`, column by column (CGLS; Björck 1996, 7.4)."""
+    """Return the least-squares solutions nearest to `start`, for each column (CGLS; Björck 1996, 7.4)."""
     solution, residual = start.copy(), right - matrix @ start
     transposed = matrix.T.tocsr()
     gradient = transposed @ residual

@@ -1,11 +1,13 @@
-"""Which protected variables can be computed from numbers that are published as they are.
+"""Find protected variables that can be computed from numbers published as they are.
 
-Guessing (`conditional_mode`) counts how often a value goes with another, and an amount hardly ever occurs
-twice. So it is asked what the records beside one tell of it (wages before and after tax, a branch of a
-turnover class), in the whole file or among those of one category (a wage in the money of its country, a rank
-in its region); whether it is the same multiple of the variable for some records (the income of a household of
-one, the turnover of an enterprise with one establishment); and whether a sum or a product of columns is the
-variable (an income and its sources, hours times pay).
+The conditional mode (`conditional_mode`) needs values that repeat, and an amount hardly ever does. Three
+other tests are therefore made:
+
+- whether the variable is a function of the rank of a column, in the whole file (wages before and after tax)
+  or within a category (a wage in the currency of its country, a rank in its region);
+- whether a column is one multiple of the variable for some records (the income of a household of one, the
+  turnover of an enterprise with one establishment);
+- whether a sum or a product of columns is the variable (an income and its sources, hours times pay).
 """
 
 from __future__ import annotations
@@ -21,24 +23,24 @@ from microguard.pipelines.measures.attribute_disclosure.conditional_mode import 
 )
 from microguard.pipelines.measures.classes import CLOSE
 
-#: Distinct values from which what lies beside them tells anything.
+#: Least number of distinct values for the test by rank.
 FEWEST = 50
-#: Records for each column of a sum: fewer are fitted whatever they are.
+#: Least number of records for each column of a sum: fewer are fitted by any columns.
 RECORDS_PER_TERM = 20
-#: Records that a sum is looked for in: elimination fits it once for each column.
+#: Sample size of the search for a sum, which is fitted once for each column.
 FITTED = 4_000
-#: Share of the records that a sum is fitted to again, those it meets best: a few miscoded ones spoil none.
+#: Share of best-fitting records to which a sum is fitted again, so that a few miscoded ones do no harm.
 MET = 0.9
-#: Share of the records whose value a column may hold, or a multiple of it (as many as may lie in classes with
-#: one value of a sensitive variable), and so many of them.
+#: Largest share of records for which a column may be the value or a multiple of it (the limit of homogeneous
+#: classes), and the least number of records for a finding.
 COPIED_SHARE, FEWEST_COPIES = 0.05, 20
-#: Values that more of the records have tell nobody's (no income, a full week).
+#: Values held by a larger share of the records are left out: they identify nobody (no income, a full week).
 COMMON = 0.01
-#: Multiples that differ by less are one: both sides may be rounded.
+#: Relative difference up to which two multiples are equal, as both columns may be rounded.
 SAME_MULTIPLE = 1e-3
-#: Of the records, how many categories a column may have to be looked into one by one.
+#: Largest number of categories that are tested one by one, as a share of the records.
 CATEGORIES = 0.2
-#: Of the largest value, what is no error of a computed one.
+#: Rounding error of a computed value, as a share of the largest value.
 ROUNDING = 1e-9
 _Values = Mapping[str, np.ndarray]
 _Guesses = tuple[np.ndarray, np.ndarray] | None
@@ -51,7 +53,7 @@ def computed(
     known: Iterable[Dependency] = (),
     categories: _Values | None = None,
 ) -> list[Dependency]:
-    """Protected variables that published columns tell by their size.
+    """Return the protected variables that can be computed from published columns.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ def computed(
 def _told_by(
     name: str, among: _Values, told: Callable[[_Guesses], bool], guessed: Callable[..., _Guesses]
 ) -> tuple[str, ...]:
-    """A column where its numbers tell a variable, and the one among whose categories they do; else none."""
+    """Return the column whose rank gives a variable, and the column of categories within which; else None."""
     if told(guessed()):
         return (name,)
     others = (other for other, codes in among.items() if other != name and told(guessed(codes)))
@@ -116,7 +118,7 @@ def _told_by(
 
 
 def _within(values: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Whether guesses are the values, or `CLOSE` to them."""
+    """Return which guesses are `CLOSE` to the values, (n,) bool."""
     known = values[np.isfinite(values)]
     of_range = CLOSE * float(np.ptp(known)) if len(known) else 0.0
     rounding = ROUNDING * float(np.abs(known).max(initial=0.0))
@@ -131,7 +133,7 @@ def _within(values: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray
 def _right(
     values: np.ndarray, hit: Callable[[np.ndarray, np.ndarray], np.ndarray], guessed: _Guesses
 ) -> bool:
-    """Whether guesses get nearly all right of what the commonest value gets wrong.
+    """Return whether guesses are right for `NEARLY` all records that the commonest value gets wrong.
 
     Parameters
     ----------
@@ -148,7 +150,7 @@ def _right(
 
 
 def _copies(number: np.ndarray, values: np.ndarray) -> bool:
-    """Whether a column is one multiple of a variable, its value itself among them, for too many records."""
+    """Return whether a column is one multiple of a variable (1 included) for too many records."""
     _, place, times = np.unique(values, return_inverse=True, return_counts=True)
     rare = times[place] <= max(1.0, COMMON * len(values))
     known = rare & np.isfinite(number) & np.isfinite(values) & (number != 0.0) & (values != 0.0)
@@ -158,7 +160,7 @@ def _copies(number: np.ndarray, values: np.ndarray) -> bool:
 
 
 def _sorted(number: np.ndarray, among: np.ndarray | None, places: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Category and number of the distinct numbers of each category, (m,) each, and where each record's is."""
+    """Return category and number of all distinct pairs, (m,) each, and the pair of each record, (n,)."""
     category = np.zeros(len(places), dtype=np.int64) if among is None else among[places]
     order = np.lexsort((number[places], category))
     of, at = category[order], number[places][order]
@@ -170,7 +172,7 @@ def _sorted(number: np.ndarray, among: np.ndarray | None, places: np.ndarray) ->
 
 
 def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = None) -> _Guesses:
-    """Each record's value as it lies between those of the next smaller and next larger number.
+    """Guess each value by interpolation between the records with the next smaller and larger number.
 
     With `among` of its category, (n,) codes.
     """
@@ -188,7 +190,7 @@ def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = N
 
 
 def _nearest(number: np.ndarray, codes: np.ndarray, among: np.ndarray | None = None) -> _Guesses:
-    """Each record's category as the commonest of those with the nearest other number.
+    """Guess each category by the commonest one among the records with the nearest other number.
 
     With `among` of one category of another column, (n,) codes.
     """
@@ -211,12 +213,12 @@ def _nearest(number: np.ndarray, codes: np.ndarray, among: np.ndarray | None = N
 
 
 def _sum_of(columns: _Values, values: np.ndarray, told: Callable[..., bool]) -> list[str]:
-    """The columns of which a protected number is a weighted sum; none where it is not."""
+    """Return the columns of which a protected number is a weighted sum; none if it is not."""
     return _combined(columns, values, lambda guesses: guesses, told)
 
 
 def _product_of(columns: _Values, values: np.ndarray, told: Callable[..., bool]) -> list[str]:
-    """The same of products and ratios."""
+    """Return the columns of which a protected number is a product or ratio; none if it is not."""
     logarithms = {
         name: np.log(np.where(number > 0, number, np.nan))
         for name, number in columns.items()
@@ -231,7 +233,7 @@ def _combined(
     back: Callable[[np.ndarray], np.ndarray],
     told: Callable[..., bool],
 ) -> list[str]:
-    """Fewest columns, by leaving out one after the other, whose weighted sum tells a value."""
+    """Return the smallest set of columns whose weighted sum gives the value, by backward elimination."""
     names = list(columns)
 
     def tells(chosen: list[str]) -> bool:
@@ -255,7 +257,7 @@ def _combined(
 
 
 def _fitted(terms: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Values of the weighted sum that fits best, where most records meet it.
+    """Return the values of the best-fitting weighted sum, if it fits most records.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
-"""How well a column guesses a protected variable, and which columns determine one.
+"""Measure how well a column guesses a protected variable, and find columns that determine one.
 
-Nearly all is as bad as all: one miscoded record in a million hides nothing of the others. So is half of the
-file: a code that one record in ten lacks tells the section of the others. Of the region it is not: no class
-crosses it, so what is alike in all of it is published in any case. And two columns may tell what neither
-does: the years of birth and of the survey, the age.
+A column that determines nearly all records counts as one that determines all: one miscoded record in a
+million hides nothing of the others. So does one that determines half of the file: a code that one record in
+ten lacks gives the section of the others. The region is exempt: no class crosses it, so what is equal within
+it is published in any case. Two columns may determine what neither does alone: the years of birth and
+of the survey give the age.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-#: A column whose values mostly occur once (an amount, a weight) determines everything in the file without
-#: telling a reader anything; below this share of records with a repeated value, it is not a dependency.
+#: Least share of records whose value of the column repeats. A column of unique values (an amount, a weight)
+#: determines every variable in the file, from which a reader learns nothing.
 REPEATED_SHARE = 0.5
-#: Records of a value from which a reader can tell what goes with it, where it is a number or not always one.
+#: Least number of records of a value of the column for a number, or where several values go with it.
 OFTEN = 10
-#: Of what guessing the commonest value leaves wrong, the share that a column must get right to determine a
-#: variable (lambda; Goodman and Kruskal 1954).
+#: Least lambda (Goodman and Kruskal 1954) of a column that determines a variable: the share of the errors of
+#: the commonest value that the column removes.
 NEARLY = 0.95
-#: Beyond chance, what a glance must find wrong to refute: twice of what is allowed, and so many records.
+#: Errors by which a sample refutes a dependency: twice the allowed share, and this many records.
 MARGIN = 30
-#: Columns that guess a protected variable best alone and are tried together with every other: all pairs grow
-#: with the square of the columns.
+#: Number of best single columns that are tested with every other one; all pairs would grow with the square of
+#: the columns.
 TRIED_TOGETHER = 3
 
 
@@ -54,7 +55,7 @@ class Dependency:
 
 @dataclass(frozen=True)
 class Guessing:
-    """How well a protected variable is guessed by a column.
+    """Counts of how well a column guesses a protected variable.
 
     Records are guessed by the commonest value of the variable among those with their value of the column,
     themselves left out where these are few (`guessed_right`). Judged are values of the column that occur

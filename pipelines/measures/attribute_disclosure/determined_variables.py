@@ -1,4 +1,4 @@
-"""Columns published as they are that determine a protected variable; none may, unless accepted."""
+"""Report columns published as they are that determine a protected variable; the gate allows none."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from microguard.schemas.specification.model import Specification
 
 
 class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
-    """Columns published as they are that determine a protected variable; none may, unless accepted."""
+    """Report columns published as they are that determine a protected variable."""
 
     name = "determined"
+    on_page = False
     section = dict[str, list[str]]
 
     def compute(self, comparison: Comparison) -> dict[str, list[str]] | None:
@@ -23,7 +24,7 @@ class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
         for each in comparison.exposure.dependencies:
             together = (each.column, *each.beside)
             if each.beside and not set(together).isdisjoint(specification.publish.accept_dependencies):
-                continue  # they tell it together alone, and one of them may
+                continue  # they determine it only together, and one of them is accepted
             for name in together:
                 others = ", ".join(other for other in together if other != name)
                 section[name].append(f"{each.determines} (with {others})" if others else each.determines)

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
-from microguard.pipelines.intake.numeric_parsing import UNREAD, digits, sizes
+from microguard.pipelines.intake.numeric_parsing import NOT_A_NUMBER, digits_as_numbers, readable_numbers
 from microguard.pipelines.measures.attribute_disclosure.arithmetic import computed
 from microguard.pipelines.measures.attribute_disclosure.conditional_mode import (
     NEARLY,
@@ -66,7 +66,7 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
         {name: glance[next(aliases)].to_numpy(np.float64, na_value=np.nan) for name in each}
         for each in readings
     ]
-    plain = {name: number for name, number in plain.items() if not np.isin(UNREAD, number)}
+    plain = {name: number for name, number in plain.items() if not np.isin(NOT_A_NUMBER, number)}
     protected = {name: plain[name] for name in specification.numeric if name in plain}
     categories = {name: codes[name] for name in specification.nominal}
     among = {name: codes[name] for name in as_they_are}
@@ -84,9 +84,9 @@ def _readings(
     frame: DataFrame, names: list[str], as_they_are: list[str], specification: Specification
 ) -> list[dict[str, Column]]:
     """How columns may be read as numbers: as what they are, and texts by their digits in two orders."""
-    of_texts = digits(frame, as_they_are)
+    of_texts = digits_as_numbers(frame, as_they_are)
     in_orders = [{name: orders[i] for name, orders in of_texts.items()} for i in range(2)]
-    return [sizes(frame, names, specification), *in_orders]
+    return [readable_numbers(frame, names, specification), *in_orders]
 
 
 def _drawn(names: list[str], records: int) -> Column:

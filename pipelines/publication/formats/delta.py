@@ -1,10 +1,10 @@
-"""The Delta table of a public area: the release's own files, registered; no history of a withdrawn one.
+"""The Delta table of a public area: it registers the files of releases, and has no withdrawn release in it.
 
-Readers of Delta take files inside the folder of the table alone, so each file of a release has a second name
-there: nothing is rewritten, and nothing is copied where the file system knows hard links. One commit makes a
-release the newest state. One that stands alone replaces the table, a night of events is added to it, and a
-night of a register replaces the files in which something changed. While the table is made anew without a
-release, readers have the old one; then the new one takes its place.
+Delta readers accept only files inside the folder of the table. Each file of a release therefore has a hard
+link there (a copy if the file system has no hard links); no file is rewritten. One commit makes a release the
+newest state: a single release replaces the table, a release of events is added to it, and a release of a
+register replaces the files in which something changed. To remove a release the table is written again without
+it, next to the old table, which readers use until it is replaced.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from microguard.schemas.specification.consistency import NOT_IN_DELTA
 
 FOLDER = "delta"
 PROPERTY = "release_id"
-#: Beside the table: one that is being written, one that is whole and to be put in its place, one that goes.
+#: Folders next to the table: one that is being written, its complete successor, and one that is deleted.
 _ANEW, _NEXT, _GOING = (f".{FOLDER}.{name}" for name in ("anew", "next", "going"))
-#: The log is the history of the releases that stand: none of it is out of date.
+#: The log is the history of the published releases: none of it has expired.
 _KEEP_THE_LOG = PostCommitHookProperties(cleanup_expired_logs=False)
 
 
 def not_carried(schema: pa.Schema) -> list[str]:
-    """Columns that a Delta table has no type for, or whose name it cannot tell from another's."""
+    """Return the columns whose type Delta lacks, or whose names differ in case alone."""
     names = [name.lower() for name in schema.names]
     return [
         entry.name
@@ -55,17 +55,18 @@ _FOREIGN: tuple[Callable[[pa.DataType], bool], ...] = (
 
 
 def commit(public: Path, release_id: str) -> None:
-    """Make a release the newest state, or, where its commit is there already, see that it names its files.
+    """Make a release the newest state; if it is committed already, repair its links to the files.
 
     Raises
     ------
     ProtectionFailed
-        Where the library would take the path of the table for that of another folder.
+        If the library would write to another folder because of a character in the path.
     """
     if NOT_IN_DELTA & set(str(public.resolve())):
         raise ProtectionFailed(
-            "A Delta table cannot lie in a folder with #, ? or % in its path: it would be written to another "
-            'one. Nothing was published; choose another [publish] path, or format = "parquet".'
+            "[publish] path: expected a folder without #, ? and % for a Delta table, found one with such a "
+            "character: the table would be written to another one. Nothing was published. Choose another "
+            '[publish] path, or format = "parquet".'
         )
     _take_place(public)
     history = committed(public)
@@ -77,12 +78,12 @@ def commit(public: Path, release_id: str) -> None:
 
 
 def committed(public: Path) -> list[str]:
-    """Ids of the releases in the table's history, oldest first."""
+    """Return the ids of the releases in the table's history, oldest first."""
     return _history(public / FOLDER)
 
 
 def forget(public: Path, release_id: str) -> None:
-    """Write the table anew without a release, so that no version of its history can be read."""
+    """Write the table again without a release, so that no version of the table holds it."""
     _take_place(public)
     history = committed(public)
     if release_id not in history:
@@ -101,7 +102,7 @@ def forget(public: Path, release_id: str) -> None:
 
 
 def _name_anew(public: Path, release_id: str) -> None:
-    """Give the table the files of a release that was damaged, with them, and was made again."""
+    """Link the table to the files of a release that was damaged and made again."""
     for file, name in _names(public / FOLDER, public, release_id):
         if name.exists() and not name.samefile(file):
             hardlink(file, name)
@@ -109,13 +110,13 @@ def _name_anew(public: Path, release_id: str) -> None:
 
 
 def _names(table: Path, public: Path, release_id: str) -> list[tuple[Path, Path]]:
-    """Record files of a release, each with its name in the table."""
+    """Return the record files of a release, each with its link in the table."""
     files = [Path(file) for file in released_files(public, release_id)]
     return [(file, table / f"{release_id}-{file.name}") for file in files]
 
 
 def _take_place(public: Path) -> None:
-    """Put a table that was written anew in the place of the old one; a killed run may have begun it."""
+    """Replace the table by its complete successor, if there is one; a killed run may have begun this."""
     table, following, going = (public / name for name in (FOLDER, _NEXT, _GOING))
     if following.is_dir():
         if table.is_dir():
@@ -128,7 +129,7 @@ def _take_place(public: Path) -> None:
 
 
 def _remove_what_no_commit_names(table: Path) -> None:
-    """Remove what runs left that died as they committed."""
+    """Remove files that runs left which died during a commit."""
     if not DeltaTable.is_deltatable(str(table)):
         shutil.rmtree(table, ignore_errors=True)
         return
@@ -161,7 +162,7 @@ def _commit(table: Path, public: Path, release_id: str) -> None:
 
 
 def _register(table: Path, arriving: Sequence[Path], release_id: str, *, add: bool) -> None:
-    """Make files of the table's folder its state, or add them to it, under the columns that they have."""
+    """Make files of the table's folder its state, or add them to it, with their columns as its schema."""
     adds, schema = _additions(arriving), _schema(arriving[0])
     if not DeltaTable.is_deltatable(str(table)):
         create_table_with_add_actions(
@@ -184,7 +185,7 @@ def _register(table: Path, arriving: Sequence[Path], release_id: str, *, add: bo
 
 
 def _allow(table: DeltaTable, schema: Schema) -> None:
-    """Let a table hold times without a zone: a feature of Delta, which a new table gets by itself."""
+    """Enable times without a zone in a table: a feature of Delta that only new tables get automatically."""
     without_zone = any(field.type == PrimitiveType("timestamp_ntz") for field in schema.fields)
     if without_zone and "timestampNtz" not in (table.protocol().reader_features or []):
         table.alter.add_feature(
@@ -215,7 +216,7 @@ def _change(table: Path, released: Sequence[str], release_id: str) -> None:
 
 
 def _additions(arriving: Sequence[Path]) -> list[AddAction]:
-    """New files of a table, of which its log says how many records they hold, and nothing else."""
+    """Return the log actions that add files, with the number of records as their only statistic."""
     return [
         AddAction(
             path.name,
@@ -230,12 +231,12 @@ def _additions(arriving: Sequence[Path]) -> list[AddAction]:
 
 
 def _at() -> int:
-    """This moment, in milliseconds."""
+    """Return the current time in milliseconds."""
     return int(datetime.fromisoformat(now()).timestamp()) * 1000
 
 
 def _schema(file: Path) -> Schema:
-    """The columns of a file as Delta has them; each may be empty, so that a later release may lack it."""
+    """Return the Delta schema of a file; every column is nullable, so that a later release may lack it."""
     return Schema.from_arrow(pa.schema([_column(entry) for entry in pq.read_schema(file)]))
 
 
@@ -249,5 +250,5 @@ def _column(entry: pa.Field) -> pa.Field:
 
 
 def properties(release_id: str) -> CommitProperties:
-    """What a commit carries: the id of its release."""
+    """Return the properties of a commit: the id of its release."""
     return CommitProperties(custom_metadata={PROPERTY: release_id})

@@ -1,10 +1,10 @@
-"""The Iceberg table of a public area: the release's own files, registered; no file is copied or rewritten.
+"""The Iceberg table of a public area: it registers the files of releases, and copies or rewrites none.
 
-Of a night of a register only what changed is written, to ``data``: files in which nothing changed stay.
+Of a release of a register only the changed records are written, to ``data``; files without changes stay.
 
-The table lies at ``<path>/iceberg`` as catalogues of the file system lay it out (Iceberg specification, "File
+The table is at ``<path>/iceberg`` in the layout of file system catalogues (Iceberg specification, "File
 System Tables"): ``metadata/vN.metadata.json``, and ``version-hint.text``, which names the newest N and is
-replaced in one step. One snapshot makes a release the newest state, and carries its id.
+replaced in one step. One snapshot makes a release the newest state, and has its id as a property.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ PROPERTY = "release_id"
 HINT = "version-hint.text"
 METADATA, DATA = "metadata", "data"
 
-# It says of every column with categories that Iceberg has none; the values of such a column read as they are.
+# It logs that Iceberg has no categories for every such column, whose values are read correctly.
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
 
 
 def not_carried(schema: pa.Schema) -> list[str]:
-    """Columns that an Iceberg table has no type for, or whose name engines cannot tell from another's."""
+    """Return the columns whose type Iceberg lacks, or whose names differ in case alone."""
     names = [name.lower() for name in schema.names]
     return [entry.name for entry in schema if names.count(entry.name.lower()) > 1 or _foreign(entry)]
 
 
 def commit(public: Path, release_id: str) -> None:
-    """Make a release the newest state; does nothing where its snapshot is there already."""
+    """Make a release the newest state, unless the table has its snapshot already."""
     history, folder = committed(public), public / FOLDER
     if release_id not in history:
         table = _table(folder) if _is_there(folder) else None
@@ -64,15 +64,15 @@ def commit(public: Path, release_id: str) -> None:
 
 
 def committed(public: Path) -> list[str]:
-    """Ids of the releases in the table's history, oldest first."""
+    """Return the ids of the releases in the table's history, oldest first."""
     folder = public / FOLDER
     return _history(_table(folder)) if _is_there(folder) else []
 
 
 def forget(public: Path, release_id: str) -> None:
-    """Begin the table anew without a release, so that no snapshot of it can be read.
+    """Write the table again without a release, so that no snapshot holds it.
 
-    Readers meet the table as it was, or as it is then.
+    Readers see the table as before, or as after.
     """
     history, folder = committed(public), public / FOLDER
     if release_id in history:
@@ -92,12 +92,12 @@ def forget(public: Path, release_id: str) -> None:
 
 
 class _Folder(NoopCatalog):
-    """A catalogue that is a folder: each commit is the metadata file of the next number."""
+    """A catalogue in a folder: each commit writes the metadata file with the next number."""
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
-        """Write the next metadata; readers do not see it before the hint names it."""
+        """Write the next metadata file, which readers see once the hint names it."""
         for requirement in requirements:
             requirement.validate(table.metadata)
         metadata = update_table_metadata(
@@ -119,18 +119,18 @@ def _history(table: Table) -> list[str]:
 
 
 def _number(metadata: Path) -> int:
-    """N of ``vN.metadata.json``."""
+    """Return the N of ``vN.metadata.json``."""
     return int(metadata.name.removeprefix("v").partition(".")[0])
 
 
 def _table(folder: Path) -> Table:
-    """The newest state."""
+    """Read the newest state of the table."""
     read = StaticTable.from_metadata(str(folder))
     return _with_metadata(folder, read.metadata, read.metadata_location)
 
 
 def _new_table(folder: Path, schema: Schema) -> Table:
-    """A table without snapshots; its metadata is not written before the first commit."""
+    """Return a table without snapshots; the first commit writes its metadata."""
     (folder / METADATA).mkdir(parents=True, exist_ok=True)
     metadata = new_table_metadata(
         location=str(folder.resolve()),
@@ -154,18 +154,18 @@ def _with_metadata(folder: Path, metadata: TableMetadata, location: str) -> Tabl
 
 
 def _is_there(folder: Path) -> bool:
-    """Whether the folder holds a table that readers can see."""
+    """Return whether the folder holds a table that readers can see."""
     return (folder / METADATA / HINT).is_file()
 
 
 def _publish(folder: Path, table: Table) -> None:
-    """Let readers see the state of the table, in one step."""
+    """Show the state of the table to readers, in one step."""
     sync_tree(folder)
     write_atomically(folder / METADATA / HINT, str(_number(Path(table.metadata_location))))
 
 
 def _remove_what_no_snapshot_names(folder: Path) -> None:
-    """Remove what was there before the table was begun anew, and what killed runs left."""
+    """Remove the files of a table that was written again, and those that killed runs left."""
     table = _table(folder)
     named = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
     for snapshot in table.snapshots():
@@ -181,7 +181,7 @@ def _remove_what_no_snapshot_names(folder: Path) -> None:
 
 
 def _schema(file: str) -> Schema:
-    """The columns of a file; each may be empty, so that a later release may lack it."""
+    """Return the Iceberg schema of a file; every column is optional, so that a later release may lack it."""
     schema = pq.read_schema(file)
     fields = pyarrow_to_schema(schema, name_mapping=_numbered(schema.names)).fields
     return Schema(
@@ -190,13 +190,13 @@ def _schema(file: str) -> Schema:
 
 
 def _numbered(names: Sequence[str]) -> NameMapping:
-    """Iceberg tells columns apart by numbers, which the files do not carry."""
+    """Return the field ids of columns, by which Iceberg identifies them, and which the files lack."""
     fields = [{"field-id": number, "names": [name]} for number, name in enumerate(names, start=1)]
     return NameMapping([MappedField.model_validate(field) for field in fields])
 
 
 def _commit(table: Table | None, public: Path, release_id: str) -> Table:
-    """The table with a release as its newest state, which readers do not see yet."""
+    """Return the table with a release as its newest state, which readers do not see yet."""
     released, folder = released_files(public, release_id), public / FOLDER
     if table is None:
         table = _new_table(folder, _schema(released[0]))
@@ -216,7 +216,7 @@ def _commit(table: Table | None, public: Path, release_id: str) -> Table:
 def _replace(
     table: Table, leaving: Sequence[DataFile], arriving: Sequence[str], schema: Schema, release_id: str
 ) -> None:
-    """Take files out of a table and register others, under the columns that they have, in one snapshot."""
+    """Remove files from a table and register others, with their columns as its schema, in one snapshot."""
     of_files = {field.name: field.field_type for field in schema.fields}
     standing = {field.name: field.field_type for field in table.schema().fields}
     with table.transaction() as transaction:
@@ -240,7 +240,7 @@ def _replace(
 
 
 def _foreign(column: pa.Field) -> bool:
-    """Whether the type of a column is none of Iceberg's; half floats and unsigned integers become others."""
+    """Return whether Iceberg lacks the type of a column, or would change it (half floats, unsigned)."""
     if pa.types.is_unsigned_integer(column.type) or pa.types.is_float16(column.type):
         return True
     try:

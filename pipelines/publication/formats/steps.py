@@ -1,7 +1,7 @@
-"""From one release to the next in a table: all of it anew, a night added, or the files that changed.
+"""The step from one release to the next in a table: replace all, add records, or replace changed files.
 
-What a table's history shows follows from the published releases alone, files that stay and files that change
-included: it gives away what the releases give away together, which is audited, and nothing more.
+The history of a table, including which files stay and which change, follows from the published releases
+alone. It discloses only what the releases disclose together, which is audited.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from microguard.pipelines.engine.files import read_json
 from microguard.pipelines.engine.sql_text import quoted_name
 from microguard.schemas.errors import ProtectionFailed
 
-#: Records of a file with what changed: where one leaves, those of its file are written again.
+#: Most records of a file of changes: if one of them is removed, the others of its file are written again.
 RECORDS_PER_FILE = 100_000
-#: Of DuckDB, where a record stands in its file.
+#: Column of DuckDB with the position of a record in its file.
 _POSITION = "file_row_number"
 
 Step = Literal["whole", "add", "change"]
@@ -30,14 +30,14 @@ Step = Literal["whole", "add", "change"]
 
 @dataclass(frozen=True)
 class Changes:
-    """How the files of a table become a release.
+    """The files to remove from a table and to add to it.
 
     Attributes
     ----------
     leaving : tuple of str
         Files of the table with a record that the release does not hold.
     arriving : tuple of Path
-        New files, with the records of the release that no file that stays holds.
+        New files, with those records of the release that no remaining file holds.
     """
 
     leaving: tuple[str, ...]
@@ -45,29 +45,29 @@ class Changes:
 
 
 def released_files(public: Path, release_id: str) -> list[str]:
-    """Record files of a release, in order."""
+    """Return the record files of a release, in order."""
     return [str(path.resolve()) for path in sorted((public / release_id / "microdata").glob("*.parquet"))]
 
 
 def not_yet_committed(public: Path, release_id: str, committed: Sequence[str]) -> list[str]:
-    """The release, and before it the nights it is appended to that the table does not hold yet."""
-    nights = _manifest(public, release_id).get("series", {}).get("releases", [release_id])
-    standing = [each for each in nights if each == release_id or (public / each).is_dir()]
-    return [each for each in standing if each not in committed]
+    """Return the releases to commit: the earlier ones of its series that the table lacks, and itself."""
+    releases = _manifest(public, release_id).get("series", {}).get("releases", [release_id])
+    published = [each for each in releases if each == release_id or (public / each).is_dir()]
+    return [each for each in published if each not in committed]
 
 
 def step(public: Path, release_id: str, before: str | None) -> Step:
-    """How a release enters a table.
+    """Return the step by which a release enters a table.
 
     Parameters
     ----------
     before : str or None
-        The release that the table holds as its newest state.
+        The newest release in the table.
 
     Raises
     ------
     ProtectionFailed
-        Where a night has other columns than the nights that it is to be added to.
+        If a release of a series has other columns than the releases to which it is added.
     """
     if before is None:
         return "whole"
@@ -76,9 +76,9 @@ def step(public: Path, release_id: str, before: str | None) -> Step:
     if before in series.get("releases", ()):
         if not alike:
             raise ProtectionFailed(
-                "Tonight's records have other columns, or other types, than those of the nights before, and "
-                "one table holds them all. Nothing was published; give the file the columns it had, or begin "
-                "a series of another name."
+                f"Release {release_id}: expected the columns and types of the earlier releases of its "
+                "series, because one table holds them all, found other columns or types. Nothing was "
+                "published. Give the file the earlier columns, or begin a series of another name."
             )
         return "add"
     kinds = {series.get("kind"), last.get("series", {}).get("kind")}
@@ -88,17 +88,17 @@ def step(public: Path, release_id: str, before: str | None) -> Step:
 def changes(table: Sequence[str], released: Sequence[str], folder: Path, release_id: str) -> Changes:
     """Compare a table with a release as multisets of records, and write what the table lacks.
 
-    A file stays where the release holds each of its records as often as this file and those before it do.
+    A file stays if the release holds each of its records at least as often as this file and earlier ones do.
 
     Parameters
     ----------
     table, released : sequence of str
         Parquet files with the same columns.
     folder : Path
-        Where new files go, under names that no other file has.
+        Folder of the new files, whose names no other file has.
     """
     names = pq.read_schema(released[0]).names
-    if _POSITION in [name.lower() for name in names]:  # DuckDB cannot say both
+    if _POSITION in [name.lower() for name in names]:  # DuckDB cannot return both
         leaving, places = list(range(len(table))), None
     else:
         leaving, places = _compared(sorted(table), released, names)
@@ -109,7 +109,7 @@ def changes(table: Sequence[str], released: Sequence[str], folder: Path, release
 def _compared(
     table: Sequence[str], released: Sequence[str], names: Sequence[str]
 ) -> tuple[list[int], dict[int, np.ndarray]]:
-    """Which files of the table leave, and where in the released files the records are that it lacks."""
+    """Return the files to remove, and the positions in the released files of the records to add."""
     columns = ", ".join(map(quoted_name, names))
     ranked = "row_number() OVER (PARTITION BY one, other ORDER BY file, position) AS rank"
     with duckdb.connect() as engine:
@@ -118,7 +118,7 @@ def _compared(
             engine.execute(
                 f"CREATE TEMP TABLE {view} (file INTEGER, position BIGINT, one UBIGINT, other UBIGINT)"
             )
-            for number, file in enumerate(files):  # 128 bits tell any number of records apart
+            for number, file in enumerate(files):  # 128 bits: collisions are negligible
                 engine.execute(
                     f"INSERT INTO {view} SELECT ?, {_POSITION}, hash({columns}), hash('other', {columns}) "
                     f"FROM read_parquet(?, {_POSITION} = true)",
@@ -140,7 +140,7 @@ def _compared(
 
 
 def _records(released: Sequence[str], places: dict[int, np.ndarray] | None) -> Iterator[pa.Table]:
-    """Records at their places in the released files, all where None, as plain values."""
+    """Return the records at some positions of the released files (None: at all), as plain values."""
     for number, file in enumerate(released):
         start = 0
         for batch in pq.ParquetFile(file).iter_batches():
@@ -162,7 +162,7 @@ def _plain(entry: pa.Field) -> pa.Field:
 
 
 def _written(tables: Iterator[pa.Table], folder: Path, name: str) -> Iterator[Path]:
-    """Write records to files of at most `RECORDS_PER_FILE`, in the order they come."""
+    """Write records to files of at most `RECORDS_PER_FILE` records, in their order."""
     writer, room, number = None, 0, 0
     try:
         for table in tables:

@@ -1,8 +1,8 @@
-"""The table formats of a lake: what each can hold, and how a release enters, is audited and leaves.
+"""The table formats of a data lake, and how a release is committed, audited and removed in each.
 
-A release is always Parquet files in its own folder. A format adds a table beside the folders that readers
-of the format follow; it is part of the release, so it is committed and audited before the release counts
-as published, and forgets a release that is withdrawn. A new format is a file and a row of `FORMATS`.
+A release is always Parquet files in its own folder. A format adds a table next to these folders, for readers
+of the format. The table is committed and audited before the release counts as published, and a withdrawn
+release is removed from it. A new format is a file and a row of `FORMATS`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class TableFormat:
-    """One row: a format and what can be done with it.
+    """A table format and its operations.
 
     Attributes
     ----------
     name : str
     not_carried : schema -> names
-        Columns that the format has no type for.
+        Return the columns for which the format has no type.
     commit : public area, release id -> None
-        Make a release that stands in its folder the newest state of the table, in one commit; once only.
+        Make a release the newest state of the table in one commit; do nothing if it is committed already.
     audit : public area, manifest -> faults
-        Compare the table with the files of a release, by code that shares nothing with `commit`; a sentence
-        for each fault.
+        Compare the table with the files of a release, by code that shares nothing with `commit`; return one
+        sentence for each fault.
     forget : public area, release id -> None
-        Leave no version of the table in which the release can be read.
+        Rewrite the table so that no version of it holds the release.
     """
 
     name: str
@@ -41,7 +41,7 @@ class TableFormat:
 
 
 def table_format(name: str) -> TableFormat:
-    """The row of a format."""
+    """Return the row of a format."""
     return FORMATS[name]()
 
 
@@ -77,4 +77,4 @@ def _iceberg() -> TableFormat:
 
 
 FORMATS: dict[str, Callable[[], TableFormat]] = {"parquet": _parquet, "delta": _delta, "iceberg": _iceberg}
-"""Name in ``publish.format`` -> its row; a library is imported where its format is used."""
+"""Name in ``publish.format`` -> its row; a library is imported only if its format is used."""

@@ -1,4 +1,4 @@
-"""The record files of a release one after the other, with the column that their folders name."""
+"""Read the record files of a release in order, with the column that their folders name."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import pyarrow.parquet as pq
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.record_files.partitions import partition_of
 
-#: Records that are in memory at once.
+#: Most records in memory at a time.
 ROWS = 65_536
 
 
 def record_batches(files: Sequence[Path], contract: Contract) -> Iterator[pa.RecordBatch]:
-    """Records in the order of the files, columns in that of the contract, categories as what they stand for.
+    """Read records in the order of the files, with the columns of the contract and plain values.
 
     Parameters
     ----------
     files : sequence of Path
-        As they are published: what `Contract.partition_by` names is in their folders.
+        In the published layout: the column of `Contract.partition_by` is in the names of their folders.
     """
     schema = contract.plain
     for path in files:

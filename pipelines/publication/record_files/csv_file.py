@@ -1,8 +1,8 @@
-"""The records as one CSV file, for those who read no Parquet: written in a stream, compared on reading back.
+"""Write the records as one CSV file in a stream, and compare the file by reading it back.
 
-RFC 4180 in UTF-8: text stands in quotes, so that `""` is the empty text and an empty field without quotes is
-missing. Values are not changed for spreadsheets, which run text that begins like a formula: the columns with
-such text are named.
+RFC 4180 in UTF-8: text is quoted, so that `""` is the empty text and an unquoted empty field is missing.
+Spreadsheets run text that begins like a formula. Values are not changed for them; the columns with such text
+are reported.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-#: The file of a release, beside its folders.
+#: The CSV file of a release.
 CSV = "microdata.csv"
 READING = (
     'UTF-8, comma, RFC 4180. Text stands in quotes, and "" is an empty text; an empty field without '
     "quotes is missing. Decimal point; dates and times as ISO 8601 has them, UTC where they have a zone."
 )
-#: What spreadsheets take for the beginning of a formula (OWASP, "CSV Injection"), full width included.
+#: Beginnings of formulas in spreadsheets (OWASP, "CSV Injection"), also in full width.
 _FORMULA = "^[=+\\-@\t\r\n＝＋－＠]"
-#: Bytes that are read at once: a record must fit.
+#: Bytes that are read at a time: a record must fit.
 _BLOCK = 2**24
 _CARRIED: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_boolean,
@@ -37,7 +37,7 @@ _CARRIED: tuple[Callable[[pa.DataType], bool], ...] = (
 
 
 def not_carried(schema: pa.Schema) -> list[str]:
-    """Columns that a CSV file has no text for."""
+    """Return the columns whose type a CSV file cannot represent."""
     return [
         each.name
         for each in schema
@@ -46,29 +46,29 @@ def not_carried(schema: pa.Schema) -> list[str]:
 
 
 def write_csv(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> tuple[str, ...]:
-    """Write records; names of the columns with text that a spreadsheet takes for a formula.
+    """Write records; return the columns with text that a spreadsheet would run as a formula.
 
     Parameters
     ----------
     batches : iterable of RecordBatch
-        In the order they are to have, with the columns and types of `schema`.
+        In the order of the file, with the columns and types of `schema`.
     """
     written = pa.schema([pa.field(each.name, _written_type(each.type)) for each in schema])
     formulas = dict.fromkeys((each.name for each in schema if _is_text(each.type)), False)
     options = csv.WriteOptions(eol="\r\n")
     with csv.CSVWriter(path, written, write_options=options) as writer:
         for batch in batches:
-            for name, found in formulas.items():
-                formulas[name] = found or bool(
+            for name, has_formula in formulas.items():
+                formulas[name] = has_formula or bool(
                     pc.any(pc.match_substring_regex(batch[name], _FORMULA)).as_py()
                 )
             columns = [_as_written(column) for column in batch.columns]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=written))
-    return tuple(name for name, found in formulas.items() if found)
+    return tuple(name for name, has_formula in formulas.items() if has_formula)
 
 
 def holds(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> bool:
-    """Whether a CSV file has exactly these records, in this order."""
+    """Return whether a CSV file has exactly these records, in this order."""
     try:
         return _equal(_read(path, schema), iter(batches))
     except (OSError, pa.ArrowException):  # its text may quote a record
@@ -90,7 +90,7 @@ def _read(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _equal(ones: Iterator[pa.RecordBatch], others: Iterator[pa.RecordBatch]) -> bool:
-    """Whether two streams of batches, cut anywhere, hold the same records."""
+    """Return whether two streams of batches, of any sizes, hold the same records."""
     one, other = next(ones, None), next(others, None)
     while one is not None and other is not None:
         rows = min(len(one), len(other))
@@ -102,7 +102,7 @@ def _equal(ones: Iterator[pa.RecordBatch], others: Iterator[pa.RecordBatch]) -> 
 
 
 def _same(one: pa.Array, other: pa.Array) -> bool:
-    """Whether two arrays hold the same values; NaN is one, and -0.0 is not 0.0."""
+    """Return whether two arrays hold the same values; all NaN are equal, and -0.0 is not 0.0."""
     if pa.types.is_floating(one.type) and one.type == other.type:
         return one.null_count == other.null_count and _bits(one).equals(_bits(other))
     return bool(one.equals(other))
@@ -123,7 +123,7 @@ def _written_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _as_written(column: pa.Array) -> pa.Array:
-    """Moments as ISO 8601 has them, which Arrow writes without its T."""
+    """Format timestamps by ISO 8601; Arrow writes them without the T."""
     if not pa.types.is_timestamp(column.type):
         return column
     moments, zone = column, ""

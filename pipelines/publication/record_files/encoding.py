@@ -1,4 +1,4 @@
-"""Records as they are published: the types of the contract, and nothing of another file."""
+"""Encode records for publication: the types of the contract, and no metadata of another file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 
 def encoded(table: pa.Table, schema: pa.Schema, categories: Mapping[str, Sequence[Any]]) -> pa.Table:
-    """Records as Spark has them, with the types of the contract and no foreign metadata."""
+    """Cast records of Spark to the types of the contract, without foreign metadata."""
     arrays = [_typed(table[entry.name], entry.type, categories.get(entry.name)) for entry in schema]
     plain = pa.schema([pa.field(entry.name, entry.type, entry.nullable) for entry in schema])
     return pa.table(arrays, schema=plain)

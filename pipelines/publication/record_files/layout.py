@@ -1,4 +1,4 @@
-"""How the record files lie: ``publish.format``, ``partition_by`` and ``csv``, and what these cannot carry."""
+"""The layout of the record files: ``publish.format``, ``partition_by``, ``csv``, and what these exclude."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from microguard.schemas.specification.sections import Publish
 
 
 def laid_out(contract: Contract, publish: Publish) -> Contract:
-    """The contract with the layout that a specification asks for; a partition column has no categories.
+    """Return the contract with the layout of a specification; a partition column has no categories.
 
     Raises
     ------
     InputRejected
-        Where a column does not come back from it as the input has it.
+        If the layout cannot represent a column as the input has it.
     """
     row = table_format(publish.format)
     names = row.not_carried(contract.schema)
     if names:
         title = row.name.capitalize()
         raise InputRejected(
-            f"A {title} table cannot hold {', '.join(names)} as the input has it: its type is none of "
-            f"{title}'s, or names differ in case alone. Change the file, or set publish.format to "
-            '"parquet".'
+            f"[publish] format: expected columns that a {title} table can hold, found others: it cannot hold "
+            f"{', '.join(names)}, because {title} has no such type or does not distinguish upper and lower "
+            "case in names. Change the file, or set publish.format to 'parquet'."
         )
     if publish.partition_by is not None:
         contract = _partitioned(contract, publish.partition_by)
@@ -37,19 +37,19 @@ def laid_out(contract: Contract, publish: Publish) -> Contract:
         names = csv_file.not_carried(contract.plain)
         if names:
             raise InputRejected(
-                f"[publish] csv: a CSV file cannot hold {', '.join(names)} as the input has it, as it holds "
-                "text, numbers, dates and times. Change the file, or leave the key out."
+                "[publish] csv: expected text, numbers, dates and times, found other types: a CSV file "
+                f"cannot hold {', '.join(names)}. Change the file, or leave the key out."
             )
     return replace(contract, csv=publish.csv)
 
 
 def require_regions(contract: Contract, strata: pa.Table) -> None:
-    """Refuse regions that cannot name a folder, before work is spent on them.
+    """Refuse regions that cannot be the name of a folder, before work is spent on them.
 
     Parameters
     ----------
     strata : pyarrow.Table
-        Of the screened records, by `REGION`.
+        Of the validated records, by `REGION`.
 
     Raises
     ------
@@ -64,13 +64,13 @@ def _partitioned(contract: Contract, name: str) -> Contract:
     kind = partition_type(contract.schema.field(position).type)
     if kind is None:
         raise InputRejected(
-            f"[publish] partition_by: {name} is neither text nor a whole number, and no other type comes "
-            "back from the name of a folder. Change the file, or leave the key out."
+            f"[publish] partition_by: expected text or whole numbers, which readers take from the name of a "
+            f"folder, found {name} of another type. Change the file, or leave the key out."
         )
     if len(contract.schema) == 1:
         raise InputRejected(
-            f"[publish] partition_by: there is no column beside {name}, and files without columns hold no "
-            "records. Publish another one, or leave the key out."
+            f"[publish] partition_by: expected further columns, found no column in addition to {name}, and "
+            "files without columns hold no records. Publish another column, or leave the key out."
         )
     schema = contract.schema.set(position, pa.field(name, kind))
     categories = {key: values for key, values in contract.categories.items() if key != name}

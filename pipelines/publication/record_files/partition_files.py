@@ -1,4 +1,4 @@
-"""Write the records of a release to a folder for each region, named as `partitions` says."""
+"""Write the records of a release to one folder for each region (`partitions`)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _FILE, _RECORDS = "__file", "__records"
 def write_partitions(
     place: StagingArea, frame: DataFrame, name: str, contract: Contract, records: int, most: int
 ) -> list[str]:
-    """Write files of at most about so many records of a region each; what their tasks said, part by part.
+    """Write files of at most about `most` records of one region each; return the text of each part.
 
-    As in files without folders, rows are distributed and ordered by a hash of the published row alone: how
-    many tasks there are decides nothing.
+    As in files without folders, rows are distributed and ordered by a hash of the published row alone,
+    independently of the number of tasks.
 
     Raises
     ------
     InputRejected
-        Where a region cannot name a folder.
+        If a region cannot be the name of a folder.
     """
     region = contract.partition_by
     assert region is not None
@@ -60,7 +60,7 @@ def write_partitions(
 
 
 def _files_of(region: Column, files: Mapping[str | int, int]) -> Column:
-    """Number of files of a record's region."""
+    """Return the number of files of a record's region."""
     cases = [(region == f.lit(value), f.lit(number)) for value, number in files.items() if number > 1]
     if not cases:
         return f.lit(1)
@@ -73,17 +73,17 @@ def _files_of(region: Column, files: Mapping[str | int, int]) -> Column:
 def _encode(
     batches: Iterable[pa.RecordBatch], contract: Contract
 ) -> Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]:
-    """In a task: the files of its regions, without their region; of each the number and sum of hashes."""
+    """Encode the files of a task's regions without the region column; say number and hash sum of each."""
     region = contract.partition_by
     assert region is not None
     for table in _runs(batches, (region, _FILE)):
         path = f"{partition_folder(region, table[region][0].as_py())}/{part_file(table[_FILE][0].as_py())}"
         said = json.dumps([len(table), summed(table[HASH].to_numpy())])
-        yield path, iter([(encoded(table, contract.of_files, contract.categories), said)])
+        yield path, iter([(encoded(table, contract.file_schema, contract.categories), said)])
 
 
 def _runs(batches: Iterable[pa.RecordBatch], keys: tuple[str, ...]) -> Iterator[pa.Table]:
-    """Consecutive records with equal keys, wherever batches are cut."""
+    """Split batches of any sizes into runs of consecutive records with equal keys."""
     waiting: list[pa.RecordBatch] = []
     for batch in filter(len, batches):
         changes = np.zeros(len(batch) - 1, bool)

@@ -1,9 +1,9 @@
-"""Partitions: one folder of record files for each region, named as Hive names them (``region=north``).
+"""Partitions: one folder of record files for each region, with names as in Hive (``region=north``).
 
-The files do not hold the region: pandas and pyarrow read no dataset that has a column twice. Hive, Spark,
-DuckDB, pandas, pyarrow and Polars take it from the name of the folder, and guess its type. What any of them
-would take for something else is refused: text like a number, a date, a truth value or nothing (tried: "007"
-is 7 to all of them, "epoch" a date to DuckDB), and numbers that are text to one of them.
+The files do not hold the region, because pandas and pyarrow read no dataset that has a column twice. Hive,
+Spark, DuckDB, pandas, pyarrow and Polars read it from the name of the folder, and guess its type. Values that
+one of them would misread are refused: text like a number, a date, a truth value or a missing value (in tests
+all of them read "007" as 7, and DuckDB reads "epoch" as a date), and numbers that one of them reads as text.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from urllib.parse import unquote
 import pyarrow as pa
 from microguard.schemas.errors import InputRejected
 
-#: Bytes of a name in a file system.
+#: Most bytes of a name in a file system.
 LONGEST_NAME = 255
-#: Whole numbers beyond are text to pyarrow.
+#: pyarrow reads larger whole numbers as text.
 LARGEST_NUMBER = 2**31
-#: Without letters beside these, text with a digit may be a number, a date or a time.
+#: Text with a digit and no other letters than these may be a number, a date or a time.
 _OF_NUMBERS = frozenset("defltxz")
 _HEXADECIMAL = re.compile(r"[+-]?0x[0-9a-f]+l?", re.IGNORECASE)
 _WORDS = frozenset({"nan", "inf", "infinity", "true", "false", "epoch", "null", "__hive_default_partition__"})
 
 
 def partition_folder(column: str, value: str | int) -> str:
-    """Name of the folder of a region.
+    """Return the name of the folder of a region.
 
-    Signs of ASCII other than letters, digits, ``_``, ``-`` and ``.`` are escaped as Hive does; others stay as
-    they are, since Spark decodes bytes one by one.
+    ASCII characters other than letters, digits, ``_``, ``-`` and ``.`` are escaped as in Hive. Other
+    characters are not, because Spark decodes bytes one by one.
     """
     return f"{column}={''.join(map(_escaped, str(value)))}"
 
 
 def partition_of(path: str) -> dict[str, str]:
-    """The column that the folders of a path name, with its value as text; nothing where none does."""
+    """Return the columns in the folder names of a path, with their values as text."""
     pairs = [part.partition("=") for part in PurePosixPath(path).parent.parts]
     return {column: unquote(value) for column, sign, value in pairs if sign}
 
 
 def partition_type(kind: pa.DataType) -> pa.DataType | None:
-    """Type in which a region comes back from the name of a folder; None where it does not."""
+    """Return the type of a region that is read from the name of a folder; None for other types."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     text = pa.types.is_string(plain) or pa.types.is_large_string(plain)
     return plain if text or pa.types.is_integer(plain) else None
 
 
 def require_partitions(column: str, values: Iterable[str | int | None]) -> None:
-    """Refuse regions that readers would take for something else, or whose folders some disk takes for one.
+    """Refuse regions that readers would misread, or whose folders have one name on some disks.
 
     Parameters
     ----------
@@ -73,10 +73,10 @@ def require_partitions(column: str, values: Iterable[str | int | None]) -> None:
     )
     if wrong:
         raise InputRejected(
-            f"[publish] partition_by: {wrong} of {len(regions)} values of {column} do not come back from the "
-            "name of a folder. Readers take text such as 007, 2026-01-01, true or nothing at all for "
-            'something else, and some disks take "North" and "north" for one name. Put a letter before such '
-            "codes (R007), or leave the key out."
+            f"[publish] partition_by: expected values of {column} that readers can take from the name of a "
+            f"folder, found that {wrong} of {len(regions)} values of {column} would be misread. Text such as "
+            "007, 2026-01-01, true or an empty text is read as another type, and some disks do not "
+            "distinguish North and north. Put a letter before such codes (R007), or leave the key out."
         )
 
 

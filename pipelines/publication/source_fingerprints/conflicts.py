@@ -1,9 +1,10 @@
-"""Which releases were made of the same records as tonight's, under whatever name, specification or area.
+"""Find the releases that were made of the same records, under any name, specification or area.
 
 Two single releases of one source can be differenced, so the second is refused unless a steward accepts it.
-Nights of one series stand beside each other, since they are audited together; tables of one evidence area
-do, since a cell keeps the value it was published with. Copies of what was withdrawn remain: it counts, except
-under the very name and place it was withdrawn from, which is a steward's decision to publish anew.
+Releases of one series may be published together, because they are audited together. Tables of one evidence
+area may be, because a cell keeps the value with which it was published. A withdrawn release counts, because
+copies of it remain, except under the name and place from which it was withdrawn: publishing there again is a
+steward's decision.
 """
 
 from __future__ import annotations
@@ -23,29 +24,29 @@ from microguard.pipelines.publication.source_fingerprints.shared_ledger import (
 from microguard.pipelines.publication.source_fingerprints.source_fingerprint import (
     FILE,
     SHARED,
-    SourceSketch,
+    SourceFingerprint,
     same_records,
     share_units,
 )
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.roles import PUBLISHED
 
-#: Of tonight's columns, the share by which a release whose sketch is lost may be of the same records.
+#: Share of the columns that a release with a lost fingerprint must have to count as of the same records.
 ALIKE_BY_NAME = 0.5
-#: The evidence area of a release that its own area does not know any more.
+#: Evidence area of a release that its own area no longer knows.
 FORGOTTEN = ""
 
 
 @dataclass(frozen=True)
-class Collision:
-    """A release that tonight's collides with.
+class Conflict:
+    """A release that conflicts with the new one.
 
     Attributes
     ----------
     release_id, name, path : str
-        `path` is the folder it was published as.
+        `path` is the folder as which it was published.
     compared : bool
-        Whether its records were found to be the same; else they cannot be compared.
+        Whether its records were compared and are the same; otherwise they cannot be compared.
     """
 
     release_id: str
@@ -56,26 +57,26 @@ class Collision:
 
 @dataclass(frozen=True)
 class _Known:
-    """A release that readers may have seen."""
+    """An earlier release that readers may have seen."""
 
     entry: SharedEntry
-    file: str  # which of tonight's two sketches is by the same key
-    sketch: Callable[[], SourceSketch | None]
-    stands: bool
+    file: str  # the fingerprint of the new release that was made with the same key
+    fingerprint: Callable[[], SourceFingerprint | None]
+    is_published: bool
 
 
 def source_of(entry: Entry) -> str:
-    """Name of the units behind a release."""
+    """Return the name of the source of a release."""
     return _declared(entry) or entry.name
 
 
 def ledger_of(entry: Entry) -> SharedLedger | None:
-    """The ledger that its evidence area shares with others, if any."""
+    """Return the shared ledger of its evidence area; None without one."""
     return shared_ledger(entry.ledger) if entry.ledger else None
 
 
 def shared_entry(entry: Entry, areas: Areas) -> SharedEntry:
-    """A release as other areas are to know it."""
+    """Return the entry of a release in the shared ledger."""
     return SharedEntry(
         release_id=entry.release_id,
         name=entry.name,
@@ -89,72 +90,75 @@ def shared_entry(entry: Entry, areas: Areas) -> SharedEntry:
     )
 
 
-def collisions(tonight: Entry, areas: Areas) -> list[Collision]:
-    """Releases of tonight's source that it may not stand beside, by id.
+def conflicts(new: Entry, areas: Areas) -> list[Conflict]:
+    """Return the releases of the same source with which a release may not be published, by id.
 
     Parameters
     ----------
-    tonight : Entry
-        Its sketch lies in its evidence folder already, if it has one.
+    new : Entry
+        Its fingerprint, if it has one, is in its evidence folder already.
     areas : Areas
     """
-    entry, sketches = shared_entry(tonight, areas), _sketches(tonight, areas)
-    colliding = []
-    for known in _known(tonight, areas):
-        sketch = sketches[known.file]
+    entry, fingerprints = shared_entry(new, areas), _fingerprints(new, areas)
+    conflicting = []
+    for known in _known(new, areas):
+        fingerprint = fingerprints[known.file]
         if not _may_stand_beside(entry, known):
-            same = _same_source(entry, sketch, known)
+            same = _same_source(entry, fingerprint, known)
             if same is not None:
-                colliding.append(_collision(known, same))
-        elif entry.content == "table" and _by_another_key(sketch, known.sketch()):
-            colliding.append(_collision(known, False))  # cells of the same units are told by the key, too
-    return sorted(colliding, key=lambda each: each.release_id)
+                conflicting.append(_conflict(known, same))
+        elif entry.content == "table" and _by_another_key(fingerprint, known.fingerprint()):
+            conflicting.append(_conflict(known, False))  # only the key shows cells of the same units
+    return sorted(conflicting, key=lambda each: each.release_id)
 
 
-def refuse_conflicts(tonight: Entry, areas: Areas) -> None:
+def refuse_conflicts(new: Entry, areas: Areas) -> None:
     """Refuse a release of a source that has another one, unless a steward accepted it.
 
     Raises
     ------
     GateRefused
     """
-    colliding = [] if tonight.successive == "accept" else collisions(tonight, areas)
-    if colliding:
-        names = "; ".join(f"{each.release_id} ({each.name!r}, {each.path})" for each in colliding)
-        unknown = sum(not each.compared for each in colliding)
+    conflicting = [] if new.successive == "accept" else conflicts(new, areas)
+    if conflicting:
+        names = "; ".join(f"{each.release_id} ({each.name!r}, {each.path})" for each in conflicting)
+        unknown = sum(not each.compared for each in conflicting)
         note = (
-            f" With {unknown} of them the records cannot be compared: the source is one, or what was kept of "
-            "them is lost while the columns are alike, or by another key than tonight's (of the file that "
-            "MICROGUARD_KEY_FILE names, or of the evidence area)."
+            f" The records of {unknown} of them cannot be compared: the source has the same name, or the "
+            "fingerprint is lost and the columns are alike, or it was made with another key (of the file "
+            "that MICROGUARD_KEY_FILE names, or of the evidence area)."
             if unknown
             else ""
         )
         raise GateRefused(
-            f"The records of this run were published before, as {len(colliding)} release(s): {names}.{note} "
-            "Two releases of the same records can be differenced, and copies of what was withdrawn remain. "
-            'Publish what follows each other under one name with publish.series = "register" (or "append"), '
-            'or set publish.successive to "accept" if a steward has decided that both may stand.'
+            "[release] source: expected records that no other release has, found them published before, as "
+            f"{len(conflicting)} release(s): {names}.{note} Two releases of the same records can be "
+            "differenced, and copies of withdrawn ones remain. Publish successive releases under one name "
+            "with publish.series = 'register' (or 'append'), or set publish.successive to 'accept' if a "
+            "steward has decided that both may stay."
         )
 
 
-def same_under_another_source(entry: Entry, areas: Areas) -> list[Collision]:
-    """Releases whose records are those of a release, and whose source is called otherwise."""
-    sketches, source = _sketches(entry, areas), source_of(entry)
+def same_under_another_source(entry: Entry, areas: Areas) -> list[Conflict]:
+    """Return the releases of the same records whose source has another name."""
+    fingerprints, source = _fingerprints(entry, areas), source_of(entry)
     others = [known for known in _known(entry, areas) if known.entry.source != source]
-    return [_collision(known, True) for known in others if _alike(sketches[known.file], known.sketch())]
+    return [
+        _conflict(known, True) for known in others if _alike(fingerprints[known.file], known.fingerprint())
+    ]
 
 
-def _sketches(entry: Entry, areas: Areas) -> dict[str, SourceSketch | None]:
-    return {name: SourceSketch.read(areas.record(entry.release_id) / name) for name in (FILE, SHARED)}
+def _fingerprints(entry: Entry, areas: Areas) -> dict[str, SourceFingerprint | None]:
+    return {name: SourceFingerprint.read(areas.record(entry.release_id) / name) for name in (FILE, SHARED)}
 
 
-def _alike(one: SourceSketch | None, other: SourceSketch | None) -> bool:
+def _alike(one: SourceFingerprint | None, other: SourceFingerprint | None) -> bool:
     return one is not None and other is not None and one.key == other.key and same_records(one, other)
 
 
-def _collision(known: _Known, compared: bool) -> Collision:
+def _conflict(known: _Known, compared: bool) -> Conflict:
     path = f"{known.entry.public}/{known.entry.release_id}"
-    return Collision(known.entry.release_id, known.entry.name, path, compared)
+    return Conflict(known.entry.release_id, known.entry.name, path, compared)
 
 
 def _declared(entry: Entry) -> str:
@@ -162,90 +166,90 @@ def _declared(entry: Entry) -> str:
 
 
 def _columns(entry: Entry) -> tuple[str, ...]:
-    """Columns published of records, by the specification they were made by."""
+    """Return the published columns of records, according to the specification in the entry."""
     variables = entry.identity.get("specification", {}).get("variables", {})
     records = entry.identity.get("content", "records") == "records"
     names = [name for name, each in variables.items() if records and each.get("role") in PUBLISHED]
     return tuple(sorted(names))
 
 
-def _known(tonight: Entry, areas: Areas) -> list[_Known]:
-    """Every other release that readers may have seen: of this evidence area, and of those it shares with.
+def _known(new: Entry, areas: Areas) -> list[_Known]:
+    """Return all other releases that readers may have seen, of this evidence area and of the shared ledger.
 
-    One that the shared ledger has of this area, and its own ledger has not, was forgotten: a back-up was
-    restored. It counts as one of another area, since nothing is known here of its cells or its units.
+    A release of this area that only the shared ledger has was forgotten when a back-up was restored. It
+    counts as one of another area, because its cells and units are not known here.
     """
     here = _known_here(areas)
     ids = {each.entry.release_id for each in here}
-    ledger = ledger_of(tonight)
+    ledger = ledger_of(new)
     others = [] if ledger is None else ledger.entries()
     shared = [
         _Known(
             replace(each, evidence=FORGOTTEN) if each.evidence == areas.identity else each,
             SHARED,
-            partial(ledger.sketch, each.release_id),
+            partial(ledger.fingerprint, each.release_id),
             True,
         )
         for each in others
         if ledger is not None and each.release_id not in ids
     ]
-    return [each for each in [*here, *shared] if each.entry.release_id != tonight.release_id]
+    return [each for each in [*here, *shared] if each.entry.release_id != new.release_id]
 
 
 def _known_here(areas: Areas) -> list[_Known]:
     ledger = Ledger(areas)
     seen = {each.release_id: each for each in ledger.entries() if each.event not in NEVER_PUBLIC}
-    standing = {each.release_id for each in ledger.standing()}
+    standing = {each.release_id for each in ledger.published()}
     return [
         _Known(
             shared_entry(each, areas),
             FILE,
-            partial(SourceSketch.read, areas.record(each.release_id) / FILE),
+            partial(SourceFingerprint.read, areas.record(each.release_id) / FILE),
             each.release_id in standing,
         )
         for each in seen.values()
     ]
 
 
-def _may_stand_beside(tonight: SharedEntry, known: _Known) -> bool:
+def _may_stand_beside(new: SharedEntry, known: _Known) -> bool:
     other = known.entry
-    if tonight.evidence != other.evidence:
+    if new.evidence != other.evidence:
         return False
-    if tonight.content == other.content == "table":
+    if new.content == other.content == "table":
         return True
-    if tonight.name != other.name:
+    if new.name != other.name:
         return False
-    if tonight.series and tonight.series == other.series:
+    if new.series and new.series == other.series:
         return True
-    # One that stands here under this name was refused already, or accepted, unless a series begins beside it.
-    return tonight.public == other.public and (not known.stands or not tonight.series)
+    # A published release of this name here was refused or accepted already, unless a series begins now.
+    return new.public == other.public and (not known.is_published or not new.series)
 
 
-def _alike_by_name(tonight: SharedEntry, other: SharedEntry) -> bool:
-    """Whether the columns of two releases of records are alike; where nobody knows, they may be."""
-    if other.columns is None or tonight.columns is None:
-        return tonight.content == other.content == "records"
-    shared = len(set(tonight.columns) & set(other.columns))
-    return shared >= max(2, ALIKE_BY_NAME * len(tonight.columns))
+def _alike_by_name(new: SharedEntry, other: SharedEntry) -> bool:
+    """Return whether the columns of two releases of records are alike; unknown columns may be."""
+    if other.columns is None or new.columns is None:
+        return new.content == other.content == "records"
+    shared = len(set(new.columns) & set(other.columns))
+    return shared >= max(2, ALIKE_BY_NAME * len(new.columns))
 
 
-def _by_another_key(sketch: SourceSketch | None, other: SourceSketch | None) -> bool:
-    """Whether two sketches cannot be compared: of one ledger all are by one key, unless that was lost."""
-    return sketch is not None and other is not None and sketch.key != other.key
+def _by_another_key(fingerprint: SourceFingerprint | None, other: SourceFingerprint | None) -> bool:
+    """Return whether two fingerprints have different keys, for example because a key was lost."""
+    return fingerprint is not None and other is not None and fingerprint.key != other.key
 
 
-def _same_source(tonight: SharedEntry, sketch: SourceSketch | None, known: _Known) -> bool | None:
-    """True where the records are the same, False where that cannot be known, None where they are others."""
-    other = known.sketch()
-    named_alike = tonight.source == known.entry.source
-    if _by_another_key(sketch, other):
+def _same_source(new: SharedEntry, fingerprint: SourceFingerprint | None, known: _Known) -> bool | None:
+    """Return True if the records are the same, False if they cannot be compared, None if they differ."""
+    other = known.fingerprint()
+    named_alike = new.source == known.entry.source
+    if _by_another_key(fingerprint, other):
         return False
-    if sketch is None or other is None:
-        lost = other is None and _alike_by_name(tonight, known.entry)
+    if fingerprint is None or other is None:
+        lost = other is None and _alike_by_name(new, known.entry)
         return False if named_alike or lost else None
-    if same_records(sketch, other):
+    if same_records(fingerprint, other):
         return True
-    if named_alike and tonight.declared and known.entry.declared:  # the same units, says the specification
-        shared = share_units(sketch, other)
+    if named_alike and new.declared and known.entry.declared:  # the same units, says the specification
+        shared = share_units(fingerprint, other)
         return None if shared is False else bool(shared)
     return None

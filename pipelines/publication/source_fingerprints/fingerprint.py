@@ -1,8 +1,8 @@
-"""Take the sketch of a source in one small Spark job, exact and the same for any order and partitioning.
+"""Compute the fingerprint of a source in one small Spark job, exactly, for any row order and partitioning.
 
-Each task keeps, of every subset of columns, the cells whose hashes are smallest, with their counts, and hands
-them over in one row. A cell that is among the smallest of all is among the smallest of each part that holds
-it, so sums over the parts are exact; tasks of their own add them up, some of the subsets each.
+For every subset of columns, each task keeps the cells with the smallest hashes and their counts, and returns
+them in one row. A cell that is among the smallest of the file is among the smallest of each part that has it,
+so that sums over the parts are exact. Further tasks add the parts, some subsets each.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from microguard.pipelines.publication.source_fingerprints.source_fingerprint imp
     FILE,
     SHARED,
     UNITS,
-    SourceSketch,
+    SourceFingerprint,
     Subset,
     subsets_of,
 )
@@ -37,14 +38,14 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-#: Cells of each subset of columns.
+#: Number of cells that are kept of each subset of columns.
 CELLS = 1024
-#: Records that a task looks at first, then twice as many, and so on up to the largest.
+#: Records of the first piece that a task reads, then twice as many, and so on up to the largest.
 FIRST_PIECE, LARGEST_PIECE = 4 * CELLS, 1024 * CELLS
 UNIT = "unit"
-#: Text that is a number; to try each text would make Spark throw and catch an error a value.
+#: Text that is a number; trying to cast each text would make Spark throw and catch an error for each value.
 NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
-#: What a task has of a subset: arrays of int64 as bytes, marks row by row.
+#: What a task returns of a subset: arrays of int64 as bytes, marks row by row.
 _PARTS = t.StructType(
     [
         t.StructField("subset", t.IntegerType()),
@@ -67,7 +68,7 @@ _ROWS = t.StructType(
 def keep_fingerprint(
     screened: ValidatedInput, reader: Specification, specification: Specification, entry: Entry, areas: Areas
 ) -> None:
-    """Leave the sketch of a release's source in its evidence; cells that were given have none.
+    """Write the fingerprint of a release's source to its evidence; a source of given cells has none.
 
     Parameters
     ----------
@@ -79,50 +80,49 @@ def keep_fingerprint(
         return
     unit = specification.unit
     columns = [name for name in reader.published if name != unit]
-    if not columns:  # nothing to know records by; a source that is one by name still collides
+    if not columns:  # nothing identifies records; a source of the same name still conflicts
         return
     ledger, folder = ledger_of(entry), areas.record(entry.release_id)
-    sketched(screened.keyed, columns, unit, screened.remaining, areas.key()).write(folder / FILE)
+    compute = partial(compute_fingerprint, screened.keyed, columns, unit, screened.remaining)
+    compute(areas.key()).write(folder / FILE)
     if ledger is not None:
-        sketched(screened.keyed, columns, unit, screened.remaining, ledger.key(areas.public.folder)).write(
-            folder / SHARED
-        )
+        compute(ledger.key(areas.public.folder)).write(folder / SHARED)
 
 
-def sketched(
+def compute_fingerprint(
     frame: DataFrame, columns: list[str], unit: str | None, records: int, key: bytes
-) -> SourceSketch:
-    """The sketch of the records of a frame.
+) -> SourceFingerprint:
+    """Compute the fingerprint of the records of a frame.
 
     Parameters
     ----------
     frame : DataFrame
     columns : list of str
-        What is known of the records.
+        Columns to count.
     unit : str or None
-        The column that identifies the unit.
+        Column that identifies the unit.
     records : int
-        Of the frame.
+        Number of records of the frame.
     key : bytes
-        The agency's secret; it travels with the tasks and stands in no plan that Spark shows.
+        The agency's secret; it is sent with the tasks and is in no plan that Spark shows.
     """
     sample = Sample(tuple(sorted(columns)), unit is not None, key)
     values = [value_hash(name, frame).alias(f"c{i}") for i, name in enumerate(sample.names)]
     units = [] if unit is None else [value_hash(unit, frame).alias(UNIT)]
     parts = map_in_arrow(frame.select(*values, *units), sample, _PARTS)
     of_subsets = parts.repartition(tasks_at_once(frame.sparkSession), "subset")
-    return SourceSketch.of(
+    return SourceFingerprint.from_rows(
         map_in_arrow(of_subsets, together, _ROWS).toArrow(), sample.subsets, records, key_name(key)
     )
 
 
 class Sample:
-    """What a task makes of its records: a sample of each subset of columns, in a row of `_PARTS`.
+    """Sample the cells of each subset of columns from the records of a task, as rows of `_PARTS`.
 
     Parameters
     ----------
     names : tuple of str
-        The columns, sorted; their values come hashed, as ``c0``, ``c1``, ... (and the unit as `UNIT`).
+        The columns, sorted; their values are hashed, as ``c0``, ``c1``, ... (and the unit as `UNIT`).
     with_unit : bool
     key : bytes
     """
@@ -134,7 +134,7 @@ class Sample:
         self._salts = np.frombuffer(digest[:16], "<u8")
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of one task."""
+        """Return the rows of one task."""
         of_subsets = [(self._columns_of(subset), Smallest(CELLS)) for subset in self.subsets]
         sampled = Smallest(SIZE)
         for batch in _in_pieces(batches):
@@ -150,7 +150,7 @@ class Sample:
         )
 
     def _columns_of(self, subset: Subset) -> tuple[list[int], int | None]:
-        """Positions of its columns, and that of the one which it lacks where it has all others."""
+        """Return the positions of a subset's columns, and of the one that it lacks if it has all others."""
         columns = [self.names.index(name) for name in subset]
         others = set(range(len(self.names))) - set(columns)
         return columns, others.pop() if len(others) == 1 and len(columns) > 2 else None
@@ -160,7 +160,7 @@ class Sample:
 
 
 def _in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The first records of a task in small pieces: what they leave spares all others most of the counting."""
+    """Split the first records of a task into small pieces: their smallest hashes filter later records."""
     size = FIRST_PIECE
     for batch in batches:
         start = 0
@@ -170,7 +170,7 @@ def _in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of a sketch, out of what the tasks have of some subsets: all of each of these."""
+    """Add up the parts of some subsets, of which all parts are here, into rows of a fingerprint."""
     of_subset: dict[int, Smallest] = {}
     for part in (part for batch in batches for part in batch.to_pylist()):
         subset = part["subset"]
@@ -180,16 +180,18 @@ def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class Smallest:
-    """The cells with the smallest hashes met so far, one more than are kept, with counts or marks.
+    """The cells with the smallest hashes so far, with counts or marks.
+
+    One more than `most` is held, which shows whether there are more.
 
     Parameters
     ----------
     most : int
-        That are kept.
+        Number of cells to keep.
     """
 
     def __init__(self, most: int) -> None:
-        self._most, self._size = most, most + 1  # whether there are more than are kept must show
+        self._most, self._size = most, most + 1
         self._cells = np.zeros(0, np.int64)
         self._records = np.zeros(0, np.int64)
         self._marks: np.ndarray | None = None
@@ -197,16 +199,16 @@ class Smallest:
     def count(self, hashes: np.ndarray) -> None:
         """Count the hashes of a batch, (n,) uint64."""
         cells = _cells(hashes[self._near(hashes)])
-        counted = pc.value_counts(pa.array(cells))  # by hashing: sorting the batch would cost thrice
+        counted = pc.value_counts(pa.array(cells))  # by hashing: sorting the batch takes three times as long
         self._add_counts(counted.field("values").to_numpy(), counted.field("counts").to_numpy())
 
     def mark(self, hashes: np.ndarray, marks: np.ndarray) -> None:
-        """Take in the hashes of units, (n,) uint64, with their marks, (n, p) uint64."""
+        """Add the hashes of units, (n,) uint64, with their marks, (n, p) uint64."""
         near = self._near(hashes)
         self._add_marks(_cells(hashes[near]), marks[near].view(np.int64))
 
     def add(self, part: Mapping[str, Any]) -> None:
-        """Take in what another has: a `part`."""
+        """Add the `part` of another task."""
         cells, records, marks = (
             np.frombuffer(part[name], np.int64) for name in ("cells", "records", "marks")
         )
@@ -216,7 +218,7 @@ class Smallest:
             self._add_counts(cells, records)
 
     def _near(self, hashes: np.ndarray) -> np.ndarray | slice:
-        """Which hashes may be among the smallest."""
+        """Select the hashes that may be among the smallest."""
         full = len(self._cells) == self._size
         return hashes <= np.uint64(2 * int(self._cells[-1]) + 1) if full else slice(None)
 
@@ -228,7 +230,7 @@ class Smallest:
         self._cells, self._records = self._cells[: self._size], self._records[: self._size]
 
     def _add_marks(self, cells: np.ndarray, marks: np.ndarray) -> None:
-        """Of a unit with several records, the smallest marks stay, whatever came first."""
+        """Add units with marks; of a unit with several records keep the smallest marks, in any order."""
         joined = np.concatenate([self._cells, cells])
         all_marks = marks if self._marks is None else np.concatenate([self._marks, marks])
         order = np.lexsort((*all_marks.T[::-1], joined))
@@ -238,12 +240,12 @@ class Smallest:
         self._records = np.ones(len(self._cells), np.int64)
 
     def part(self) -> dict[str, bytes]:
-        """As it leaves a task that saw some of the records."""
+        """Return the cells of a task that read some of the records."""
         marks = b"" if self._marks is None else self._marks.tobytes()
         return {"cells": self._cells.tobytes(), "records": self._records.tobytes(), "marks": marks}
 
     def rows(self, subset: int) -> pa.RecordBatch:
-        """As it leaves the task that saw all of them, in rows of `_ROWS`."""
+        """Return the cells of all records, as rows of `_ROWS`."""
         cells, records = self._cells[: self._most], self._records[: self._most]
         m = len(cells)
         marks = [None] * m if self._marks is None else self._marks[:m].tolist()
@@ -255,7 +257,7 @@ class Smallest:
 
 
 def value_hash(name: str, frame: DataFrame) -> Column:
-    """Hash of a value, the same in whatever type a file has it: 7, 7.0 and "7" are one value."""
+    """Hash a value independently of its type in the file: 7, 7.0 and "7" are one value."""
     value = column(name)
     if isinstance(frame.schema[name].dataType, t.NumericType):
         return f.xxhash64(_zero(value.cast("double")))
@@ -269,21 +271,21 @@ def _zero(number: Column) -> Column:
 
 
 def _summed(hashed: list[np.ndarray], columns: list[int]) -> np.ndarray:
-    """Sum of the hashes of some columns: the same for any order and names of them.
+    """Sum the hashes of some columns, independently of their order and names.
 
-    A sum of random hashes is one: mixing it again would cost half of all.
+    A sum of random hashes is a random hash: mixing it again would double the cost.
     """
     first, *others = (hashed[i] for i in columns)
     return sum(others, start=first)
 
 
 def _cells(hashes: np.ndarray) -> np.ndarray:
-    """Non-negative numbers in the order of the hashes, which Spark and Parquet have a type for."""
+    """Convert hashes to non-negative int64 in the same order, a type that Spark and Parquet have."""
     return (hashes >> np.uint64(1)).view(np.int64)
 
 
 def _mixed(hashes: np.ndarray, salts: np.ndarray) -> np.ndarray:
-    """Keyed: two rounds of SplitMix64 (Steele, Lea and Flood 2014), a half of the secret before each."""
+    """Mix hashes with a key: two rounds of SplitMix64 (Steele, Lea and Flood 2014), half a key each."""
     for salt in salts:
         hashes = hashes ^ salt
         hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,11 +1,11 @@
-"""Whether two files hold the same records, from counts of combinations of columns, and no unit key.
+"""Test whether two files share records, from counts of combinations of columns, without a unit key.
 
-Of two files that were drawn apart, the records of a cell (a combination of values) fall to the one or the
-other as coins do: given the cell's total, its count in one file is binomial. Two files that differ by more
-than chance are no concern here. Two that differ by *less* hold the same records: the score test against a
-shared component of two Poisson counts is the chi-square of homogeneity at its lower end (overdispersion
-turned round; Dean 1992). Cells are sampled by their hash (bottom-k, Broder 1997), which knows nothing of
-counts, so that both files have the same sample and the test holds on it.
+In two independent files, each record of a cell (a combination of values) is in one or the other file by
+chance: given the cell's total, its count in one file is binomial. Files that differ by more than chance are
+of no interest here. Files that differ by *less* share records: the score test against a shared component of
+two Poisson counts is the lower tail of the chi-square test of homogeneity (the reverse of overdispersion;
+Dean 1992). Cells are sampled by their hash (bottom-k, Broder 1997), independently of counts, so that both
+files have the same sample and the test is valid on it.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import numpy as np
 HASHES = 2**63
 #: Standard errors below chance: one in a billion pairs of samples.
 SIGNIFICANCE = 6.0
-#: Likewise where the cells are few and large, as a logarithm.
+#: The same for few and large cells, as the logarithm of a probability.
 LOG_CHANCE = math.log(1e-7)
-#: Of the dispersion that chance has, at most this is left where records are shared.
+#: Largest dispersion, as a share of that of chance, at which records count as shared.
 DISPERSION = 0.75
-#: Agreement beyond chance, as a share of what chance leaves (Cohen's kappa 1960).
+#: Least agreement beyond chance, as a share of what chance leaves (Cohen's kappa 1960).
 AGREEMENT = 0.3
-#: Likewise of a column, given another: running numbers that two files share agree in nothing.
+#: The same for a column, given another: running numbers that two files share agree in nothing else.
 BEYOND_NUMBERS = 0.5
 
 
 @dataclass(frozen=True)
 class CellCounts:
-    """Records by combination of some columns: the cells whose hashes are smallest.
+    """Number of records in the cells of some columns: those cells whose hashes are smallest.
 
     Attributes
     ----------
@@ -48,13 +48,13 @@ class CellCounts:
 
     @property
     def end(self) -> int:
-        """Up to this hash all cells are here."""
+        """Return the hash up to which all cells are included."""
         return HASHES if self.whole or not len(self.cells) else int(self.cells[-1])
 
 
 @dataclass(frozen=True)
 class _Paired:
-    """Counts of the same cells in two files; `part` is the share of all hashes that is looked at."""
+    """Counts of the same cells in two files; `part` is the share of all hashes that is compared."""
 
     left: np.ndarray
     right: np.ndarray
@@ -76,16 +76,16 @@ class _Paired:
 
     @property
     def met(self) -> float:
-        """Estimated number of cells that both files have."""
+        """Return the estimated number of cells that both files have."""
         return float(((self.left > 0) & (self.right > 0)).sum()) / self.part if len(self.left) else 0.0
 
     def agreement(self, sizes: tuple[int, int]) -> float:
-        """Estimated chance that a record of the one and one of the other are of one cell."""
+        """Return the estimated probability that a record of each file are in the same cell."""
         return float(self.left @ self.right) / self.part / (sizes[0] * sizes[1])
 
 
-def coincide(left: CellCounts, right: CellCounts, sizes: tuple[int, int]) -> bool:
-    """Whether the counts of two files differ by less than those of files that share no record.
+def share_records(left: CellCounts, right: CellCounts, sizes: tuple[int, int]) -> bool:
+    """Return whether the counts of two files differ by less than those of files without common records.
 
     Parameters
     ----------
@@ -111,21 +111,21 @@ def coincide(left: CellCounts, right: CellCounts, sizes: tuple[int, int]) -> boo
 
 
 def _close_in_few(distance: np.ndarray, total: np.ndarray, spread: float) -> bool:
-    """The same where cells are few and large: Chernoff's bound on the lower end of chi-square."""
+    """Test the same for few and large cells, by Chernoff's bound on the lower tail of chi-square."""
     free = len(total) - 1
     left = float(((distance + 0.5) ** 2 / (total * spread)).sum()) / free  # counts are whole: half a record
     return left < DISPERSION and free / 2 * (math.log(left) + 1.0 - left) <= LOG_CHANCE
 
 
 def _met_by_twos(paired: _Paired, total: np.ndarray, spread: float) -> bool:
-    """The same for cells of two records, whatever of the larger file the smaller one lacks."""
+    """Test the same on cells of two records, also if the smaller file is a part of the larger one."""
     twos = total == 2
     cells, chance = int(twos.sum()), 2.0 * spread
     if cells == 0:
         return False
     beyond = float((paired.left[twos] == 1).mean()) - chance
     error = math.sqrt(chance * (1.0 - chance) / cells)
-    # No fewer than SIGNIFICANCE cells, whatever the normal law says of so few.
+    # At least SIGNIFICANCE cells: the normal approximation does not hold for fewer.
     return beyond >= AGREEMENT * (1.0 - chance) and cells * beyond >= SIGNIFICANCE * max(error * cells, 1.0)
 
 
@@ -135,12 +135,12 @@ def is_numbering(
     other: tuple[CellCounts, CellCounts],
     sizes: tuple[int, int],
 ) -> bool:
-    """Whether what two files share of two columns is the values of one alone, as of running numbers.
+    """Return whether two files agree in one of two columns only, as in running numbers.
 
     Parameters
     ----------
     pair, column, other : (CellCounts, CellCounts)
-        Of both columns together, of the one that may be a numbering, and of the other, in both files.
+        Counts in both files of both columns together, of the possible numbering, and of the other column.
     sizes : (int, int)
     """
     together, alone = _Paired.of(*pair).met, _Paired.of(*column).met

@@ -1,7 +1,9 @@
-"""A ledger that several evidence areas share, so that each knows of the sources that the others published.
+"""A ledger that several evidence areas share, so that each knows the sources that the others published.
 
-An entry a release, put there whole or not at all and never changed, with the sketch of its source beside it.
-It lies in a folder or in an object store; what is asked of it is in `SharedLedger`.
+Each release has one entry, which is put as a whole and never changed, and the fingerprint of its source. All
+areas compute fingerprints with one key, because fingerprints of two keys cannot be compared. A private folder
+holds the key itself. An object store never does: whoever reads the store would know it. There the key is the
+file that all areas name in the environment, and the store holds the name of the key.
 """
 
 from __future__ import annotations
@@ -10,13 +12,16 @@ import json
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
 
-from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SourceSketch
-from microguard.schemas.errors import MicroguardError
+import pyarrow as pa
+from microguard.pipelines.publication.key import KEY_VARIABLE, key_at, key_name, required_key
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SourceFingerprint
+from microguard.pipelines.publication.storage.storage import Storage, storage_at
+from microguard.schemas.errors import MicroguardError, SpecificationError
 
-#: How the names of entries and sketches end.
-ENTRY, SKETCH = ".json", ".sketch.parquet"
+#: Endings of the names of entries and fingerprints.
+ENTRY, FINGERPRINT = ".json", ".sketch.parquet"
+_KEY, _KEY_NAME = "key", "key-name"
 
 
 @dataclass(frozen=True)
@@ -29,11 +34,11 @@ class SharedEntry:
     declared : bool
         Whether the specification names the source.
     series : str
-        "" where it stands alone.
+        Kind of the series; "" for a single release.
     public, evidence : str
-        The areas it is of (`Areas.identity`).
+        Its areas (`Areas.identity`).
     columns : tuple of str or None
-        Published of its records; None in entries of software that did not keep them.
+        Published columns of its records; None in entries of versions that did not keep them.
     """
 
     release_id: str
@@ -47,79 +52,103 @@ class SharedEntry:
     columns: tuple[str, ...] | None = None
 
     def written(self) -> bytes:
-        """As it lies in the ledger."""
+        """Return the content of the entry's file."""
         return json.dumps(asdict(self), sort_keys=True).encode()
 
 
 class SharedLedgerDamaged(MicroguardError):
-    """An entry cannot be read; nothing can be published beside it."""
+    """An entry cannot be read; nothing can be published until it can."""
 
     exit_code = 1
 
 
-class SharedLedger(Protocol):
-    """The releases of all evidence areas that share it."""
+class SharedLedger:
+    """The releases of all evidence areas that share it.
+
+    Parameters
+    ----------
+    storage : Storage
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
 
     def key(self, public: Path | None) -> bytes:
-        """The secret that all of them make their sketches by.
+        """Return the secret with which all areas compute fingerprints.
 
         Parameters
         ----------
         public : Path or None
-            The public area, where it is a folder: the key does not lie there.
+            The public area, if it is a folder: the key must not be there.
 
         Raises
         ------
         SpecificationError
         """
-        ...
+        self._storage.make()
+        if self._storage.is_private and self._storage.folder is not None:
+            return key_at(self._storage.folder / _KEY)
+        key = required_key(public, "ledger")
+        self._storage.require_writable()
+        if not self._storage.put_if_absent(_KEY_NAME, key_name(key).encode()):
+            raise SpecificationError(
+                f"{KEY_VARIABLE}: expected the key of the fingerprints in [publish] ledger, found another "
+                "key: nothing could be compared. Name the key that the other evidence areas use."
+            )
+        return key
 
     def lock(self) -> AbstractContextManager[None]:
-        """Hold the ledger while a release is published; waits for an area that is publishing."""
-        ...
+        """Lock the ledger while a release is published; wait for an area that is publishing."""
+        return self._storage.lock()
 
     def entries(self) -> list[SharedEntry]:
-        """All releases of all areas, by id.
+        """Return the releases of all areas, by id.
 
         Raises
         ------
         SharedLedgerDamaged
         """
-        ...
+        entries = []
+        for name in self._storage.list_files():
+            if name.endswith(ENTRY) and not name.startswith(".") and "/" not in name:
+                found = self._storage.get(name)
+                entries.append(entry_of(name, b"" if found is None else found.content))
+        return entries
 
-    def sketch(self, release_id: str) -> SourceSketch | None:
-        """The sketch of a release's source, if it has one that can be read."""
-        ...
+    def fingerprint(self, release_id: str) -> SourceFingerprint | None:
+        """Return the fingerprint of a release's source; None if it has none that can be read."""
+        found = self._storage.get(f"{release_id}{FINGERPRINT}")
+        return None if found is None else SourceFingerprint.read(pa.BufferReader(found.content))
 
-    def put(self, entry: SharedEntry, sketch: Path) -> None:
-        """Add a release that is about to be published, its sketch first; one that is there stays as it is.
+    def put(self, entry: SharedEntry, fingerprint: Path) -> None:
+        """Add a release that is about to be published, its fingerprint first; an entry is never replaced.
+
+        The lock must be held until the entry is there: a run that takes it over later finds the entry.
 
         Raises
         ------
         AreaTaken
-            Where another area holds the ledger by now, and may not have seen this release.
+            If another area took the lock over, and may not have seen this release.
         """
+        self._storage.require_lock()
+        if fingerprint.is_file():
+            self._storage.put(f"{entry.release_id}{FINGERPRINT}", fingerprint)
+        self._storage.put_if_absent(f"{entry.release_id}{ENTRY}", entry.written())
+        self._storage.require_lock()
 
 
 def shared_ledger(place: str) -> SharedLedger:
-    """The ledger at a path or an address."""
-    if "://" in place:
-        from microguard.pipelines.publication.source_fingerprints.store_ledger import StoreLedger
-        from microguard.pipelines.publication.store.connection import connected
-
-        return StoreLedger(connected(place, "ledger"))
-    from microguard.pipelines.publication.source_fingerprints.folder_ledger import FolderLedger
-
-    return FolderLedger(Path(place))
+    """Return the ledger at a path or an address."""
+    return SharedLedger(storage_at(place, "ledger"))
 
 
 def lock_of(ledger: SharedLedger | None) -> AbstractContextManager[None]:
-    """The lock of a ledger, where there is one."""
+    """Return the lock of a ledger, if there is one."""
     return nullcontext() if ledger is None else ledger.lock()
 
 
 def entry_of(name: str, text: bytes) -> SharedEntry:
-    """An entry as it was written.
+    """Read an entry.
 
     Raises
     ------
@@ -131,7 +160,7 @@ def entry_of(name: str, text: bytes) -> SharedEntry:
         return SharedEntry(**{**content, "columns": None if columns is None else tuple(columns)})
     except (ValueError, TypeError, AttributeError):
         raise SharedLedgerDamaged(
-            f"The entry {name} of the shared ledger cannot be read: it is damaged, or of a newer "
-            "version of microguard. What it says of a release must not be lost, so nothing is published "
-            "beside it. Restore the place of [publish] ledger from its back-up, or use the newer version."
+            f"The entry {name} of the shared ledger: expected a file that microguard wrote, found one that "
+            "is damaged, or of a newer version. What it says of a release must not be lost, so nothing is "
+            "published. Restore the place of [publish] ledger from its back-up, or use the newer version."
         ) from None

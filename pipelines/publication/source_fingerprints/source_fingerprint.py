@@ -1,8 +1,8 @@
-"""What is kept of the records behind a release, so that they are known again whatever the release is called.
+"""The fingerprint of a source: it shows whether two releases were made of the same records.
 
-Units where a variable identifies them, and counts of combinations of columns in any case: of pairs by name,
-and of all columns together and all but one whatever their names. So a subset, a file of other columns, one
-whose region is coarser, or a table of the same records are found, with a unit or without.
+It has a sample of the units, if a variable identifies them, and counts of combinations of columns: of pairs
+by name, and of all columns and all but one under any names. It therefore finds a subset, a file of other
+columns, one with a coarser region, or a table of the same records.
 """
 
 from __future__ import annotations
@@ -21,21 +21,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.files import private_folder, sync_folder
-from microguard.pipelines.publication.source_fingerprints.overlap import CellCounts, coincide, is_numbering
-from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import UnitSketch, likeness
+from microguard.pipelines.publication.source_fingerprints.overlap import (
+    CellCounts,
+    is_numbering,
+    share_records,
+)
+from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import UnitFingerprint, similarity
 
 FILE = "sketch.parquet"
-#: The same by the key of a ledger that several evidence areas share.
+#: The same with the key of the shared ledger.
 SHARED = "shared_sketch.parquet"
-#: Columns whose pairs are looked at; of more, those whose names have the smallest hashes.
+#: Number of columns whose pairs are counted; of more columns, those whose names have the smallest hashes.
 COLUMNS = 24
-#: Subset of columns that stands for units, in the rows of a sketch.
+#: Number of the subset that represents units, in the rows of a fingerprint.
 UNITS = -1
 Subset = tuple[str, ...]
 
 
 def subsets_of(names: list[str]) -> list[Subset]:
-    """Columns by name that are counted together: each, each pair, all, and all but one."""
+    """Return the subsets of columns to count: each column, each pair, all columns, and all but one."""
     chosen = sorted(sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:COLUMNS])
     whole = tuple(sorted(names))
     without = [tuple(name for name in whole if name != left) for left in chosen]
@@ -44,29 +48,32 @@ def subsets_of(names: list[str]) -> list[Subset]:
 
 
 @dataclass(frozen=True)
-class SourceSketch:
-    """The sketch of a release's source.
+class SourceFingerprint:
+    """The fingerprint of a release's source.
 
     Attributes
     ----------
     records : int
-        Of the source, as far as they were accepted.
+        Number of accepted records of the source.
     key : str
-        Names the key of its hashes: sketches of two keys cannot be compared.
-    units : UnitSketch or None
-        Where a variable identifies the units.
+        Name of the key of its hashes: fingerprints of two keys cannot be compared.
+    units : UnitFingerprint or None
+        If a variable identifies the units.
     cells : dict of tuple of str to CellCounts
-        Of `subsets_of` the columns.
+        Counts of each of `subsets_of` the columns.
     """
 
     records: int
     key: str
-    units: UnitSketch | None
+    units: UnitFingerprint | None
     cells: dict[Subset, CellCounts]
 
     @classmethod
-    def of(cls, rows: pa.Table, subsets: list[Subset], records: int, key: str) -> SourceSketch:
-        """From the rows of `sketching.sketched`: ``subset``, ``cell``, ``records``, ``marks``, ``whole``."""
+    def from_rows(cls, rows: pa.Table, subsets: list[Subset], records: int, key: str) -> SourceFingerprint:
+        """Build a fingerprint from the rows of `fingerprint.compute_fingerprint`.
+
+        Its columns are ``subset``, ``cell``, ``records``, ``marks`` and ``whole``.
+        """
         rows = rows.sort_by([("subset", "ascending"), ("cell", "ascending")])
         place, hashes = rows["subset"].to_numpy(), rows["cell"].to_numpy()
         counts, whole = rows["records"].to_numpy(), rows["whole"].to_numpy()
@@ -80,11 +87,11 @@ class SourceSketch:
         if parts[0].stop > parts[0].start:
             marks = np.array(rows["marks"].slice(0, parts[0].stop).to_pylist(), np.int64).view(np.uint64)
             known = len(marks) if np.all(whole[parts[0]]) else max(records, len(marks) + 1)
-            units = UnitSketch(hashes[parts[0]].astype(np.uint64), marks, known)
+            units = UnitFingerprint(hashes[parts[0]].astype(np.uint64), marks, known)
         return cls(records, key, units, cells)
 
     def write(self, path: Path) -> None:
-        """Keep it, in one step."""
+        """Write the fingerprint to a file in one step."""
         about = {"records": self.records, "key": self.key, "subsets": list(self.cells)}
         parts = [(i, each.cells, each.records, each.whole) for i, each in enumerate(self.cells.values())]
         if self.units is not None:
@@ -112,62 +119,64 @@ class SourceSketch:
         sync_folder(path.parent)
 
     @classmethod
-    def read(cls, source: Path | pa.NativeFile) -> SourceSketch | None:
-        """What `write` kept; None where nothing is, or not all of it."""
+    def read(cls, source: Path | pa.NativeFile) -> SourceFingerprint | None:
+        """Read a file of `write`; return None if there is none or it is damaged."""
         try:
             table = pq.read_table(source)
             about: dict[str, Any] = json.loads(table.schema.metadata[b"about"])
             subsets = [tuple(subset) for subset in about["subsets"]]
-            return cls.of(table, subsets, int(about["records"]), str(about["key"]))
+            return cls.from_rows(table, subsets, int(about["records"]), str(about["key"]))
         except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError):
             return None
 
     @cached_property
     def _wide(self) -> list[tuple[int, CellCounts]]:
-        """Columns that are counted together and their counts, three of them or more."""
+        """Return the number of columns and the counts of each subset of at least three columns."""
         return [(len(subset), cells) for subset, cells in self.cells.items() if len(subset) > 2]
 
 
-def same_records(left: SourceSketch, right: SourceSketch) -> bool:
-    """Whether two releases were made of the same units or records, or of some of them."""
-    if left.units is not None and right.units is not None and likeness(left.units, right.units).same:
+def same_records(left: SourceFingerprint, right: SourceFingerprint) -> bool:
+    """Return whether two releases were made of the same units or records, or of a part of them."""
+    if left.units is not None and right.units is not None and similarity(left.units, right.units).same:
         return True
     sizes = (left.records, right.records)
     return _same_in_pairs(left, right, sizes) or any(
-        coincide(one, other, sizes) for one, other in _wide_pairs(left, right)
+        share_records(one, other, sizes) for one, other in _wide_pairs(left, right)
     )
 
 
-def share_units(left: SourceSketch, right: SourceSketch) -> bool | None:
-    """Whether any unit is in both; None where that is not known."""
+def share_units(left: SourceFingerprint, right: SourceFingerprint) -> bool | None:
+    """Return whether any unit is in both; None if that is unknown."""
     if left.units is None or right.units is None:
         return None
-    return likeness(left.units, right.units).shared > 0
+    return similarity(left.units, right.units).shared > 0
 
 
-def _same_in_pairs(left: SourceSketch, right: SourceSketch, sizes: tuple[int, int]) -> bool:
-    """Whether pairs coincide that cover half of the columns both have: dates alone would cover less."""
+def _same_in_pairs(left: SourceFingerprint, right: SourceFingerprint, sizes: tuple[int, int]) -> bool:
+    """Return whether pairs that cover half of the common columns share records: dates alone cover less."""
     common = [subset for subset in left.cells if subset in right.cells]
     columns, covered = sum(len(subset) == 1 for subset in common), set[str]()
     for pair in (subset for subset in common if len(subset) == 2):
-        if not covered.issuperset(pair) and _coincide_in(pair, left, right, sizes):
+        if not covered.issuperset(pair) and _share_records_in(pair, left, right, sizes):
             covered.update(pair)
         if len(covered) >= max(2, columns / 2):
             return True
     return False
 
 
-def _coincide_in(pair: Subset, left: SourceSketch, right: SourceSketch, sizes: tuple[int, int]) -> bool:
+def _share_records_in(
+    pair: Subset, left: SourceFingerprint, right: SourceFingerprint, sizes: tuple[int, int]
+) -> bool:
     both = (left.cells[pair], right.cells[pair])
-    if not coincide(*both, sizes):
+    if not share_records(*both, sizes):
         return False
-    # What two files are numbered or laid out by coincides in files that share no record.
+    # Running numbers and layout columns agree in files that share no record.
     first, second = ((left.cells[(name,)], right.cells[(name,)]) for name in pair)
     return not (is_numbering(both, first, second, sizes) or is_numbering(both, second, first, sizes))
 
 
-def _wide_pairs(left: SourceSketch, right: SourceSketch) -> Iterator[tuple[CellCounts, CellCounts]]:
-    """Counts over as many columns, whatever they are called."""
+def _wide_pairs(left: SourceFingerprint, right: SourceFingerprint) -> Iterator[tuple[CellCounts, CellCounts]]:
+    """Return pairs of counts over equally many columns, under any names."""
     for columns, one in left._wide:
         for others, other in right._wide:
             if columns == others:

@@ -1,9 +1,9 @@
-"""Sketches of a source: the same units found again under another name, specification or area.
+"""Compare the units of two sources, under any name, specification or area.
 
-The units whose keys are smallest are the same sample of every file that holds them (bottom-k sampling, Broder
-1997; coordinated samples, Cohen and Kaplan 2007). Each sampled unit carries a mark of its value in every
-column. Two files speak of the same units where the units they share agree in some column more often than
-units drawn at random do: running numbers that two unrelated files share do not agree in anything.
+The units with the smallest keys are the same sample of every file that has them (bottom-k sampling, Broder
+1997; coordinated samples, Cohen and Kaplan 2007). Each sampled unit has a hash of its value in every column,
+a mark. Two files have the same units if their common units agree in some column more often than random units
+do. Running numbers that two unrelated files share agree in no other column.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Units of a sketch.
+#: Number of units of a fingerprint.
 SIZE = 4096
-#: Units that two sketches must share before anything is said of them.
+#: Least number of common units for a comparison.
 FEWEST = 8
-#: Agreement beyond chance, as a share of what chance leaves (Cohen's kappa 1960), that makes units the same.
+#: Least agreement beyond chance, as a share of what chance leaves (Cohen's kappa 1960), of the same units.
 AGREEMENT = 0.2
-#: Standard errors beyond chance: of ten million pairs of files with a hundred pairs of columns, one alarm.
+#: Standard errors beyond chance: one false alarm in ten million pairs of files with 100 pairs of columns.
 SIGNIFICANCE = 7.0
 
 
 @dataclass(frozen=True)
-class UnitSketch:
+class UnitFingerprint:
     """A sample of the units of a release.
 
     Attributes
@@ -43,19 +43,19 @@ class UnitSketch:
 
 
 @dataclass(frozen=True)
-class Likeness:
-    """What two sketches say of their sources.
+class Similarity:
+    """The result of comparing two fingerprints.
 
     Attributes
     ----------
     shared : int
         Units in both samples.
     share : float
-        Estimated share of the smaller source's units that are in the other.
+        Estimated share of the smaller source's units that are in the other source.
     agreement : float
-        The largest agreement beyond chance of any two columns.
+        Largest agreement beyond chance of any two columns.
     same : bool
-        Whether they speak of the same units.
+        Whether they have the same units.
     """
 
     shared: int
@@ -64,8 +64,8 @@ class Likeness:
     same: bool
 
 
-def likeness(left: UnitSketch, right: UnitSketch) -> Likeness:
-    """Compare two sketches.
+def similarity(left: UnitFingerprint, right: UnitFingerprint) -> Similarity:
+    """Compare two fingerprints.
 
     A unit below the smaller of both largest keys is in the sample of every file that holds it.
     """
@@ -78,18 +78,18 @@ def likeness(left: UnitSketch, right: UnitSketch) -> Likeness:
     smaller = min(int((each.units <= last).sum()) for each in (left, right))
     share = shared / smaller if smaller else 0.0
     if shared < FEWEST:
-        return Likeness(shared, share, 0.0, False)
+        return Similarity(shared, share, 0.0, False)
     best, significant = 0.0, False
     for a in range(left.marks.shape[1]):
         for b in range(right.marks.shape[1]):
             kappa, sigmas = _beyond_chance(left.marks[i, a], right.marks[j, b])
             best = max(best, kappa)
             significant |= kappa >= AGREEMENT and sigmas >= SIGNIFICANCE
-    return Likeness(shared, share, best, significant)
+    return Similarity(shared, share, best, significant)
 
 
 def _beyond_chance(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:
-    """Kappa of two columns over the same units, and how many standard errors it is above none."""
+    """Return the kappa of two columns over the same units, and its number of standard errors above zero."""
     n = len(left)
     values, counts = np.unique(left, return_counts=True)
     others, their = np.unique(right, return_counts=True)
@@ -98,6 +98,6 @@ def _beyond_chance(left: np.ndarray, right: np.ndarray) -> tuple[float, float]:
     agree = float((left == right).mean())
     if chance >= 1.0:
         return 0.0, 0.0
-    # A chance of nearly none would make one coincidence significant: at least one in n is allowed for.
+    # With a probability near zero one agreement would be significant: assume at least 1 / n.
     error = math.sqrt(max(chance, 1.0 / n) * (1.0 - chance) / n)
     return (agree - chance) / (1.0 - chance), (agree - chance) / error if error else 0.0

@@ -1,4 +1,4 @@
-"""A staging area in a folder that this machine, and every machine of a cluster, reaches by one path."""
+"""A staging area in a folder that every machine of a cluster reaches by the same path."""
 
 from __future__ import annotations
 
@@ -24,51 +24,51 @@ class FolderStagingArea:
     folder: Path
 
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
-        """Spark writes it."""
+        """Let Spark write the files."""
         writer = frame.write.mode("overwrite")
         if compression is not None:
             writer = writer.option("compression", compression)
         writer.parquet(str(self.folder / name))
 
     def read(self, spark: SparkSession, name: str, schema: StructType | None = None) -> DataFrame:
-        """Spark reads it."""
+        """Let Spark read the files."""
         reader = exact_paths(spark)
         return (reader if schema is None else reader.schema(schema)).parquet(str(self.folder / name))
 
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
-        """A file below the frame's folder."""
+        """Write a file to the frame's folder."""
         self.save(f"{name}/{path}", write)
         return Part(path, path=path)
 
     def commit_parts(self, name: str, parts: Sequence[Part], schema: StructType) -> None:
-        """Remove what is in the folder beside the parts: tasks and runs that died may have left more."""
+        """Remove other files from the folder: tasks and runs that died may have left some."""
         folder, names = self.folder / name, {part.name for part in parts}
         for path in folder.rglob("*"):
             if path.is_file() and path.relative_to(folder).as_posix() not in names:
                 path.unlink()
 
     def parts(self, name: str) -> list[Part]:
-        """The files of its folder, by name."""
+        """Return the files of the frame's folder, by name."""
         return [Part(path.name) for path in self._parquet(name)]
 
     def file(self, name: str, part: Part) -> Path:
-        """Its path."""
+        """Return the path of the file."""
         return self.folder / name / part.name
 
     def rows(self, name: str) -> int:
-        """As the files say at their ends."""
+        """Sum the numbers of records in the footers of the files."""
         return sum(pq.read_metadata(path).num_rows for path in self._parquet(name))
 
     def checksums(self, spark: SparkSession, name: str) -> Mapping[str, str]:
-        """Of the files that are there."""
+        """Compute the checksums of the files of the folder."""
         return {path.name: checksum(path) for path in self._parquet(name)}
 
     def fetch(self, name: str) -> Path:
-        """Its folder."""
+        """Return the frame's folder."""
         return self.folder / name
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:
-        """Write under another name, and rename."""
+        """Write a hidden file, and rename it."""
         path = self.folder / name
         private_folder(path.parent)
         fresh = path.with_name(f".{path.name}.{os.getpid()}")
@@ -77,11 +77,11 @@ class FolderStagingArea:
         fresh.replace(path)
 
     def open(self, name: str) -> BinaryIO:
-        """The file itself."""
+        """Open the file."""
         return open(self.folder / name, "rb")
 
     def count(self, name: str) -> int:
-        """Files that are not hidden."""
+        """Count the files that are not hidden."""
         return sum(1 for _ in (self.folder / name).glob("[!.]*"))
 
     def remove(self, name: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What a staging area is: a private place that the tasks of a run reach, for what nobody has verified yet."""
+"""The staging area of a run: a private place for unverified data, which its tasks can reach."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Part:
     Attributes
     ----------
     name : str
-        Where the place has it.
+        Name of the file in the staging area.
     rows, size : int
-        Records and bytes; 0 where the place need not know.
+        Records and bytes; 0 if the staging area does not need them.
     checksum : str
-        SHA-256, hexadecimal; empty where the place need not know.
+        SHA-256, hexadecimal; "" if the staging area does not need it.
     path : str
-        Where `bring` puts it in the folder of the frame. Its folders may name a column that the file lacks
-        (`pipelines.publication.record_files.partitions`).
+        Path to which `StagingArea.fetch` writes it in the folder of the frame. Its folders may name a column
+        that the file lacks (`pipelines.publication.record_files.partitions`).
     """
 
     name: str
@@ -36,7 +36,7 @@ class Part:
     path: str = ""
 
 
-#: The same as columns of a frame.
+#: The fields of `Part` as columns of a frame.
 PART_COLUMNS = [
     t.StructField("name", t.StringType()),
     t.StructField("rows", t.LongType()),
@@ -47,70 +47,70 @@ PART_COLUMNS = [
 
 
 class StagingArea(Protocol):
-    """Frames and files of one run, by name; it travels with tasks, which write and read there themselves.
+    """Frames and files of one run, by name; it can be pickled and used in tasks.
 
     A frame is written by its tasks and read by others. A file is written whole or not at all.
 
     Attributes
     ----------
     folder : Path
-        Of this machine, private: where `bring` puts frames.
+        Private folder of this machine, to which `fetch` writes frames.
     """
 
     @property
     def folder(self) -> Path:
-        """Of this machine."""
+        """Return the private folder of this machine."""
 
     def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
-        """Write a frame in place of what had its name."""
+        """Write a frame; replace the one that has its name."""
 
     def read(self, spark: SparkSession, name: str, schema: t.StructType | None = None) -> DataFrame:
-        """A frame that was written; with `schema` no file is opened to infer one.
+        """Read a frame; with `schema` no file is opened to infer one.
 
         Raises
         ------
         StoreDamaged
-            By its tasks, where a part is not what was written.
+            In its tasks, if a part is not what was written.
         """
 
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
-        """Write one Parquet file of a frame, in a task or here; it counts once it is gathered."""
+        """Write one Parquet file, in a task or in the driver; `commit_parts` makes a frame of such files."""
 
     def commit_parts(self, name: str, parts: Sequence[Part], schema: t.StructType) -> None:
-        """Make a frame of the parts that were put, in this order."""
+        """Make a frame of parts that were written, in this order."""
 
     def parts(self, name: str) -> list[Part]:
-        """The parts of a frame, in order."""
+        """Return the parts of a frame, in order."""
 
     def file(self, name: str, part: Part) -> Path | pa.NativeFile:
-        """The Parquet file of a part of a frame, for this process.
+        """Return the Parquet file of a part, for this process.
 
         Raises
         ------
         StoreDamaged
-            Where it is not what was written.
+            If it is not what was written.
         """
 
     def rows(self, name: str) -> int:
-        """Records of a frame."""
+        """Return the number of records of a frame."""
 
     def checksums(self, spark: SparkSession, name: str) -> Mapping[str, str]:
-        """Checksums of the Parquet files of a frame as they are now, by name.
+        """Compute the checksums of the Parquet files of a frame, by name.
 
         Raises
         ------
         StoreDamaged
-            Where the place knows that one is not what was written.
+            If the staging area knows that a file is not what was written.
         """
 
     def fetch(self, name: str) -> Path:
-        """A folder of this machine with the Parquet files of a frame."""
+        """Return a folder of this machine with the Parquet files of a frame."""
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:
         """Write a file in one step."""
 
     def open(self, name: str) -> BinaryIO:
-        """A file that was saved.
+        """Open a file that was saved.
 
         Raises
         ------
@@ -118,12 +118,12 @@ class StagingArea(Protocol):
         """
 
     def count(self, name: str) -> int:
-        """Files that were saved below a name."""
+        """Count the files that were saved below a name."""
 
     def remove(self, name: str = "") -> None:
-        """Remove a file or a frame, and all below its name; everything without a name."""
+        """Remove a file or a frame, and everything below its name; without a name remove everything."""
 
 
 def part_file(number: int) -> str:
-    """Name of a part of a frame in a folder."""
+    """Return the name of a part of a frame in a folder."""
     return f"part-{number:05d}.parquet"

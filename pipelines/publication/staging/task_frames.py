@@ -1,4 +1,4 @@
-"""Frames that tasks write into the staging area themselves: nothing goes back to Spark to be written."""
+"""Write frames from tasks straight to the staging area, without passing their records back to Spark."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
-#: Records that are written at once.
+#: Records of a row group.
 ROW_GROUP = 131_072
 
-#: What a task makes of the records of a partition: tables of one schema, each with what is said of it, or "".
-#: Where it makes none, there is no part.
+#: Function of the records of a partition: returns tables of one schema, each with a text for the caller (or
+#: ""). If it returns none, there is no part.
 Task = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[pa.Table, str]]]
-#: The same of more than one part: each with its path in the frame, which no other task makes.
+#: The same for several parts, each with its path in the frame, which no other task may use.
 TaskOfParts = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]]
 
 _ANSWER = t.StructType(
@@ -44,24 +44,24 @@ def write_in_tasks(
     schema: t.StructType,
     compression: str = "snappy",
 ) -> list[str]:
-    """Write what a task makes of each partition of a frame, in place of what had the name.
+    """Apply a function to each partition of a frame and write the result; replace the frame of this name.
 
     Parameters
     ----------
     place : StagingArea
     frame : DataFrame
     name : str
-        Of what is written.
+        Name of the frame that is written.
     task : Task
-        Its exceptions may quote a record and do not leave it; faults of files and stores do.
+        Its exceptions may quote a record, and are replaced; those of files and stores are not.
     schema : StructType
-        Of what is written, as Spark reads it.
+        Schema of the written frame, as Spark reads it.
     compression : str
 
     Returns
     -------
     list of str
-        What was said, in the order of the partitions.
+        The texts, in the order of the partitions.
     """
 
     def one(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]:
@@ -78,7 +78,7 @@ def write_parts_in_tasks(
     schema: t.StructType,
     compression: str = "snappy",
 ) -> list[str]:
-    """Write the parts that a task makes of each partition of a frame; see `write_in_tasks`."""
+    """Write several parts of each partition of a frame; see `write_in_tasks`."""
 
     def put(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         written = []
@@ -101,7 +101,7 @@ def write_parts_in_tasks(
     answers = map_in_arrow(frame, put, _ANSWER).collect()
     rows = sorted(answers, key=lambda row: (int(row["number"]), row["path"]))
     parts = [Part(*(row[each.name] for each in PART_COLUMNS)) for row in rows]
-    if not parts:  # a frame without records has its columns all the same
+    if not parts:  # a frame without records still has its columns
         nothing = to_arrow_schema(schema).empty_table()
         parts = [place.write_part(name, part_file(0), partial(pq.write_table, nothing))]
     place.commit_parts(name, parts, schema)
@@ -109,7 +109,7 @@ def write_parts_in_tasks(
 
 
 def _number() -> int:
-    """Of the partition that this task is of."""
+    """Return the number of this task's partition."""
     context = TaskContext.get()
     assert context is not None
     return int(context.partitionId())

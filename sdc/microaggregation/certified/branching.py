@@ -1,10 +1,11 @@
-"""Branching on pairs of records: what is left of the gap once cuts and lists are spent.
+"""Branching on pairs of records (Ryan and Foster 1981), which closes the gap that cuts and enumeration leave.
 
-A clustering holds two records in one cluster or apart (Ryan and Foster 1981), so the lesser bound of the
-two halves holds of all. The node of least bound is split first, on the pair whose halves both rise most over
-the columns at hand (strong branching); each half is priced exactly, without further cuts. A cheap pair
-settles nothing, so only those are tried that are most undecided and whose records have the largest duals.
-Where no pair of a node is undecided, its columns are a clustering: a cheaper one than was known is kept.
+In every clustering two records are in one cluster or in two, so the smaller bound of the two children is
+valid for the node. The node with the least bound is split first. Strong branching over the current columns
+chooses the pair whose children both have the largest bound increase. Children are priced exactly, without
+further cuts. Only the most fractional pairs with the largest duals are tried, because other pairs change
+little. If a node has no fractional pair, its columns form a clustering, which replaces the incumbent if it is
+cheaper.
 """
 
 from __future__ import annotations
@@ -14,30 +15,30 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from microguard.sdc.microaggregation.certified.relaxation import CLOSED, Allowance, Prices, Relaxation
+from microguard.sdc.microaggregation.certified.relaxation import CLOSED, Allowance, DualValues, Relaxation
 from microguard.sdc.microaggregation.certified.undecided_pairs import DECIDED, EQUAL, undecided_pairs
 from microguard.sdc.microaggregation.column_generation.columns import Columns
 from microguard.sdc.solver import FEASIBILITY_TOLERANCE
 from microguard.sdc.stop import Deadline
 
-#: Relative distance of bound and master problem at which a node is left.
+#: Relative difference of bound and master problem at which a node has converged.
 TOLERANCE = 1e-5
-#: Pairs tried at a node.
+#: Number of pairs that strong branching tries at a node.
 TRIED = 8
 
 
 @dataclass(frozen=True)
 class Branching:
-    """Work of branching.
+    """Work limits of branching.
 
     Attributes
     ----------
     nodes : int
-        At most.
+        Maximum number of nodes.
     allowance : Allowance
-        Of their pricing and linear programs.
+        Limits on pricing and linear programs.
     gap : float
-        Largest relative gap that branching is tried at.
+        Branching is tried up to this relative gap.
     """
 
     nodes: int
@@ -46,16 +47,17 @@ class Branching:
 
 
 class Branched(NamedTuple):
-    """What branching reached.
+    """Result of branching.
 
     Attributes
     ----------
     lower_bound : float
-        On the cost of any clustering; the cost of the cheapest one known where that was proved optimal.
+        Bound on the cost of every clustering. It equals the cost of the best clustering if that is proved
+        optimal.
     members : (clusters, 2k - 1) int array or None
-        Of a clustering cheaper than the one known before.
+        Clusters of an improved clustering; None if there is none.
     nodes : int
-        Nodes looked at.
+        Number of nodes solved.
     """
 
     lower_bound: float
@@ -64,41 +66,42 @@ class Branched(NamedTuple):
 
 
 class Node(NamedTuple):
-    """Clusterings that hold some pairs apart and others together.
+    """Node of the search: clusterings that separate some pairs and join others.
 
     Attributes
     ----------
     bound : float
-        On the cost of any.
+        Bound on the cost of these clusterings.
     number : int
-        In the order of the search; it decides between equal bounds.
+        Number of the node, which breaks ties of bounds.
     apart, together : (pairs, 2) int arrays
-    prices : Prices
-        Of the bound.
+        Pairs of records in different clusters, and pairs in one cluster.
+    dual_values : DualValues
+        Duals of the bound.
     pair : (2,) int array or None
-        To split on, where the work was enough to choose one and some pair is undecided.
+        Pair to split on; None if no pair is fractional or the work limit was reached.
     """
 
     bound: float
     number: int
     apart: np.ndarray
     together: np.ndarray
-    prices: Prices
+    dual_values: DualValues
     pair: np.ndarray | None
 
 
 def branch(relaxation: Relaxation, cost: float, work: Branching, deadline: Deadline) -> Branched:
-    """Raise the bound of a relaxation by splitting it on pairs.
+    """Raise the lower bound of a relaxation by branching on pairs.
 
     Parameters
     ----------
     relaxation : Relaxation
-        With a finite `lower_bound`.
+        Relaxation with a finite `lower_bound`.
     cost : float
-        Of a clustering that is known.
+        Cost of the incumbent.
     work : Branching
     deadline : Deadline
-        Safety net.
+        Wall-clock limit, as a safety net.
     """
     tree = _Tree(relaxation, cost, work, deadline)
     bound = tree.search()
@@ -106,7 +109,7 @@ def branch(relaxation: Relaxation, cost: float, work: Branching, deadline: Deadl
 
 
 class _Tree:
-    """The search, with a relaxation of its own that is restricted to one node after the other."""
+    """Search tree with a relaxation of its own, which is restricted to one node after the other."""
 
     def __init__(self, whole: Relaxation, cost: float, work: Branching, deadline: Deadline) -> None:
         self.nodes = 0
@@ -116,17 +119,17 @@ class _Tree:
         columns = Columns(whole.columns.distances, whole.columns.k)
         columns.add(whole.columns.members[near])
         self._relaxation = Relaxation(
-            columns, whole.prices.duals, work.allowance, deadline, tolerance=FEASIBILITY_TOLERANCE
+            columns, whole.dual_values.duals, work.allowance, deadline, tolerance=FEASIBILITY_TOLERANCE
         )
         if len(whole.binding):
             self._relaxation.add_cuts(whole.binding)
-        penalties = whole.prices.penalties
+        penalties = whole.dual_values.penalties
         none = np.empty((0, 2), dtype=np.int64)
-        prices = Prices(whole.prices.duals, penalties[penalties > 0], np.empty(0))
-        self._root = Node(whole.lower_bound, 0, none, none, prices, None)
+        dual_values = DualValues(whole.dual_values.duals, penalties[penalties > 0], np.empty(0))
+        self._root = Node(whole.lower_bound, 0, none, none, dual_values, None)
 
     def search(self) -> float:
-        """Split the node of least bound until the work is done, that node cannot be split or none is left."""
+        """Split the node with the least bound until a limit is reached; return the bound."""
         if self._most_nodes == 0:
             return self._root.bound
         open_nodes = [self._look(self._root, self._root.apart, self._root.together)]
@@ -146,17 +149,17 @@ class _Tree:
 
     @property
     def _closed(self) -> float:
-        """Bound from which on a node is closed: pricing leaves out its tolerance per cluster."""
+        """Bound from which on a node is pruned, reduced by the tolerance of pricing per cluster."""
         clusters = self._relaxation.master.n / self._relaxation.columns.k
         return (1.0 - CLOSED) * self._cost - clusters * FEASIBILITY_TOLERANCE
 
     def _look(self, parent: Node, apart: np.ndarray, together: np.ndarray) -> Node:
-        """A half of a node, or the first, with its bound and the pair to split it on."""
+        """Solve a child of a node, or the root node; return it with its bound and the pair to split on."""
         relaxation = self._relaxation
         self.nodes += 1
-        relaxation.restrict(apart, together, parent.prices)
+        relaxation.restrict(apart, together, parent.dual_values)
         pair = None
-        for tolerance in (TOLERANCE, CLOSED):  # the second closes a node without an undecided pair
+        for tolerance in (TOLERANCE, CLOSED):  # the second tolerance closes a node without a fractional pair
             converged = relaxation.converge(tolerance, self._closed)
             bound = max(parent.bound, relaxation.lower_bound)
             if not converged or bound >= self._closed:
@@ -165,10 +168,10 @@ class _Tree:
             if pair is not None:
                 break
             self._take_in()
-        return Node(bound, self.nodes, apart, together, relaxation.prices, pair)
+        return Node(bound, self.nodes, apart, together, relaxation.dual_values, pair)
 
     def _take_in(self) -> None:
-        """Keep the clustering that the columns of the solution are, where it is cheaper."""
+        """Replace the incumbent if the columns of the solution form a cheaper clustering."""
         relaxation = self._relaxation
         if relaxation.solution is None:
             return
@@ -179,16 +182,16 @@ class _Tree:
             self._cost, self.cheaper = cost, relaxation.columns.members[chosen]
 
     def _pair(self, apart: np.ndarray, together: np.ndarray) -> np.ndarray | None:
-        """The pair whose halves both rise most, over the columns at hand."""
+        """Choose the pair whose children have the largest bound increases over the current columns."""
         relaxation = self._relaxation
         best, most = None, -1.0
         if relaxation.solution is None:
             return None
-        at_hand = relaxation.solution.objective
+        current = relaxation.solution.objective
         incidence = relaxation.columns.incidence(np.arange(len(relaxation.columns)))
-        for pair in undecided_pairs(incidence, relaxation.solution.x, relaxation.prices.duals, TRIED):
+        for pair in undecided_pairs(incidence, relaxation.solution.x, relaxation.dual_values.duals, TRIED):
             rises = [
-                min(relaxation.at_hand(*half), self._cost) - at_hand
+                min(relaxation.restricted_value(*half), self._cost) - current
                 for half in (
                     (np.vstack([apart, pair]), together),
                     (apart, np.vstack([together, pair])),

@@ -1,18 +1,18 @@
-"""Certified solving (effort exact): a near-optimal clustering and a proved bound on its SSE.
+"""Certified solving (effort exact): a near-optimal clustering and a proved lower bound on its SSE.
 
 1. Local search finds an incumbent.
-2. Column generation with exact pricing solves the relaxed set-partitioning program over all clusters;
-   rounds of subset-row cuts on three, five and seven records tighten it.
-3. The incumbent is improved by integer programs over the generated clusters of least reduced cost: after the
-   cuts few others are in an optimal partition. Where a gap is left, then or (in small files) after the lists,
-   a thorough search is tried.
-4. All clusters whose reduced cost can matter are listed, level by level, and integer programs over them
-   raise the bound, up to the optimum where the last one is solved (`levels`).
-5. Where that leaves a gap that is small, or any gap of a small file, branching on pairs of records raises
-   the bound and may meet a better clustering (`branching`).
+2. Column generation with exact pricing solves the relaxed set-partitioning program over all clusters. Rounds
+   of subset-row cuts on three, five and seven records tighten it.
+3. Integer programs over the generated clusters with the smallest reduced costs improve the incumbent. After
+   the cuts, few other clusters are in an optimal partition. If a gap remains, a thorough local search is
+   tried; in small files after step 4.
+4. All clusters whose reduced cost permits an improvement are enumerated, level by level. Integer programs
+   over them raise the bound, up to the optimum if the last one is solved (`levels`).
+5. If a small gap remains, or any gap in a small file, branching on pairs of records raises the bound and may
+   find a better clustering (`branching`).
 
-The bound holds for every partition of these records into clusters of at least k. It is given less what the
-solver's tolerance (each of at most n / k clusters in a mean loss of 1 per record) and rounding can hide.
+The bound is valid for every partition of these records into clusters of at least k. It is reduced by the
+solver's tolerance for at most n / k clusters, at a mean loss of 1 per record, and by rounding errors.
 """
 
 from __future__ import annotations
@@ -43,49 +43,50 @@ from microguard.sdc.solver import FEASIBILITY_TOLERANCE
 from microguard.sdc.stop import Deadline
 
 NAME = "column-generation"
-#: Where the gap is larger than this, the thorough search may know better: it takes 3 seconds for 100 records,
-#: 8 for 200, and was 0.1 to 1.2 % of the loss better where the gap was 0.7 to 1.6 %. From so many records on
-#: one local search starts column generation, and the thorough one follows the cuts; fewer are mostly proved
-#: without it.
+#: A thorough local search is tried if the gap is larger than this. It takes 3 seconds for 100 records and 8
+#: for 200, and reduced the loss by 0.1 to 1.2 % if the gap was 0.7 to 1.6 %. For at least THOROUGH_FROM
+#: records it follows the cuts; smaller files are mostly proved without it.
 THOROUGH_GAP, THOROUGH_FROM = 0.001, 400
-#: Up to this many records the integer programs may be large enough to prove most optima.
+#: Up to this many records, integer programs of unlimited size prove most optima.
 PROVABLE_RECORDS = 200
-#: Relative distance of bound and master problem at which a round of cuts ends, and the last round.
+#: Relative difference of bound and master problem at the end of a round of cuts, and of the last round.
 ROUND_TOLERANCE, LAST_TOLERANCE = 1e-4, 1e-7
-#: A round of cuts that raises the master problem by less, relatively, is the last.
+#: A round of cuts with a smaller relative increase of the master problem is the last one.
 STALLED = 1e-6
-#: A round that finds fewer cuts on triples than n over this looks for cuts on larger sets as well.
+#: A round with fewer than n / this cuts on three records also separates cuts on larger sets.
 FEW_CUTS = 20
-#: Nodes of branching on pairs: each takes about two seconds for a thousand records and k = 4.
+#: Maximum number of nodes of branching on pairs. A node takes about two seconds for 1,000 records and k = 4.
 BRANCHES = 129
-#: Branching of small files, a node of 0.1 to 0.3 seconds: work by n squared ended it after some 30 nodes.
+#: Branching limits of small files, whose nodes take 0.1 to 0.3 seconds. Limits proportional to n squared
+#: would end it after about 30 nodes.
 SMALL_BRANCHING = Branching(401, Allowance(evaluations=4_000_000_000, pivots=400_000_000))
-#: Relative gap up to which branching is worth its time: it closes hundredths of a percent of a whole file.
+#: Branching is tried up to this relative gap, because it closes only hundredths of a percent of a large
+#: file's gap.
 BRANCHED_GAP = 0.002
-#: Columns per record of the programs that improve the incumbent, one after the other.
+#: Numbers of columns per record of the successive programs that improve the incumbent.
 POOLS = (1.5, 2.0, 2.5)
 
 
 @dataclass(frozen=True)
 class Work:
-    """Work of certified solving, counted so that the answer does not depend on the machine.
+    """Work limits of certified solving, counted so that the result does not depend on the machine.
 
     Attributes
     ----------
     allowance : Allowance
-        Of column generation.
+        Limits of column generation.
     starts : int
-        Local searches for the incumbent.
+        Number of local searches for the incumbent.
     rounds : int
-        Rounds of cuts at most.
+        Maximum number of rounds of cuts.
     per_root : int
-        Clusters listed per root at most.
+        Maximum number of enumerated clusters per root.
     largest_program : int
-        Columns of an integer program at most.
+        Maximum number of columns of an integer program.
     nodes : int
-        Branch-and-bound nodes of an integer program at most.
+        Maximum number of branch-and-bound nodes of an integer program.
     branching : Branching
-        Of the last step.
+        Limits of the last step.
     """
 
     allowance: Allowance
@@ -97,13 +98,13 @@ class Work:
     branching: Branching
 
     @classmethod
-    def of(cls, n: int) -> Work:
-        """Work for n records: about ten minutes of a core for a thousand, seconds for two hundred.
+    def for_records(cls, n: int) -> Work:
+        """Return the limits for n records: about ten minutes of a core for 1,000 records, seconds for 200.
 
-        Pricing at 1e8 evaluations a second, the master problem at 2e7 pivots times rows a second, and the
-        integer program, limited in columns and nodes, are the greater part. What a bound needs grows with k:
-        where sizes k to 2k - 1 are too many to be searched within the allowance, there is no bound but the
-        nearest neighbours'.
+        Most of the time is spent on pricing (1e8 evaluations per second), the master problem (2e7 pivots
+        times rows per second) and the integer programs. The required work grows with k. If the allowance does
+        not suffice for clusters of k to 2k - 1 records, the only bound is that of smaller clusters or nearest
+        neighbours.
         """
         small = n <= PROVABLE_RECORDS
         branching = Allowance(evaluations=10_000 * n * n, pivots=1_000 * n * n)
@@ -119,9 +120,12 @@ class Work:
 
 
 def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work | None = None) -> Clustering:
-    """Near-optimal clustering of records without weights, and a bound; `work` defaults to `Work.of`."""
+    """Cluster records of equal weight near-optimally and prove a lower bound.
+
+    The work limits are those of `Work.for_records` by default.
+    """
     n = len(records)
-    work = work or Work.of(n)
+    work = work or Work.for_records(n)
     searched = [
         local_search.search(records, k, deadline=deadline, seed=seed + shift, effort="start")
         for shift in range(work.starts)
@@ -137,7 +141,7 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
             stopped_by="proof",
             work=start.work,
         )
-    scale = n / start.sse  # the solver's tolerances are absolute: let the mean loss per record be 1
+    scale = n / start.sse  # scale the mean loss per record to 1, because the solver's tolerances are absolute
     distances = scale * squared_distances(records.values)
     others = [clustering.labels for clustering in searched]
     certifier = _Certifier(distances, k, start.labels, others, work, deadline)
@@ -178,7 +182,7 @@ def _weaker_bound(
     deadline: Deadline,
     seed: int,
 ) -> tuple[str, float]:
-    """Kind and lower bound where column generation ended before its first."""
+    """Return kind and value of a weaker lower bound, for the case that column generation found none."""
     nearest = nearest_neighbour_bound(records.values, k)
     t = min(SMALLER, k - 1)
     if t < 2 or deadline.passed:
@@ -193,7 +197,7 @@ def _weaker_bound(
 
 
 class _Certifier:
-    """The state of certified solving, in units of the mean loss per record."""
+    """State of certified solving; costs are in units of the mean loss per record."""
 
     def __init__(
         self,
@@ -223,12 +227,12 @@ class _Certifier:
 
     @property
     def gap(self) -> float:
-        """How far the bound is below the incumbent, of it."""
+        """Relative gap between incumbent and lower bound."""
         return 0.0 if self.optimal else 1.0 - self.lower_bound / self.cost
 
     @property
     def done(self) -> dict[str, int]:
-        """Work done by kind."""
+        """Amount of work by kind."""
         spent = self.relaxation.spent
         return {
             "pricings": spent.pricings,
@@ -239,13 +243,13 @@ class _Certifier:
         }
 
     def bound(self) -> None:
-        """Bound by cuts, and improve the incumbent."""
+        """Compute the lower bound by column generation and cuts, and improve the incumbent."""
         self._cut()
         self.lower_bound = self.relaxation.lower_bound
         self._improve()
 
     def take_in(self, labels: np.ndarray) -> bool:
-        """Take in another partition, improve the incumbent, and say whether it is cheaper now."""
+        """Add another partition, improve the incumbent, and return whether it is cheaper than before."""
         before = self.cost
         partition = self.columns.positions(as_members(clusters_of(labels), self.columns.k))
         if self.columns.costs[partition].sum() < self.cost:
@@ -254,7 +258,7 @@ class _Certifier:
         return self.cost < before
 
     def close(self) -> None:
-        """Raise the bound level by level over all clusters that can matter, with the gap at hand."""
+        """Raise the bound by enumerating all clusters that permit an improvement, level by level."""
         if not np.isfinite(self.lower_bound):
             return
         work = self._work
@@ -266,7 +270,7 @@ class _Certifier:
         self._compare()
 
     def branch(self) -> None:
-        """Raise the bound by branching, where there is still a gap that it may close."""
+        """Raise the bound by branching, if a gap remains that is small enough."""
         if self.optimal or self.gap > self._work.branching.gap:
             return
         branched = branch(self.relaxation, self.cost, self._work.branching, self._deadline)
@@ -280,13 +284,13 @@ class _Certifier:
         self.optimal = self.cost - self.lower_bound <= CLOSED * self.cost
 
     def _improve(self) -> None:
-        """Integer programs over the columns of least reduced cost, where there is a bound."""
+        """Improve the incumbent by integer programs over the columns with the smallest reduced costs."""
         if np.isfinite(self.lower_bound):
             for per_record in POOLS:
                 self._combine(self._promising(int(per_record * self.relaxation.master.n)))
 
     def _cut(self) -> None:
-        """Rounds of column generation and cuts."""
+        """Run rounds of column generation and cuts."""
         relaxation, before = self.relaxation, -np.inf
         for _ in range(self._work.rounds):
             if not relaxation.converge(ROUND_TOLERANCE, self.cost) or relaxation.solution is None:
@@ -295,17 +299,17 @@ class _Certifier:
             if value - before <= STALLED * value:
                 break
             before = value
-            at_hand = self.columns.members, relaxation.solution.x, relaxation.master.n, relaxation.master.cuts
-            cuts = separate(*at_hand)
+            current = self.columns.members, relaxation.solution.x, relaxation.master.n, relaxation.master.cuts
+            cuts = separate(*current)
             if len(cuts) * FEW_CUTS < relaxation.master.n:
-                cuts = np.concatenate([cuts, separate_larger(*at_hand)])
+                cuts = np.concatenate([cuts, separate_larger(*current)])
             if len(cuts) == 0:
                 break
             relaxation.add_cuts(cuts)
         relaxation.converge(LAST_TOLERANCE, self.cost)
 
     def _combine(self, pool: np.ndarray) -> None:
-        """Improve the incumbent by the program over a pool."""
+        """Improve the incumbent by the integer program over a pool of columns."""
         solved = repartition(
             self.columns,
             pool,
@@ -318,21 +322,23 @@ class _Certifier:
         self.incumbent = solved.chosen
 
     def _promising(self, most: int) -> np.ndarray:
-        """Columns at hand with a reduced cost below the gap, so many of the least."""
+        """Return at most `most` columns with the smallest reduced costs below the gap."""
         reduced = self.relaxation.reduced_costs()
         order = np.argsort(reduced, kind="stable")[:most]
         return order[reduced[order] < self.cost - self.relaxation.lower_bound]
 
 
 def nearest_clusters(distances: np.ndarray, k: int) -> np.ndarray:
-    """Each record with its k - 1 nearest others: columns to begin with."""
-    others = distances - np.diag(np.full(len(distances), np.inf))  # each record is its own nearest
+    """Return the clusters of each record and its k - 1 nearest others, as initial columns."""
+    others = distances - np.diag(
+        np.full(len(distances), np.inf)
+    )  # each record is the first of its neighbours
     nearest = np.argsort(others, axis=1, kind="stable")
     return as_members(nearest[:, :k], k)
 
 
 def shares(distances: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Each record's share of its cluster's SSE, by its distances to the others: duals to begin with."""
+    """Return each record's share of its cluster's SSE, (n,), as initial duals."""
     result = np.zeros(len(labels))
     for cluster in clusters_of(labels):
         result[cluster] = distances[np.ix_(cluster, cluster)].sum(axis=1) / (2 * len(cluster))

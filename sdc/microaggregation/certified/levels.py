@@ -1,20 +1,21 @@
-"""The gap closed level by level: complete lists of clusters, first of the roots of largest dual.
+"""Close the gap level by level by enumeration of clusters, in descending order of their roots' duals.
 
-Every partition P costs at least ``bound + sum over its clusters of max(0, reduced cost)``, and every
-cluster has one root, its record of largest dual. Let v be the least such sum that clusters with roots among
-the first m records can have in a partition. So the partitions better than the incumbent, of gap g, hold no
-other cluster with a reduced cost of g - v or more: the clusters of the next roots are listed up to there,
-and so on, as many roots at a time as a program has room for. v is the value of an integer program over the
-lists: clusters that hold each of the first m records once and every other record at most once. A few dear
-records decide most of the gap; once these are settled, the lists of all others are short. At the last level
-the program is the set-partitioning program itself, with the costs themselves, and its solution optimal.
+Every partition costs at least ``bound + sum over its clusters of max(0, reduced cost)``. Every cluster has
+one root, its record with the largest dual. Let v be the least such sum over the clusters with roots among the
+first m records of a partition. A partition that improves on the incumbent, with gap g, contains no other
+cluster with a reduced cost of g - v or more. The clusters of the next roots are therefore enumerated up to
+g - v, for as many roots as an integer program allows. v is the value of an integer program over the
+enumerated clusters: each of the first m records is covered once, every other record at most once. A few
+expensive records determine most of the gap; after them, the enumerations of the others are short. At the last
+level, the program is the set-partitioning program with the original costs, and its solution is optimal.
 
-A small file is one level: its first records settle nothing. Branching on pairs within the list solves it, and
-where the list below the gap is too long, one below a part of it.
+A small file has one level, because its first records determine little. Branching on pairs within the
+enumerated clusters solves it. If there are too many clusters below the gap, those below a share of the gap
+are enumerated.
 
-Reduced-cost fixing as in Baldacci, Christofides and Mingozzi 2008, "An exact algorithm for the vehicle
-routing problem based on the set partitioning formulation with additional cuts", over one part of the rows
-after another.
+This is reduced-cost fixing as in Baldacci, Christofides and Mingozzi 2008, "An exact algorithm for the
+vehicle routing problem based on the set partitioning formulation with additional cuts", applied to successive
+sets of rows.
 """
 
 from __future__ import annotations
@@ -29,23 +30,23 @@ from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Clusters that may be listed up to a level, as shares of the largest program: the first programs are small
-#: and settle most of the gap, so that the lists of the later roots are short.
+#: Maximum number of clusters up to each level, as shares of the largest program. The first programs are small
+#: and determine most of the gap, so that the enumerations of later roots are short.
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
-#: A file of so few records is one level.
+#: A file with at most this many records has one level.
 ONE_LEVEL = 200
-#: Columns that the nodes of branching within a list may have in all, per column of the largest program.
+#: Limit on the total number of columns of all nodes of branching, per column of the largest program.
 LOOKS = 40
-#: Share of the gap that all clusters are listed below at first: much of the gap is often the incumbent's,
-#: and the optimum is in a much smaller program.
+#: First, all clusters below this share of the gap are enumerated. Often the incumbent is far from optimal,
+#: and the optimum is found in a much smaller program.
 GUESS = 1 / 2
-#: Thresholds tried where the list of the next root alone is too long, as shares of what is left of the gap.
+#: Thresholds, as shares of the remaining gap, that are tried if the next root alone has too many clusters.
 THRESHOLDS = (1 / 2, 1 / 4, 1 / 8)
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Clusters listed per root and in all, and branch-and-bound nodes of a program, at most."""
+    """Limits on the enumerated clusters per root and in total, and on the nodes of an integer program."""
 
     per_root: int
     largest_program: int
@@ -54,16 +55,16 @@ class Listing:
 
 @dataclass(frozen=True)
 class Closed:
-    """What the levels reached.
+    """Result of the levels.
 
     Attributes
     ----------
     chosen : (clusters,) int array
-        Columns of the cheapest partition met.
+        Columns of the best partition.
     lower_bound : float
-        On the cost of any partition; the cost of `chosen` where that was proved optimal.
+        Bound on the cost of every partition. It equals the cost of `chosen` if that is proved optimal.
     nodes : int
-        Branch-and-bound nodes.
+        Number of branch-and-bound nodes.
     """
 
     chosen: np.ndarray
@@ -72,24 +73,24 @@ class Closed:
 
 
 def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadline: Deadline) -> Closed:
-    """Raise the bound of a relaxation by complete lists of clusters.
+    """Raise the lower bound of a relaxation by complete enumeration of clusters.
 
     Parameters
     ----------
     relaxation : Relaxation
-        With a finite `lower_bound`.
+        Relaxation with a finite `lower_bound`.
     incumbent : (clusters,) int array
         Positions of columns that partition the records.
     listing : Listing
     deadline : Deadline
-        Safety net.
+        Wall-clock limit, as a safety net.
     """
     columns, bound = relaxation.columns, relaxation.lower_bound
     n, order = len(columns.distances), relaxation.records_by_dual
     if n <= ONE_LEVEL:
         return _close_at_once(relaxation, incumbent, listing, deadline)
     place = np.empty(n + 1, dtype=np.int64)
-    place[order], place[n] = np.arange(n), n  # the filler -1 comes last
+    place[order], place[n] = np.arange(n), n  # the padding -1 is last
     pool = np.empty(0, dtype=np.int64)
     incumbent, guessed, nodes = _guess(relaxation, incumbent, listing, deadline)
     settled, first, level = 0.0, 0, 0
@@ -113,7 +114,7 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
         nodes += more
         if last == n and columns.costs[chosen].sum() < cost:
             incumbent = chosen
-        if threshold < left:  # a partition may hold a cluster that is not listed
+        if threshold < left:  # a better partition may contain a cluster that was not enumerated
             settled = max(settled, min(value, settled + threshold))
             break
         settled = max(settled, value)
@@ -125,8 +126,10 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
 def _close_at_once(
     relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadline: Deadline
 ) -> Closed:
-    """Branching within the longest list that there is room for, as long as it finds a cheaper partition: a
-    smaller gap has a shorter list."""
+    """Branch within the largest possible enumeration; repeat while it finds a cheaper partition.
+
+    A cheaper incumbent has a smaller gap, and thus fewer clusters to enumerate.
+    """
     columns, n = relaxation.columns, relaxation.master.n
     bound = proved = relaxation.lower_bound
     cost, nodes = float(columns.costs[incumbent].sum()), 0
@@ -151,7 +154,7 @@ def _close_at_once(
             deadline=deadline,
         )
         nodes += solved.nodes
-        proved = max(proved, solved.lower_bound)  # or a partition holds a cluster that is not listed
+        proved = max(proved, solved.lower_bound)  # at most the threshold, for partitions with other clusters
         before, incumbent = cost, solved.chosen
         cost = float(columns.costs[incumbent].sum())
         if cost >= before:
@@ -162,9 +165,9 @@ def _close_at_once(
 def _guess(
     relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadline: Deadline
 ) -> tuple[np.ndarray, float, int]:
-    """The program over all clusters below a part of the gap: the incumbent, what it adds to the bound, nodes.
+    """Solve the program over clusters below a share of the gap; return incumbent, bound increase and nodes.
 
-    A partition is among the clusters listed, or holds one whose reduced cost is the threshold or more.
+    A partition consists of enumerated clusters, or contains one whose reduced cost is at least the threshold.
     """
     columns, n = relaxation.columns, relaxation.master.n
     threshold = GUESS * (float(columns.costs[incumbent].sum()) - relaxation.lower_bound)
@@ -183,10 +186,10 @@ def _guess(
 def _list(
     relaxation: Relaxation, left: float, first: int, share: float, listing: Listing, there: int
 ) -> tuple[np.ndarray, int, float]:
-    """Clusters of the next roots below a threshold, the place of the first root not listed, the threshold.
+    """Enumerate the clusters of the next roots; return them, the place of the next root, and the threshold.
 
-    As many roots as have room below what is left of the gap; where that is none, not even at the last level,
-    all of them below a smaller threshold.
+    The threshold is the remaining gap, for as many roots as possible. If that is none at the last level, all
+    roots are enumerated with a smaller threshold.
     """
     room = int(share * listing.largest_program) - there
     if room <= 0:
@@ -210,12 +213,15 @@ def _solve_level(
     listing: Listing,
     deadline: Deadline,
 ) -> tuple[float, np.ndarray, int]:
-    """Lower bound on what covering the records `exactly` once adds to the bound; the columns; nodes."""
+    """Solve the program of a level; return the bound increase, the chosen columns and the number of nodes.
+
+    Each of the records `exactly` is covered once, every other record at most once.
+    """
     columns = relaxation.columns
     n = len(columns.distances)
     incidence = columns.incidence(level)
     cuts = cut_entries(relaxation.binding, incidence)
-    last_level = len(exactly) == n  # costs themselves: they leave no slack of cuts that a partition avoids
+    last_level = len(exactly) == n  # then the original costs are used, which are exact
     at_least = np.zeros(n)
     at_least[exactly] = 1.0
     program = Program(

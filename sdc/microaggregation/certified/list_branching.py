@@ -1,13 +1,13 @@
-"""Branching on pairs within a complete list of clusters: the cheapest partition that the list allows.
+"""Branching on pairs within an enumerated list of clusters: the cheapest partition into listed clusters.
 
-Where every cluster that can matter is listed, nothing is left to be priced: a node is a part of the list, and
-its bound the linear program over that part with subset-row cuts, to which each node may add. Clusters whose
-reduced cost fills what is left of the gap leave the part, so that the programs shrink as the bound rises. The
-node of least bound is split first, on the pair of records whose halves (apart, or in one cluster: Ryan and
-Foster 1981) both rise most; both are solved, and one that is closed is not looked at.
+If every relevant cluster is listed, no pricing is needed. A node is a subset of the list. Its bound is the
+linear program over this subset with subset-row cuts, and each node may add cuts. Clusters whose reduced cost
+reaches the remaining gap are removed, so the programs shrink as the bound rises. The node with the least
+bound is split first, on the pair of records (separated, or in one cluster: Ryan and Foster 1981) whose
+children both have the largest bound increase.
 
-The general integer program takes ten times as long over ten thousand clusters of a hundred records, most of
-it before its first node.
+For 10,000 clusters of 100 records, the general integer program takes ten times as long, mostly before its
+first node.
 """
 
 from __future__ import annotations
@@ -28,27 +28,28 @@ from microguard.sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, Basis, Master
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Pairs tried at a node: more make fewer nodes, and take longer together.
+#: Number of pairs tried at a node. More pairs reduce the number of nodes but take longer in total.
 TRIED = 3
-#: Rounds of cuts at a node, and cuts in one; a round that closes less of the gap than this share is the last.
+#: Maximum number of rounds of cuts at a node, and of cuts per round. A round that closes a smaller share of
+#: the gap than STALLED is the last one.
 ROUNDS, IN_ONE, STALLED = 3, 30, 0.03
-#: A round that finds fewer cuts on triples looks for cuts on larger sets as well.
+#: A round with fewer cuts on three records also separates cuts on larger sets.
 FEW_CUTS = 5
-#: A column is in a partition where it is chosen to more than this; no pair is undecided then.
+#: A column is chosen if its value exceeds this, for a solution without fractional pairs.
 CHOSEN = 0.5
 
 
 class InList(NamedTuple):
-    """What branching within a list reached.
+    """Result of branching within a list.
 
     Attributes
     ----------
     lower_bound : float
-        On the cost of any partition made of listed clusters, at most what was enough.
+        Bound on the cost of every partition into listed clusters, at most `enough`.
     chosen : (clusters,) int array
-        Columns of the cheapest partition known.
+        Columns of the best partition.
     nodes : int
-        Nodes looked at.
+        Number of nodes solved.
     """
 
     lower_bound: float
@@ -57,20 +58,20 @@ class InList(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """Partitions made of a part of the list.
+    """Node of the search: partitions into a subset of the list.
 
     Attributes
     ----------
     bound : float
-        On the cost of any.
+        Bound on the cost of these partitions.
     number : int
-        In the order of the search; it decides between equal bounds.
+        Number of the node, which breaks ties of bounds.
     kept : (columns,) int array
-        Places in the list.
+        Positions of the subset in the list.
     cuts : (cuts, width) int array
-        Of its program.
+        Cuts of its program.
     basis : Basis or None
-        To begin at.
+        Initial basis.
     """
 
     bound: float
@@ -91,24 +92,24 @@ def branch_in_list(
     looks: int,
     deadline: Deadline,
 ) -> InList:
-    """The cheapest partition made of listed clusters, or a bound on its cost.
+    """Find the cheapest partition into listed clusters, or a lower bound on its cost.
 
     Parameters
     ----------
     columns : Columns
-        Of costs in units of the mean loss per record.
+        Columns with costs in units of the mean loss per record.
     listed : (m,) int array
-        Positions of columns, those of the incumbent among them.
+        Positions of the listed columns, including those of the incumbent.
     cuts : (cuts, width) int array
-        Subset-row cuts to begin with.
+        Initial subset-row cuts.
     incumbent : (clusters,) int array
         Positions of columns that partition the records.
     enough : float
-        A bound as high ends the search.
+        The search ends if the bound reaches this value.
     nodes, looks : int
-        Nodes at most, and columns of theirs in all.
+        Limits on the number of nodes, and on their total number of columns.
     deadline : Deadline
-        Safety net.
+        Wall-clock limit, as a safety net.
     """
     tree = _Tree(columns, listed, incumbent, enough, deadline)
     bound = tree.search(cuts, nodes, looks)
@@ -116,7 +117,7 @@ def branch_in_list(
 
 
 class _Tree:
-    """The search: the list, and the cheapest partition known."""
+    """Search tree over the list, with the best partition so far."""
 
     def __init__(
         self,
@@ -139,11 +140,11 @@ class _Tree:
 
     @property
     def closed(self) -> float:
-        """Bound from which on a node is closed: the solver leaves out its tolerance per cluster."""
+        """Bound from which on a node is pruned, reduced by the solver's tolerance per cluster."""
         return (1.0 - CLOSED) * self._least - self.most_clusters * FEASIBILITY_TOLERANCE
 
     def search(self, cuts: np.ndarray, most_nodes: int, most_looks: int) -> float:
-        """Split the node of least bound until the work is done or none is left; the bound of the list."""
+        """Split the node with the least bound until a limit is reached or no node remains; return a bound."""
         looks = 0
         open_nodes = [_Node(0.0, 0, np.arange(len(self._listed)), cuts, None)]
         while open_nodes and self.nodes < most_nodes and looks < most_looks:
@@ -160,8 +161,11 @@ class _Tree:
         return min([self._least, *(node.bound for node in open_nodes if node.bound < self.closed)])
 
     def _halves(self, node: _Node) -> list[_Node] | None:
-        """The halves of a node that are not closed; None where the clock ended it, or its own partition does
-        not close it."""
+        """Solve a node; return its children that are not pruned, or None if it cannot be completed.
+
+        A node cannot be completed at the time limit, or if it has no fractional pair but is not pruned by its
+        own partition.
+        """
         part = _Part(self, node)
         solution = part.solve_with_cuts()
         if solution is None:
@@ -196,13 +200,13 @@ class _Tree:
         return [self._node(part, node, *half) for half in best]
 
     def _node(self, part: _Part, parent: _Node, bound: float, inside: np.ndarray, basis: Basis) -> _Node:
-        """A half: the columns inside of a node's."""
+        """Build a child with the columns `inside` of its parent."""
         self._made += 1
         begin = basis.of_columns(np.append(inside, True))
         return _Node(bound, self._made, parent.kept[inside], part.cuts, begin)
 
     def _take_in(self, kept: np.ndarray) -> None:
-        """Keep a partition where it is cheaper."""
+        """Replace the incumbent if this partition is cheaper."""
         cost = float(self.costs[kept].sum())
         held = np.asarray(self.incidence[:, kept].sum(axis=1))
         if cost < self._least and np.all(held == 1.0):
@@ -210,7 +214,7 @@ class _Tree:
 
 
 class _Part:
-    """The linear program of a node, with one more column: no partition, where halves leave no other."""
+    """Linear program of a node, with an artificial column that makes every child feasible."""
 
     def __init__(self, tree: _Tree, node: _Node) -> None:
         self._tree, self._kept = tree, node.kept
@@ -234,16 +238,16 @@ class _Part:
         self._out = np.zeros(len(node.kept), dtype=bool)
 
     def solve_with_cuts(self) -> Solution | None:
-        """Solve after rounds of cuts, as long as they raise the bound; None where the clock ended it."""
+        """Solve with rounds of cuts while they raise the bound; return None at the time limit."""
         tree = self._tree
         solution = self.solve(self._out)
         for _ in range(ROUNDS):
             if solution is None or solution.bound >= tree.closed:
                 break
-            at_hand = tree.members[self._kept], self.values(solution), self._n, self.cuts
-            cuts = separate(*at_hand, in_all=IN_ONE)
+            current = tree.members[self._kept], self.values(solution), self._n, self.cuts
+            cuts = separate(*current, in_all=IN_ONE)
             if len(cuts) < FEW_CUTS:
-                cuts = np.concatenate([cuts, separate_larger(*at_hand, in_all=IN_ONE)])
+                cuts = np.concatenate([cuts, separate_larger(*current, in_all=IN_ONE)])
             if len(cuts) == 0:
                 break
             before = solution.bound
@@ -254,7 +258,7 @@ class _Part:
         return solution
 
     def solve(self, out: np.ndarray) -> Solution | None:
-        """Solve without some columns; None where the wall clock ended it."""
+        """Solve without the columns `out`; return None at the time limit."""
         changed = np.flatnonzero(out != self._out)
         upper = np.where(out[changed], 0.0, INFINITY)
         self.master.change_bounds(changed, np.zeros(len(changed)), upper)
@@ -263,11 +267,14 @@ class _Part:
         if solution.timed_out:
             return None
         if solution.status is not Status.OPTIMAL:
-            raise SolverFailed(f"the program of a node ended {solution.status.value}, expected optimal")
+            raise SolverFailed(
+                f"program of a node: expected an optimal solution, found status {solution.status.value}. "
+                "Choose a lower effort"
+            )
         return solution
 
     def reduced_costs(self, solution: Solution) -> tuple[np.ndarray, float]:
-        """(columns,) reduced costs, and the bound that the duals prove: that of Lagrange."""
+        """Return the reduced costs, (columns,), and the Lagrangian bound of the duals."""
         duals = self.duals(solution)
         penalties = np.maximum(0.0, -np.asarray(solution.row_duals)[self._n :])
         reduced = self._costs - self.incidence.T @ duals + self._entries.T @ penalties
@@ -276,15 +283,15 @@ class _Part:
         return reduced, float(duals.sum()) - paid + self._tree.most_clusters * least
 
     def values(self, solution: Solution) -> np.ndarray:
-        """(columns,) shares to which columns are chosen."""
+        """Return the values of the columns, (columns,), without the artificial one."""
         return np.asarray(solution.values)[:-1]
 
     def duals(self, solution: Solution) -> np.ndarray:
-        """(n,) duals of the records."""
+        """Return the duals of the records, (n,)."""
         return np.asarray(solution.row_duals)[: self._n]
 
     def holding(self, record: int) -> np.ndarray:
-        """(columns,) whether a column holds a record."""
+        """Return which columns contain a record, (columns,) bool."""
         held = np.zeros(len(self._kept), dtype=bool)
         held[self._of_record[record].indices] = True
         return held
@@ -297,5 +304,5 @@ class _Part:
 
 
 def _with_no_partition(entries: sparse.spmatrix) -> sparse.csc_matrix:
-    """Rows of cuts with one more column, which holds no pair."""
+    """Append a zero column, for the artificial column, to the rows of cuts."""
     return sparse.hstack([entries, sparse.csc_matrix((entries.shape[0], 1))]).tocsc()

@@ -1,13 +1,16 @@
-"""Subset-row cuts on five and seven records: of a set of 2 m + 1, at most m pairs lie in clusters.
+"""Subset-row cuts on five and seven records.
 
-For a set T of odd size, half the sum of its rows of the master problem, rounded down on both sides:
+For a set T of odd size, half the sum of its rows of the master problem is rounded down on both sides:
 
     sum over the clusters C of floor(|C and T| / 2) x_C  <=  floor(|T| / 2).
 
-With three records these are the cuts of `subset_row_cuts`; longer odd cycles of half-chosen clusters need
-larger sets. Jepsen, Petersen, Spoorendonk and Pisinger (2008), with |S| = 5, 7 and multiplier 1/2; found, as
-in Pecin, Pessoa, Poggi and Uchoa (2017), by local search: a set is grown record by record from each pair of
-records that share a column, then records are exchanged as long as the left side grows.
+With three records these are the cuts of `subset_row_cuts`. Longer odd cycles of clusters with value 1/2 need
+larger
+sets. The cuts are those of Jepsen, Petersen, Spoorendonk and Pisinger (2008) with |S| = 5, 7 and multiplier
+1/2.
+Separation is by local search, as in Pecin, Pessoa, Poggi and Uchoa (2017): a set is grown record by record
+from each
+pair of records that share a column. Then records are exchanged as long as the left side grows.
 """
 
 from __future__ import annotations
@@ -28,35 +31,35 @@ from microguard.sdc.microaggregation.certified.subset_row_cuts import (
 
 #: Sizes of the sets.
 SIZES = (5, 7)
-#: Passes of exchanges per set, at most.
+#: Maximum number of passes of exchanges per set.
 _PASSES = 4
-#: Gains below this are rounding noise.
+#: Smaller gains are rounding errors.
 _GAIN = 1e-9
-#: Gains as near as this are equal: the record of the smaller number enters.
+#: Gains that differ by less than this are equal; ties go to the record with the smaller number.
 _EQUAL = 1e-12
 
 
 class OddSet(NamedTuple):
-    """A set of records that grows, and the fractional columns it is measured against.
+    """Growing set of records, and the fractional columns.
 
     Attributes
     ----------
     members : (columns, 2k - 1) int array
-        -1 as filler.
+        Members of the columns, padded with -1.
     x : (columns,) array
         Values of the columns.
     start, of_record : (n + 1,), (entries,) int arrays
-        Columns of each record, as of `columns_of_records`.
+        Columns of each record, see `columns_of_records`.
     records : (size,) int array
-        Of the set, as far as it has grown.
+        Records of the set.
     inside : (n,) boolean array
         Whether a record is in the set.
     held : (columns,) int array
-        Records of the set in each column.
+        Number of records of the set in each column.
     gains, touched : (n,) arrays
-        Scratch of one look at what may enter: the gain of each record, zero between looks; who has one.
+        Work arrays: the gain of each record, zero between two uses, and the records with a gain.
     seen : (columns,) boolean array
-        Scratch of one look: the columns met, false between looks.
+        Work array: the columns already visited, False between two uses.
     """
 
     members: np.ndarray
@@ -80,9 +83,9 @@ def separate_larger(
     per_record: int = PER_RECORD,
     in_all: int = IN_ALL,
 ) -> np.ndarray:
-    """Violated cuts on five and seven records of a fractional solution, the most violated first.
+    """Separate violated cuts on five and seven records, the most violated first.
 
-    Parameters and result as of `subset_row_cuts.separate`; a set that is met from no pair is missed.
+    See `subset_row_cuts.separate` for the parameters and the result. The separation is heuristic.
     """
     fractional = (x > PRESENT) & (x < 1 - PRESENT)
     chosen = members[fractional]
@@ -120,11 +123,11 @@ def _empty_set(
 
 @kernel
 def _violated(odd_set, least):
-    """Sets whose left side exceeds `least`, with the left side; the same set may come twice."""
+    """Return sets whose left side exceeds `least`, with the left side; a set may occur twice."""
     n, size = len(odd_set.inside), len(odd_set.records)
     rows = []
     values = []
-    last_met = np.full(n, -1, dtype=np.int64)  # first record of the last pair that a record was in
+    last_met = np.full(n, -1, dtype=np.int64)  # first record of the last pair that contained each record
     for first in range(n):
         for c in range(odd_set.start[first], odd_set.start[first + 1]):
             column = odd_set.of_record[c]
@@ -149,7 +152,7 @@ def _violated(odd_set, least):
 
 @kernel
 def _grow(odd_set, first, second):
-    """Fill the set from two records, each time by the one of largest gain; how many it holds then."""
+    """Grow the set from two records, each time by the record with the largest gain; return its size."""
     odd_set.records[0], odd_set.records[1] = first, second
     _enter(odd_set, first)
     _enter(odd_set, second)
@@ -164,14 +167,14 @@ def _grow(odd_set, first, second):
 
 @kernel
 def _exchange(odd_set):
-    """Exchange records of a full set for better ones, one at a time."""
+    """Exchange records of a complete set for better ones, one at a time."""
     last = len(odd_set.records) - 1
     for _ in range(_PASSES):
         better = False
         for place in range(last + 1):
             out = odd_set.records[place]
             _leave(odd_set, out)
-            odd_set.records[place] = odd_set.records[last]  # the others stand first
+            odd_set.records[place] = odd_set.records[last]  # the other records are the first `last` entries
             record, gain = _best(odd_set, odd_set.records[:last], out)
             if gain > _GAIN:
                 better = True
@@ -185,7 +188,7 @@ def _exchange(odd_set):
 
 @kernel
 def _left_side(odd_set):
-    """Sum over the columns of half the records they hold of the set, rounded down, times their values."""
+    """Return the left side: the sum over the columns of floor(records of the set / 2) times the value."""
     left = 0.0
     for record in odd_set.records:
         for c in range(odd_set.start[record], odd_set.start[record + 1]):
@@ -199,10 +202,7 @@ def _left_side(odd_set):
 
 @kernel
 def _best(odd_set, records, instead):
-    """Record outside the set whose entry raises the left side most, and by how much more than `instead`.
-
-    It is -1 where no record raises the left side.
-    """
+    """Return the outside record that increases the left side most (-1: none), and its gain over `instead`."""
     count = 0
     for record in records:
         for c in range(odd_set.start[record], odd_set.start[record + 1]):
@@ -245,7 +245,7 @@ def _leave(odd_set, record):
 
 @kernel
 def _forget(odd_set, records):
-    """The columns of some records were not seen."""
+    """Reset `seen` for the columns of these records."""
     for record in records:
         for c in range(odd_set.start[record], odd_set.start[record + 1]):
             odd_set.seen[odd_set.of_record[c]] = False

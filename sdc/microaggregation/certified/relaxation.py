@@ -1,14 +1,14 @@
-"""The relaxed master problem solved over all clusters: column generation with smoothed duals, and cuts.
+"""The relaxed master problem over all clusters: column generation with dual smoothing, and cuts.
 
-Each round prices at a point between the best duals known (the *centre*) and the duals of the restricted
-master problem (Wentges 1997), first by a narrow search, then, once that finds little, exactly. Exact
-pricing at any duals gives a Lagrangian bound: a clustering has at most floor(n / k) clusters, and they
-have different roots, so
+Each iteration prices at duals between the best known ones (the *centre*) and those of the restricted master
+problem (Wentges 1997). A search with limited width is used first, and exact pricing if that finds few
+columns. Exact pricing at any duals gives a Lagrangian bound. A clustering has at most floor(n / k) clusters
+with different roots, so
 
-    lower_bound = sum of duals - sum of penalties times right sides + sum of rewards
-                  + the floor(n / k) least reduced costs over the roots.
+    lower_bound = sum of duals - sum of penalties times right-hand sides + sum of rewards
+                  + the floor(n / k) smallest reduced costs over the roots.
 
-Clusters chosen to shares are at most n / k in all and one of each root: that many rounded up.
+For fractional clusterings (`shared`), the number of clusters is at most n / k, so it is rounded up.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from microguard.sdc.microaggregation.column_generation.master import (
 from microguard.sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, Rewards, price
 from microguard.sdc.stop import Deadline
 
-#: Share of the centre in the duals that are priced.
+#: Weight of the centre in the duals that are priced.
 _SMOOTHING = 0.6
-#: Candidates per root, and evaluations per root and size, of the narrow searches in growing order.
+#: Searches with limited width, narrowest first: candidates per root, and evaluations per root and size.
 _NARROW = ((20, 2_000), (40, 20_000), (80, 200_000))
-#: Candidates per root that a narrow search has at least for each record of a cluster.
+#: Minimum width of such a search, as a multiple of k.
 _WIDTH_PER_K = 4
-#: A narrow search that finds fewer new columns than n over this gives way to a wider one.
+#: A search that finds fewer than n / this new columns is replaced by a wider one.
 _FEW = 20
-#: Share of the evaluations that is left to the lists of clusters.
+#: Share of the evaluations that is reserved for enumeration.
 LISTED_SHARE = 0.2
-#: Reduced costs above minus this are not looked for, in units of the mean loss per record (the
-#: relaxation's distances are scaled to it); it costs the bound at most 1 / k of it per record.
+#: Only reduced costs below minus this are searched, in units of the mean loss per record. The tolerance
+#: lowers the bound by at most 1 / k of it per record.
 REDUCED_COST_TOLERANCE = 1e-6
-#: Relative gap that counts as closed: reduced costs are priced to 1e-6 of the mean loss per record.
+#: A smaller relative gap counts as closed.
 CLOSED = 1e-9
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """Work the relaxation may do, by kind; counted down in `Spent`.
+    """Work limits of the relaxation by kind; `Spent` counts the work.
 
     Attributes
     ----------
@@ -60,16 +60,16 @@ class Allowance:
 
 
 @dataclass(frozen=True)
-class Prices:
-    """Prices of the rows of the master problem: (n,) duals, (cuts,) penalties, (pairs,) rewards."""
+class DualValues:
+    """Duals of the master problem: (n,) duals of records, (cuts,) penalties, (pairs,) rewards."""
 
     duals: np.ndarray
     penalties: np.ndarray
     rewards: np.ndarray
 
-    def towards(self, solution: MasterSolution, share: float) -> Prices:
-        """Between these, to a share, and those of a solution."""
-        return Prices(
+    def towards(self, solution: MasterSolution, share: float) -> DualValues:
+        """Return `share` times these duals plus 1 - share times those of a solution."""
+        return DualValues(
             share * self.duals + (1 - share) * solution.duals,
             share * self.penalties + (1 - share) * solution.penalties,
             share * self.rewards + (1 - share) * solution.rewards,
@@ -86,20 +86,25 @@ class Spent:
 
 
 class Relaxation:
-    """Column generation over `columns` with the cuts added so far.
+    """Column generation over `columns` with the current cuts.
 
     Parameters
     ----------
+    columns : Columns
+    centre : (n,) array
+        Initial duals.
+    allowance : Allowance
+    deadline : Deadline
     shared : bool
-        Whether the bound is to hold of clusters chosen to shares too, not only of clusterings.
+        Whether the bound must also be valid for fractional clusterings.
     tolerance : float
-        Reduced costs above minus this are not looked for.
+        Only reduced costs below minus this are searched.
 
     Attributes
     ----------
     lower_bound : float
-        Best proved lower bound on the cost of a clustering, since `restrict` of one that keeps to it; minus
-        infinity before the first. Lists and reduced costs are at its `prices`.
+        Best proved lower bound on the cost of a clustering that satisfies the restrictions; minus infinity
+        before the first bound. Enumeration and reduced costs use its `dual_values`.
     solution : MasterSolution or None
         Last solution of the restricted master problem.
     """
@@ -125,13 +130,13 @@ class Relaxation:
         self._allowance = allowance
         self._deadline = deadline
         self._distances = columns.distances
-        self._centre = Prices(centre.astype(float), np.empty(0), np.empty(0))  # smoothing draws to them
-        self._bound_of_centre = -np.inf  # since the rows last changed
-        self.prices = self._centre
+        self._centre = DualValues(centre.astype(float), np.empty(0), np.empty(0))  # centre of the smoothing
+        self._centre_bound = -np.inf  # bound since the last change of the rows
+        self.dual_values = self._centre
 
     @property
     def exhausted(self) -> bool:
-        """Whether the allowance, but for what lists are to have, is spent or the deadline has passed."""
+        """Whether the allowance, except the share for enumeration, is spent or the deadline has passed."""
         return (
             self.spent.evaluations >= (1.0 - LISTED_SHARE) * self._allowance.evaluations
             or self.spent.pivots >= self._allowance.pivots
@@ -139,24 +144,24 @@ class Relaxation:
         )
 
     def add_cuts(self, cuts: np.ndarray) -> None:
-        """Add subset-row cuts; the next `converge` prices with their penalties."""
+        """Add subset-row cuts, which the next `converge` uses."""
         self.master.add_cuts(cuts)
         free = np.zeros(len(cuts))
-        self.prices, self._centre = (
-            replace(prices, penalties=np.concatenate([prices.penalties, free]))
-            for prices in (self.prices, self._centre)
+        self.dual_values, self._centre = (
+            replace(dual_values, penalties=np.concatenate([dual_values.penalties, free]))
+            for dual_values in (self.dual_values, self._centre)
         )
-        self._bound_of_centre = -np.inf
+        self._centre_bound = -np.inf
 
-    def restrict(self, apart: np.ndarray, together: np.ndarray, centre: Prices) -> None:
-        """Restrict to clusterings that hold some pairs of records in no cluster, and others in one.
+    def restrict(self, apart: np.ndarray, together: np.ndarray, centre: DualValues) -> None:
+        """Restrict to clusterings that separate some pairs of records and join others in one cluster.
 
         Parameters
         ----------
         apart, together : (pairs, 2) int arrays
-            Instead of those of the last call.
-        centre : Prices
-            To begin with; of as many pairs as were together in any call before.
+            Pairs to separate and pairs to join; they replace those of the last call.
+        centre : DualValues
+            Initial duals, with rewards for the pairs that earlier calls have joined.
         """
         self.master.restrict(apart, together)
         self._distances = self.columns.distances.copy()
@@ -165,13 +170,13 @@ class Relaxation:
         required = (self.master.pairs[:, None, :] == together[None, :, :]).all(axis=2).any(axis=1)
         rewards = np.zeros(len(required))
         rewards[: len(centre.rewards)] = centre.rewards
-        self.prices = self._centre = replace(centre, rewards=np.where(required, rewards, 0.0))
-        self.lower_bound = self._bound_of_centre = -np.inf
+        self.dual_values = self._centre = replace(centre, rewards=np.where(required, rewards, 0.0))
+        self.lower_bound = self._centre_bound = -np.inf
 
     def converge(self, tolerance: float, enough: float = np.inf) -> bool:
-        """Generate columns until the bound is within `tolerance` (relative) of the master problem.
+        """Generate columns until the relative difference of bound and master problem is at most `tolerance`.
 
-        Returns False where the allowance ended it before. Ends as well once the bound reaches `enough`.
+        It also ends if the bound reaches `enough`. It returns False if the allowance is exhausted before.
         """
         share = _SMOOTHING
         wide = [stage for stage, (width, _) in enumerate(_NARROW) if width >= _WIDTH_PER_K * self.columns.k]
@@ -181,26 +186,26 @@ class Relaxation:
             if solution is None:
                 return False
             self.solution = solution
-            if solution.objective - self._bound_of_centre <= tolerance * abs(solution.objective):
+            if solution.objective - self._centre_bound <= tolerance * abs(solution.objective):
                 return True
-            prices = self._centre.towards(solution, share)
+            dual_values = self._centre.towards(solution, share)
             exact = stage == len(_NARROW)
-            priced = self._price(prices, stage)
+            priced = self._price(dual_values, stage)
             added = self.master.add_columns(priced.members)
-            if exact and priced.complete:  # a narrow search leaves out larger clusters
-                paid = float(prices.penalties @ cut_limits(self.master.cuts))
+            if exact and priced.complete:  # a search with limited width proves no bound
+                paid = float(dual_values.penalties @ cut_limits(self.master.cuts))
                 least = priced.least_sum(self._most_clusters)
-                bound = float(prices.duals.sum() - paid + prices.rewards.sum() + least)
-                if bound > self._bound_of_centre:
-                    self._bound_of_centre, self._centre = bound, prices
+                bound = float(dual_values.duals.sum() - paid + dual_values.rewards.sum() + least)
+                if bound > self._centre_bound:
+                    self._centre_bound, self._centre = bound, dual_values
                 if bound > self.lower_bound:
-                    self.lower_bound, self.prices = bound, prices
+                    self.lower_bound, self.dual_values = bound, dual_values
                 if self.lower_bound >= enough:
                     return True
             elif exact:
                 return False
             else:
-                self._centre = prices
+                self._centre = dual_values
             if added == 0 and exact:
                 if share == 0.0:
                     return True
@@ -209,8 +214,11 @@ class Relaxation:
                 stage += 1
         return False
 
-    def at_hand(self, apart: np.ndarray, together: np.ndarray) -> float:
-        """The master problem restricted otherwise, over the columns at hand; infinite where time ended it."""
+    def restricted_value(self, apart: np.ndarray, together: np.ndarray) -> float:
+        """Return the value of the master problem with other restrictions over the current columns.
+
+        It is infinite if the time limit ended the solver.
+        """
         self.master.restrict(apart, together)
         solution = self._solve()
         return np.inf if solution is None else solution.objective
@@ -224,18 +232,18 @@ class Relaxation:
 
     @property
     def records_by_dual(self) -> np.ndarray:
-        """(n,) positions by falling dual of `lower_bound`: of a cluster, the root comes first."""
-        return np.lexsort((np.arange(self.master.n), -self.prices.duals))
+        """Positions in descending order of the duals of `lower_bound`, (n,); the root is first."""
+        return np.lexsort((np.arange(self.master.n), -self.dual_values.duals))
 
     def enumerate(self, threshold: float, first: int, *, per_root: int, most: int) -> tuple[np.ndarray, int]:
-        """All clusters of the next roots with a reduced cost below `threshold`.
+        """Enumerate all clusters of the next roots with a reduced cost below `threshold`.
 
-        From the root at place `first` of `records_by_dual` to before the place that is given as well: it is
-        the first with `per_root` such clusters or more, or the one that the allowance or about `most`
-        clusters ended at.
+        It starts with the root at place `first` of `records_by_dual`. It ends at a root with `per_root` or
+        more clusters, at about `most` clusters in total, or if the allowance is exhausted. The second result
+        is the place of the first root that is not enumerated.
         """
         priced = self._price(
-            self.prices,
+            self.dual_values,
             len(_NARROW),
             threshold=threshold,
             keep=per_root,
@@ -248,23 +256,23 @@ class Relaxation:
 
     @property
     def binding(self) -> np.ndarray:
-        """(cuts, width) records of the cuts that have a penalty."""
-        return self.master.cuts[self.prices.penalties > 0]
+        """Records of the cuts with a positive penalty, (cuts, width)."""
+        return self.master.cuts[self.dual_values.penalties > 0]
 
     def reduced_costs(self) -> np.ndarray:
-        """(columns,) reduced costs at the duals of `lower_bound`."""
+        """Return the reduced costs of all columns at the duals of `lower_bound`, (columns,)."""
         return self.reduced_costs_of(np.arange(len(self.columns)))
 
     def reduced_costs_of(self, chosen: np.ndarray) -> np.ndarray:
-        """(chosen,) reduced costs of some columns at the duals of `lower_bound`."""
+        """Return the reduced costs of some columns at the duals of `lower_bound`, (chosen,)."""
         incidence = self.columns.incidence(chosen)
-        paid = cut_entries(self.master.cuts, incidence).T @ self.prices.penalties
-        rewarded = cut_entries(self.master.pairs, incidence).T @ self.prices.rewards
-        return self.columns.costs[chosen] - incidence.T @ self.prices.duals + paid - rewarded
+        paid = cut_entries(self.master.cuts, incidence).T @ self.dual_values.penalties
+        rewarded = cut_entries(self.master.pairs, incidence).T @ self.dual_values.rewards
+        return self.columns.costs[chosen] - incidence.T @ self.dual_values.duals + paid - rewarded
 
     def _price(
         self,
-        prices: Prices,
+        dual_values: DualValues,
         stage: int,
         threshold: float | None = None,
         keep: int = 2,
@@ -272,15 +280,15 @@ class Relaxation:
         roots: tuple[int, int] | None = None,
     ) -> Priced:
         width, root_work = _NARROW[stage] if stage < len(_NARROW) else (None, None)
-        active, rewarded = prices.penalties > 0, prices.rewards > 0
-        k = self.columns.k  # without cuts no larger cluster is needed, with them few are
+        active, rewarded = dual_values.penalties > 0, dual_values.rewards > 0
+        k = self.columns.k  # without cuts no larger cluster is needed, with cuts few are
         largest = min(k + int(active.any()), 2 * k - 1) if stage < len(_NARROW) else None
         priced = price(
             self._distances,
             k,
-            prices.duals,
-            Cuts(self.master.cuts[active], prices.penalties[active]),
-            rewards=Rewards(self.master.pairs[rewarded], prices.rewards[rewarded]),
+            dual_values.duals,
+            Cuts(self.master.cuts[active], dual_values.penalties[active]),
+            rewards=Rewards(self.master.pairs[rewarded], dual_values.rewards[rewarded]),
             threshold=-self._tolerance if threshold is None else threshold,
             largest=largest,
             keep=keep,

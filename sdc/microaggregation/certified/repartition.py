@@ -1,7 +1,7 @@
-"""The records of some clusters partitioned anew: the cheapest partition that a pool of columns allows.
+"""The cheapest partition of some records into columns of a pool, by an integer program.
 
-The subset-row cuts of the relaxation are further rows of the program (valid for every clustering, they
-only help to prove).
+The subset-row cuts of the relaxation are additional rows. They are valid for every clustering and only help
+to prove optimality.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from microguard.sdc.stop import Deadline
 
 @dataclass(frozen=True)
 class Repartition:
-    """The partition that the program over a pool gave, and what was proved.
+    """Best partition into columns of a pool, and whether it is proved optimal.
 
     Attributes
     ----------
     chosen : (clusters,) int array
-        Columns of the cheapest clustering met.
+        Columns of the best partition.
     optimal : bool
-        Whether no clustering from the pool is cheaper.
+        Whether no partition into columns of the pool is cheaper.
     nodes : int
-        Branch-and-bound nodes.
+        Number of branch-and-bound nodes.
     """
 
     chosen: np.ndarray
@@ -44,21 +44,21 @@ def repartition(
     nodes: int,
     deadline: Deadline,
 ) -> Repartition:
-    """Cheapest clustering, of the records that `incumbent` holds, made of columns from `pool` and from it.
+    """Find the cheapest partition of the records of `incumbent` into columns of `pool` and `incumbent`.
 
     Parameters
     ----------
     columns : Columns
     pool : (m,) int array
-        Positions of columns, which hold no other record.
+        Positions of columns that contain only records of `incumbent`.
     incumbent : (clusters,) int array
-        Positions of columns that partition the records in question; the search starts there.
+        Positions of columns that partition the records; the warm start.
     cuts : (cuts, width) int array
         Subset-row cuts to add.
     nodes : int
-        Branch-and-bound nodes at most.
+        Maximum number of branch-and-bound nodes.
     deadline : Deadline
-        Safety net.
+        Wall-clock limit, as a safety net.
     """
     chosen = np.union1d(pool, incumbent)
     incidence = columns.incidence(chosen)

@@ -1,26 +1,28 @@
-"""A lower bound by smaller clusters, where those of k records and more are too many to be priced.
+"""A lower bound from smaller clusters, for the case that clusters of k or more records cannot be priced.
 
-Replace each cluster of s >= k records by all its subsets of t < k records, each to the share of one in
-binom(s - 1, t - 1): every record is then in clusters of t to the share of one, and these cost together
-s (t - 1) / (t (s - 1)) of what the cluster costs, since each pair of its records is in as many of them. So a
-clustering costs at least t (k - 1) / (k (t - 1)) times the relaxed set-partitioning program for t. Cuts on
-whole clusters do not hold for such shares and are left out.
+Replace each cluster of s >= k records by all its subsets of t < k records, each with the value 1 / binom(s -
+1, t - 1). Then the values of the subsets that contain a record sum to 1. Each pair of records is in the same
+number of subsets, so the subsets together cost s (t - 1) / (t (s - 1)) times as much as the cluster. A
+clustering therefore costs at least t (k - 1) / (k (t - 1)) times the value of the relaxed set-partitioning
+program for t. Cuts that are valid for clusterings are not valid for these fractional values, so none are
+used.
 """
 
 from __future__ import annotations
 
 from microguard.sdc.microaggregation.certified.relaxation import Relaxation
 
-#: Records of the smaller clusters, at most: those of a whole file are priced in seconds.
+#: Maximum size of the smaller clusters. At this size, a whole file is priced in seconds.
 SMALLER = 5
-#: Relative distance of bound and master problem at which it ends.
+#: Relative difference of bound and master problem at which column generation ends.
 TOLERANCE = 1e-4
 
 
 def smaller_clusters_bound(relaxation: Relaxation, k: int) -> float:
-    """Lower bound on the cost of clusters of at least k by a shared relaxation for fewer, without cuts.
+    """Return a lower bound on the cost of clusters of at least k, from a relaxation with smaller clusters.
 
-    Minus infinity where the allowance of the relaxation ends before its first bound.
+    The relaxation must be `shared` and without cuts. The result is minus infinity if its allowance is
+    exhausted before the first bound.
     """
     t = relaxation.columns.k
     relaxation.converge(TOLERANCE)

@@ -1,8 +1,10 @@
-"""Subset-row cuts on triples: of the clusters that hold two or three of three records, at most one.
+"""Subset-row cuts on three records: at most one cluster contains two or three of them.
 
-The relaxed master problem may mix clusters of halves around three records ({a, b}, {b, c}, {a, c},
-each with others); no clustering can. Jepsen, Petersen, Spoorendonk and Pisinger (2008), "Subset-row
-inequalities applied to the vehicle-routing problem with time windows", with |S| = 3 and multiplier 1/2.
+The relaxed master problem may choose clusters with {a, b}, {b, c} and {a, c} with the value 1/2 each; no
+clustering
+can. Jepsen, Petersen, Spoorendonk and Pisinger (2008), "Subset-row inequalities applied to the
+vehicle-routing problem
+with time windows", with |S| = 3 and multiplier 1/2.
 """
 
 from __future__ import annotations
@@ -10,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 
-#: Values of columns below this are rounding noise of the linear program.
+#: Smaller values of columns are rounding errors of the linear program.
 PRESENT = 1e-6
-#: Records of the largest set a cut may have; smaller sets are filled up with -1.
+#: Largest number of records of a cut; smaller sets are padded with -1.
 WIDTH = 7
-#: Least amount by which the left side of a cut exceeds its right one.
+#: Minimum violation of a cut.
 VIOLATION = 0.02
-#: Cuts taken in one round, of each record and in all.
+#: Maximum number of cuts in one round, per record and in total.
 PER_RECORD = 4
 IN_ALL = 300
 
@@ -30,24 +32,25 @@ def separate(
     per_record: int = PER_RECORD,
     in_all: int = IN_ALL,
 ) -> np.ndarray:
-    """Violated cuts of a fractional solution, the most violated first.
+    """Separate violated cuts of a fractional solution, the most violated first.
 
     Parameters
     ----------
     members : (columns, 2k - 1) int array
-        Columns, -1 as filler.
+        Columns, padded with -1.
     x : (columns,) array
-        Their values.
+        Values of the columns.
     n : int
         Number of records.
     known : (cuts, width) int array
-        Cuts there are already; they are not given again.
+        Existing cuts, which are not returned again.
     per_record, in_all : int
-        Cuts taken of each record, and in all, at most.
+        Maximum number of cuts per record, and in total.
 
     Returns
     -------
-    (new cuts, width) int array, each row ascending, then -1 as filler.
+    (new cuts, width) int array
+        Records of each cut in ascending order, padded with -1.
     """
     fractional = (x > PRESENT) & (x < 1 - PRESENT)
     chosen = members[fractional]
@@ -60,7 +63,7 @@ def separate(
 def take(
     sets: np.ndarray, excess: np.ndarray, n: int, known: np.ndarray, per_record: int, in_all: int
 ) -> np.ndarray:
-    """Cuts not known, by falling excess of the left side, at most so many of each record and in all."""
+    """Select new cuts in descending order of their violation, up to the limits per record and in total."""
     old = {row.tobytes() for row in np.ascontiguousarray(known)}
     order = np.lexsort((*sets.T[::-1], -np.round(excess, 9)))
     used = np.zeros(n, dtype=np.int64)
@@ -76,7 +79,7 @@ def take(
 
 
 def columns_of_records(members: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Columns of each record, in compressed rows: where each record's begin, and the columns."""
+    """Return the columns of each record in compressed rows: (n + 1,) offsets and (entries,) columns."""
     columns, places = np.nonzero(members >= 0)
     records = members[columns, places]
     order = np.argsort(records, kind="stable")
@@ -87,15 +90,15 @@ def columns_of_records(members: np.ndarray, n: int) -> tuple[np.ndarray, np.ndar
 
 @kernel
 def _violated(members, x, start, of_record, least):
-    """Triples whose left side exceeds `least`, with the left side.
+    """Return the triples whose left side exceeds `least`, with the left side.
 
-    Two of its three pairs must share columns, so each is met from the record common to both; it is
-    kept where met from the smallest such record.
+    Two of the three pairs of a violated triple share columns, so the record common to both pairs finds the
+    triple. It is returned for the smallest such record only.
     """
     n = len(start) - 1
     rows = []
     values = []
-    shared = np.zeros(n)  # z_ij for the record i at hand
+    shared = np.zeros(n)  # z_ij for the current record i
     other = np.zeros(n)
     neighbours = np.empty(n, dtype=np.int64)
     for i in range(n):
@@ -113,7 +116,8 @@ def _violated(members, x, start, of_record, least):
             j = neighbours[a]
             for b in range(count):
                 other[neighbours[b]] = 0.0
-            # columns with j: pairs (j, m) and, where i is in, triples (i, j, m) count once, not thrice
+            # In columns with j, a pair (j, m) counts once. A triple (i, j, m) must count once in total, not
+            # thrice.
             for c in range(start[j], start[j + 1]):
                 column = of_record[c]
                 holds_i = False
@@ -130,7 +134,7 @@ def _violated(members, x, start, of_record, least):
                     continue
                 left = shared[j] + shared[m] + other[m]
                 if left > least:
-                    # met from i; from j or m too where all three pairs share columns
+                    # If all three pairs share columns, j and m find the triple too.
                     smallest = i < j or not _share(members, start, of_record, j, m)
                     if smallest:
                         triple = np.sort(np.array([i, j, m]))
@@ -148,7 +152,7 @@ def _violated(members, x, start, of_record, least):
 
 @kernel
 def _share(members, start, of_record, j, m):
-    """Whether some column holds both records."""
+    """Return whether a column contains both records."""
     for c in range(start[j], start[j + 1]):
         column = of_record[c]
         for d in range(members.shape[1]):

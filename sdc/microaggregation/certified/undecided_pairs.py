@@ -1,28 +1,30 @@
-"""Pairs of records that a fractional solution holds together to a share: what branching splits on."""
+"""Fractional pairs: pairs of records that a fractional solution joins with a value between 0 and 1."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
 
-#: A pair is decided where the clusters that hold it add up to this little, or to one less this.
+#: A pair is decided if the values of the columns that contain it sum to at most this, or to at least 1 minus
+#: this.
 DECIDED = 1e-3
-#: Rises as near as this are equal.
+#: Bound increases that differ by less than this are equal.
 EQUAL = 1e-6
 
 
 def undecided_pairs(incidence: sparse.csc_matrix, x: np.ndarray, duals: np.ndarray, most: int) -> np.ndarray:
-    """Those to be tried, the most promising first: most undecided, and of the largest duals.
+    """Return the fractional pairs to try: first the most fractional ones with the largest duals.
 
     Parameters
     ----------
-    incidence : (n, columns)
-        1 where a record belongs to a column.
+    incidence : sparse (n, columns)
+        Incidence matrix of records and columns.
     x : (columns,) array
-        Shares to which they are chosen.
+        Values of the columns.
     duals : (n,) array
+        Duals of the records.
     most : int
-        Pairs at most.
+        Maximum number of pairs.
 
     Returns
     -------

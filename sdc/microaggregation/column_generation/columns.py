@@ -1,4 +1,4 @@
-"""Columns of the master problem: candidate clusters, each once, with their costs."""
+"""Columns of the master problem: distinct candidate clusters with their costs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Columns:
     distances : (n, n) array
         Squared distances between records.
     k : int
-        Least cluster size.
+        Minimum cluster size.
     """
 
     def __init__(self, distances: np.ndarray, k: int) -> None:
@@ -33,16 +33,16 @@ class Columns:
 
     @property
     def members(self) -> np.ndarray:
-        """(columns, 2k - 1) positions of the members, ascending, then -1 as filler."""
+        """Ascending positions of the members, (columns, 2k - 1), padded with -1."""
         return self._members
 
     @property
     def costs(self) -> np.ndarray:
-        """(columns,) SSE of each cluster, equation (8) of Gentile et al. (2020)."""
+        """SSE of each cluster, (columns,), equation (8) of Gentile et al. (2020)."""
         return self._costs
 
     def add(self, members: np.ndarray) -> np.ndarray:
-        """Add the clusters not yet here; the positions of those added."""
+        """Add the clusters that are new; return the positions of the added ones."""
         first = len(self)
         fresh: list[int] = []
         for row in range(len(members)):
@@ -56,17 +56,17 @@ class Columns:
         return np.arange(first, len(self))
 
     def positions(self, members: np.ndarray) -> np.ndarray:
-        """Positions of clusters, which are added where they are not here yet."""
+        """Return the positions of clusters; new clusters are added."""
         self.add(members)
         return np.array([self._place[row.tobytes()] for row in members], dtype=np.int64)
 
     def incidence(self, chosen: np.ndarray) -> sparse.csc_matrix:
-        """(n, chosen) matrix: 1 where a record belongs to a column."""
+        """Return the incidence matrix of records and chosen columns, (n, chosen)."""
         return incidence_of(self._members[chosen], len(self.distances))
 
 
 def as_members(clusters: Iterable[Sequence[int] | np.ndarray], k: int) -> np.ndarray:
-    """Clusters of k to 2k - 1 records in the form `Columns` keeps them."""
+    """Convert clusters of k to 2k - 1 records to rows of `Columns.members`."""
     rows = [np.sort(np.asarray(cluster, dtype=np.int32)) for cluster in clusters]
     members = np.full((len(rows), 2 * k - 1), -1, dtype=np.int32)
     for row, cluster in enumerate(rows):
@@ -75,13 +75,13 @@ def as_members(clusters: Iterable[Sequence[int] | np.ndarray], k: int) -> np.nda
 
 
 def clusters_of(labels: np.ndarray) -> list[np.ndarray]:
-    """Members of each cluster, by label."""
+    """Return the members of each cluster, in order of the labels."""
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
 
 def labels_of(members: np.ndarray, n: int) -> np.ndarray:
-    """Label of each record where the clusters `members` partition n records."""
+    """Return the label of each record, given clusters that partition n records."""
     labels = np.full(n, -1, dtype=np.int64)
     rows, places = np.nonzero(members >= 0)
     labels[members[rows, places]] = rows
@@ -90,7 +90,7 @@ def labels_of(members: np.ndarray, n: int) -> np.ndarray:
 
 @kernel
 def cluster_costs(distances, members):
-    """Sum of the squared distances between the members of each cluster over its size."""
+    """Return the SSE of each cluster: the sum of squared distances between members divided by the size."""
     costs = np.empty(len(members))
     for row in range(len(members)):
         total = 0.0
@@ -107,7 +107,7 @@ def cluster_costs(distances, members):
 
 @kernel
 def squared_distances(values):
-    """(n, n) squared Euclidean distances, from differences (exact zero for equal records)."""
+    """Compute squared Euclidean distances, (n, n), from differences, so that equal records have exactly 0."""
     n, p = values.shape
     distances = np.zeros((n, n))
     for i in range(n):

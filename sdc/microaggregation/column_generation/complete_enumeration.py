@@ -1,7 +1,7 @@
-"""`SolveCompleteEnumeration` of Gentile et al. (2020): the cluster of least reduced cost, by nested loops.
+"""`SolveCompleteEnumeration` of Gentile et al. (2020): exact pricing by enumeration.
 
-All n! / (eta! (n - eta)!) clusters are looked at, without any bound: also the reference that the other
-pricings are checked against.
+All n! / (eta! (n - eta)!) clusters are evaluated without bounds. Tests use it as the reference for other
+pricings.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from microguard.sdc.kernels.compile import kernel
 
 
 def enumerate_completely(distances: np.ndarray, duals: np.ndarray, size: int, threshold: float) -> np.ndarray:
-    """The cluster of `size` records of least reduced cost if below `threshold`, (1, size), else (0, size)."""
+    """Return the cluster with the least reduced cost, (1, size); (0, size) if not below `threshold`."""
     cluster, reduced = _least(distances, duals, size)
     return cluster[None, :] if reduced < threshold else np.empty((0, size), dtype=np.int32)
 
@@ -22,7 +22,7 @@ def _least(distances, duals, size):
     chosen = np.arange(size).astype(np.int32)
     best = chosen.copy()
     least = np.inf
-    cost = np.zeros(size + 1)  # of the first so many members
+    cost = np.zeros(size + 1)  # cost[a]: reduced cost of the first a members
     changed = 0
     while True:
         for a in range(changed, size):
@@ -33,7 +33,7 @@ def _least(distances, duals, size):
         if cost[size] < least:
             least = cost[size]
             best[:] = chosen
-        # the next combination in lexicographic order
+        # Advance to the next combination in lexicographic order.
         changed = size - 1
         while changed >= 0 and chosen[changed] == n - size + changed:
             changed -= 1

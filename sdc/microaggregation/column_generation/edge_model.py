@@ -1,9 +1,9 @@
 """The pricing problem for one cluster size as an integer program over edges: model (14).
 
-Gentile et al. (2020), section 4.2: binary z_e for every edge, the fixed size constraint (11), and for
-every ordered pair the node-to-node inequality (12). By Proposition 4.2 its solutions are the cliques of
-eta nodes. Triangle inequalities are implied for binary z only (Corollary 4.3) and may tighten the
-relaxation. n (n - 1) / 2 variables and n (n - 1) inequalities of n terms each: for small n.
+Gentile et al. (2020), section 4.2: a binary z_e for every edge, the size constraint (11), and the
+node-to-node inequality (12) for every ordered pair. By Proposition 4.2 the solutions are the cliques of eta
+nodes. Triangle inequalities are implied for binary z only (Corollary 4.3) and may tighten the relaxation. The
+model has n (n - 1) / 2 variables and n (n - 1) inequalities of n terms each, so it is for small n.
 """
 
 from __future__ import annotations
@@ -17,27 +17,32 @@ from scipy import sparse
 def solve_edge_model(
     distances: np.ndarray, duals: np.ndarray, size: int, threshold: float, *, triangles: bool = False
 ) -> np.ndarray:
-    """The cluster of `size` records of least reduced cost if below `threshold`, (1, size), else (0, size).
+    """Return the cluster with the least reduced cost, (1, size); (0, size) if that is not below `threshold`.
 
     Parameters
     ----------
     distances : (n, n) array
+        Squared distances c_e.
     duals : (n,) array
+        Duals lambda_v of the records.
     size : int
-        The paper's eta, at least 2.
+        Cluster size eta of the paper, at least 2.
     threshold : float
-        Zero, up to rounding.
+        Threshold of the reduced cost, zero up to rounding.
     triangles : bool
-        Add the triangle inequalities, n (n - 1) (n - 2) / 2 of them.
+        Whether to add the n (n - 1) (n - 2) / 2 triangle inequalities.
 
     Raises
     ------
     SolverFailed
-        Where the solver does not end with an optimum.
+        If the solver does not find an optimum.
     """
     solution = solve(edge_program(distances, duals, size, triangles=triangles))
     if solution.status is not Status.OPTIMAL or solution.values is None or solution.objective is None:
-        raise SolverFailed(f"the edge model ended {solution.status.value}, expected optimal")
+        raise SolverFailed(
+            f"edge model: expected an optimal solution, found status {solution.status.value}. Use "
+            "branch_and_bound"
+        )
     if solution.objective >= threshold:
         return np.empty((0, size), dtype=np.int32)
     first, second = np.triu_indices(len(duals), 1)
@@ -46,7 +51,7 @@ def solve_edge_model(
 
 
 def edge_program(distances: np.ndarray, duals: np.ndarray, size: int, *, triangles: bool) -> Program:
-    """Model (14); variables are the edges i < j in lexicographic order."""
+    """Build model (14); the variables are the edges i < j in lexicographic order."""
     n = len(duals)
     first, second = np.triu_indices(n, 1)
     edges = len(first)
@@ -54,7 +59,7 @@ def edge_program(distances: np.ndarray, duals: np.ndarray, size: int, *, triangl
         (np.ones(2 * edges), (np.concatenate([first, second]), np.tile(np.arange(edges), 2))),
         shape=(n, edges),
     )
-    # (12): the other edges at i, minus eta - 2 times the edge; once for each end of every edge
+    # (12) for each end i of every edge: the sum of the other edges at i, minus eta - 2 times the edge.
     identity = sparse.identity(edges, format="csr")
     node_to_node = sparse.vstack([incident[end] - (size - 1) * identity for end in (first, second)])
     blocks = [sparse.csr_matrix(np.ones((1, edges))), node_to_node]
@@ -76,7 +81,7 @@ def edge_program(distances: np.ndarray, duals: np.ndarray, size: int, *, triangl
 
 
 def _triangles(n: int) -> sparse.csr_matrix:
-    """z_ir + z_rj - z_ij <= 1 for each of the three records r of every triple as the middle."""
+    """Build z_ir + z_rj - z_ij <= 1 for each record r of every triple {i, j, r}."""
     number = np.zeros((n, n), dtype=np.int64)
     number[np.triu_indices(n, 1)] = np.arange(n * (n - 1) // 2)
     triples = np.array([(i, j, r) for i in range(n) for j in range(i + 1, n) for r in range(j + 1, n)])

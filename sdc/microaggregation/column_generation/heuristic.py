@@ -1,8 +1,8 @@
 """`MicroaggregationHeuristicMP` of Gentile, Spagnolo-Arrizabalaga and Castro (2020), section 5.
 
-Column generation from MDAV and V-MDAV; each round rounds the fractional solution of the master problem
-to clusterings and prices new columns, cluster size by cluster size, heuristically first. When no column
-of negative reduced cost is left, the value of the master problem is a lower bound.
+Column generation with initial columns from MDAV and V-MDAV. Each iteration rounds the fractional solution of
+the master problem to clusterings, and prices new columns for each cluster size, first heuristically. When
+there is no column with negative reduced cost, the value of the master problem is a lower bound.
 """
 
 from __future__ import annotations
@@ -36,36 +36,36 @@ from microguard.sdc.microaggregation.sse import sum_of_squares
 from microguard.sdc.stop import Deadline
 
 NAME = "column-generation"
-#: Reduced costs above minus this are rounding of the master problem (mean loss per record is 1); columns of
-#: lower ones are generated.
+#: Columns are generated if their reduced cost is below minus this. The mean loss per record is scaled to 1,
+#: and smaller reduced costs are rounding errors of the master problem.
 TOLERANCE = 1e-6
-#: The last pricing looks for lower reduced costs than this, and the bound is less what it meets.
+#: Tolerance of the final pricing. The reduced costs that it finds are subtracted from the bound.
 LAST_TOLERANCE = 1e-9
-#: A value of the master problem this near to 0 or 1 is integer.
+#: Values of the master problem within this distance of 0 or 1 count as integer.
 INTEGRALITY = 1e-6
 
-#: A routine that returns the cluster of one size with least reduced cost, if that is negative.
+#: Function that returns the cluster of one size with the least reduced cost, if that is below a threshold.
 ExactPricing = Callable[[np.ndarray, np.ndarray, int, float], np.ndarray]
 
 
 @dataclass(frozen=True)
-class CommandResult:
+class HeuristicResult:
     """Clustering, bound and work of the heuristic.
 
     Attributes
     ----------
     labels : (n,) int64 array
-        The cheapest clustering.
+        Best clustering.
     sse : dict of str to float
-        SSE of each heuristic: mdav, vmdav, simple, spanning-tree (infinite where it made none), in the
-        units of the records; simple and spanning-tree are the cheapest over all rounds.
+        SSE of each heuristic: mdav, vmdav, simple, spanning-tree, in the units of the records. simple and
+        spanning-tree have the best of all iterations, or infinity.
     lower_bound : float or None
-        Value of the master problem, less what pricing could overlook, if no column of negative reduced
-        cost was left.
+        Value of the master problem minus the tolerance of the final pricing; None if columns with negative
+        reduced cost remained.
     integer : bool
         Whether the last solution of the master problem was integer ("Ex" of Tables 3 and 4).
     rounds, columns : int
-        Work.
+        Number of iterations and of columns.
     """
 
     labels: np.ndarray
@@ -76,7 +76,7 @@ class CommandResult:
     columns: int
 
     def gap(self, heuristic: str) -> float | None:
-        """Equation (15), a fraction: (SSE_H - SSE_MP) / SSE_H; None without a clustering or a bound."""
+        """Return the gap (SSE_H - SSE_MP) / SSE_H of equation (15); None without a clustering or a bound."""
         sse = self.sse[heuristic]
         if self.lower_bound is None or not np.isfinite(sse):
             return None
@@ -114,21 +114,22 @@ def microaggregation_heuristic_mp(
     deadline: Deadline,
     rounding: str = "both",
     exact_pricing: Callable[[int, int], ExactPricing] | None = None,
-) -> CommandResult:
-    """`MicroaggregationHeuristicMP`.
+) -> HeuristicResult:
+    """Run `MicroaggregationHeuristicMP`.
 
     Parameters
     ----------
     records : Records
-        Without weights.
+        Records without weights.
     k : int
+        Minimum cluster size.
     deadline : Deadline
-        Safety net; a heuristic it ends has no lower bound.
+        Safety net. If it ends the heuristic, there is no lower bound.
     rounding : {"both", "simple", "spanning-tree"}
-        Rounding heuristics called in every round.
+        Rounding heuristics in every iteration.
     exact_pricing : callable, optional
-        From n and a cluster size to the routine that solves the pricing problem exactly: `table_2` for
-        the paper's choice; by default `branch_and_bound`, which finds the same clusters sooner.
+        Function that chooses the exact pricing for n and a cluster size. `table_2` is the paper's choice. The
+        default `branch_and_bound` finds the same clusters faster.
     """
     choose = exact_pricing or branch_and_bound
     n = len(records)
@@ -139,7 +140,7 @@ def microaggregation_heuristic_mp(
     sse = {"mdav": first.sse, "vmdav": second.sse, "simple": np.inf, "spanning-tree": np.inf}
     best = incumbent.labels
     if incumbent.sse <= 0.0:
-        return CommandResult(best, dict.fromkeys(sse, incumbent.sse), 0.0, True, 0, 0)
+        return HeuristicResult(best, dict.fromkeys(sse, incumbent.sse), 0.0, True, 0, 0)
 
     def offer(name: str, labels: np.ndarray) -> None:
         nonlocal best
@@ -174,14 +175,14 @@ def microaggregation_heuristic_mp(
         priced = pricing_problem(columns.distances, solution.duals, k, choose)
         if len(priced) == 0 or master.add_columns(priced) == 0:
             bound = _lagrangian_bound(columns, solution, k) / scale
-            return CommandResult(best, sse, bound, integer, rounds, len(columns))
-    return CommandResult(best, sse, None, False, rounds, len(columns))
+            return HeuristicResult(best, sse, bound, integer, rounds, len(columns))
+    return HeuristicResult(best, sse, None, False, rounds, len(columns))
 
 
 def pricing_problem(
     distances: np.ndarray, duals: np.ndarray, k: int, choose: Callable[[int, int], ExactPricing]
 ) -> np.ndarray:
-    """`PricingProblem`: clusters of negative reduced cost, of the first size that has any."""
+    """Run `PricingProblem`: return clusters with negative reduced cost, of the first size that has any."""
     n = len(duals)
     for size in range(k, min(2 * k - 1, n) + 1):
         clusters = price_heuristically(distances, duals, size, -TOLERANCE)
@@ -193,13 +194,13 @@ def pricing_problem(
 
 
 def table_2(n: int, size: int) -> ExactPricing:
-    """The paper's choice of the exact routine, for the n and sizes of its Table 2 and between them."""
+    """Return the paper's choice of the exact pricing, by its Table 2."""
     complete = size <= 5 or (size == 6 and n < 200)
     return enumerate_completely if complete else solve_edge_model
 
 
 def branch_and_bound(n: int, size: int) -> ExactPricing:
-    """`pricing.price` in the place of the paper's exact routines."""
+    """Return `pricing.price`, which replaces the paper's exact pricings."""
     return _price_one_size
 
 
@@ -209,7 +210,7 @@ def _price_one_size(distances: np.ndarray, duals: np.ndarray, size: int, thresho
 
 
 def _lagrangian_bound(columns: Columns, solution: MasterSolution, k: int) -> float:
-    """Value of the duals less what the clusters of least reduced cost, of all sizes, could still save."""
+    """Return the Lagrangian bound: the dual objective plus the least sum of negative reduced costs."""
     priced = price(columns.distances, k, solution.duals, Cuts.none(), threshold=-LAST_TOLERANCE, keep=1)
     return float(solution.duals.sum()) + priced.least_sum(len(solution.duals) // k)
 
@@ -219,7 +220,7 @@ def _is_integer(solution: MasterSolution) -> bool:
 
 
 def _within_bounds(labels: np.ndarray, values: np.ndarray, k: int) -> list[np.ndarray]:
-    """Clusters of a clustering; V-MDAV's of 2k records or more, of which there may be one, are split."""
+    """Return the clusters of a clustering; clusters of 2k or more records (V-MDAV may have one) are split."""
     clusters = []
     for cluster in clusters_of(labels):
         while len(cluster) >= 2 * k:

@@ -1,7 +1,8 @@
-"""`SolveHeuristicPricing` of Gentile et al. (2020), section 5.1: disjoint clusters, greedily.
+"""`SolveHeuristicPricing` of Gentile et al. (2020), section 5.1: greedy disjoint clusters.
 
-Nodes are taken by falling dual; each starts a cluster to which the node of least contribution is added
-until it has eta members; a cluster of negative reduced cost is stored and its nodes are taken away.
+Nodes are processed in descending order of their dual. Each starts a cluster, to which the node with the least
+contribution is added until it has eta members. A cluster with negative reduced cost is stored, and its nodes
+are removed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from microguard.sdc.kernels.compile import kernel
 
 
 def price_heuristically(distances: np.ndarray, duals: np.ndarray, size: int, threshold: float) -> np.ndarray:
-    """Disjoint clusters of `size` records with a reduced cost below `threshold`, (clusters, size).
+    """Find disjoint clusters of `size` records with a reduced cost below `threshold`, (clusters, size).
 
     Parameters
     ----------
@@ -20,9 +21,9 @@ def price_heuristically(distances: np.ndarray, duals: np.ndarray, size: int, thr
     duals : (n,) array
         Duals lambda_v of the records.
     size : int
-        The paper's eta, at least 2.
+        Cluster size eta of the paper, at least 2.
     threshold : float
-        Zero, up to rounding.
+        Threshold of the reduced cost, zero up to rounding.
     """
     order = np.lexsort((np.arange(len(duals)), -duals))
     return _grow(distances, duals, order, size, threshold)
@@ -43,7 +44,7 @@ def _grow(distances, duals, order, size, threshold):
             continue
         if unassigned < size:
             break
-        free[first] = False  # step 3 (a): the first node leaves U whatever becomes of its cluster
+        free[first] = False  # step 3 (a): the first node is removed from U in any case
         unassigned -= 1
         cluster[0] = first
         to_cluster[:] = 0.0
@@ -56,7 +57,7 @@ def _grow(distances, duals, order, size, threshold):
                 to_cluster[j] += distances[last, j] / size
                 if not free[j]:
                     continue
-                # Node weights enter as in the edge model (14), by a share for each of eta - 1 edges.
+                # As in the edge model (14), each of the eta - 1 edges of a node has a share of its dual.
                 contribution = to_cluster[j] - duals[j] / (size - 1)
                 if contribution < least:
                     least = contribution

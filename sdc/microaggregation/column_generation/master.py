@@ -1,7 +1,7 @@
-"""The master problem: set partitioning over the columns at hand, relaxed, with subset-row cuts.
+"""The restricted master problem: relaxed set partitioning over the current columns, with cuts.
 
-Equation (9) of Gentile et al. (2020) without integrality; one row per record, then one per cut, then one
-per pair of records that was to be together.
+Equation (9) of Gentile et al. (2020) without integrality. The rows are the records, then the cuts, then the
+pairs of records that branching requires to be in one cluster.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class MasterSolution:
-    """An optimal solution of the restricted, relaxed master problem.
+    """Optimal solution of the restricted, relaxed master problem.
 
     Attributes
     ----------
@@ -26,13 +26,13 @@ class MasterSolution:
     x : (columns,) array
         Value of each column.
     duals : (n,) array
-        Duals of the records, free in sign.
+        Duals of the records, of any sign.
     penalties : (cuts,) array
         Minus the duals of the cuts, at least 0.
     rewards : (pairs,) array
-        Duals of the pairs, at least 0; 0 where a pair need not be together now.
+        Duals of the pairs, at least 0; 0 for a pair that is not required at present.
     iterations : int
-        Simplex iterations.
+        Number of simplex iterations.
     """
 
     objective: float
@@ -43,8 +43,8 @@ class MasterSolution:
     iterations: int
 
 
-#: Cost per record of *no partition*, the one solution where `restrict` leaves no other: far above a mean loss
-#: per record of 1, which restricted master problems are scaled to.
+#: Cost per record of the artificial column, which makes a restricted problem feasible. It is far above the
+#: mean loss per record, which is scaled to 1.
 NO_PARTITION = 10.0
 
 
@@ -57,14 +57,14 @@ class MasterProblem:
         self.cuts = np.empty((0, 3), dtype=np.int64)
         self.pairs = np.empty((0, 2), dtype=np.int64)
         count = len(columns)
-        self._places = np.arange(count)  # of the columns among those of the program
+        self._places = np.arange(count)  # position of each column in the program
         self._forbidden = np.zeros(count, dtype=bool)
         self._master = Master(
             set_partitioning(columns.costs, columns.incidence(np.arange(count)), upper=INFINITY)
         )
 
     def add_columns(self, members: np.ndarray) -> int:
-        """Add the clusters not yet here; the number added."""
+        """Add the clusters that are new; return their number."""
         added = self.columns.add(members)
         if len(added) == 0:
             return 0
@@ -83,18 +83,19 @@ class MasterProblem:
         return len(added)
 
     def add_cuts(self, cuts: np.ndarray) -> None:
-        """Add cuts, (cuts, width) records of odd sets all of one width, -1 as filler; before any pair."""
+        """Add odd-set cuts, given by their records (cuts, width), padded with -1; call before `restrict`."""
         incidence = self.columns.incidence(np.arange(len(self.columns)))
         self._master.add_rows(np.full(len(cuts), -INFINITY), cut_limits(cuts), cut_entries(cuts, incidence))
         self.cuts = np.concatenate([self.cuts, cuts]) if len(self.cuts) else cuts
 
     def restrict(self, apart: np.ndarray, together: np.ndarray) -> None:
-        """Restrict to partitions that hold some pairs of records in no cluster, and others in one.
+        """Restrict to partitions that separate some pairs of records and have others in one cluster.
 
         Parameters
         ----------
         apart, together : (pairs, 2) int arrays
-            Instead of those of the last call. Columns added from now on must hold no pair of `apart`.
+            Pairs to separate and pairs to join; they replace those of the last call. Columns that are added
+            later must not contain a pair of `apart`.
         """
         incidence = self.columns.incidence(np.arange(len(self.columns)))
         if self._master.columns == len(self.columns):
@@ -114,7 +115,7 @@ class MasterProblem:
         self._forbidden = forbidden
 
     def _add_no_partition(self) -> None:
-        rows = np.arange(self.n)  # it holds every record, and of no cut more than one
+        rows = np.arange(self.n)  # the artificial column contains every record and violates no cut
         self._master.add_columns(
             np.array([NO_PARTITION * self.n]),
             sparse.csc_matrix((np.ones(self.n), (rows, np.zeros_like(rows))), shape=(self._master.rows, 1)),
@@ -124,7 +125,7 @@ class MasterProblem:
         self._no_partition = self._master.columns - 1
 
     def _add_pairs(self, pairs: np.ndarray, incidence: sparse.csc_matrix) -> None:
-        """Rows of the pairs that have none yet."""
+        """Add rows for the pairs that have none."""
         new = pairs[~(pairs[:, None, :] == self.pairs[None, :, :]).all(axis=2).any(axis=1)]
         if len(new) == 0:
             return
@@ -137,12 +138,15 @@ class MasterProblem:
         self.pairs = np.concatenate([self.pairs, new])
 
     def solve(self, seconds: float = float("inf")) -> MasterSolution | None:
-        """Solve from the last basis; None where the wall clock ended it."""
+        """Solve from the last basis; return None if the time limit ended it."""
         solution = self._master.solve(seconds)
         if solution.timed_out:
             return None
         if solution.status is not Status.OPTIMAL or solution.row_duals is None or solution.values is None:
-            raise SolverFailed(f"the master problem ended {solution.status.value}, expected optimal")
+            raise SolverFailed(
+                f"master problem: expected an optimal solution, found status {solution.status.value}. Choose "
+                'algorithm = "local-search"'
+            )
         first_pair = self.n + len(self.cuts)
         return MasterSolution(
             objective=float(solution.bound),
@@ -155,7 +159,7 @@ class MasterProblem:
 
 
 def cut_entries(cuts: np.ndarray, incidence: sparse.spmatrix) -> sparse.csc_matrix:
-    """(cuts, columns) matrix: half the records of a cut that a column of `incidence` holds, rounded down."""
+    """Return the cut coefficients, (cuts, columns): half the records of a cut in a column, rounded down."""
     rows, places = np.nonzero(cuts >= 0)
     of_records = sparse.csr_matrix(
         (np.ones(len(rows)), (rows, cuts[rows, places])), shape=(len(cuts), incidence.shape[0])
@@ -167,5 +171,5 @@ def cut_entries(cuts: np.ndarray, incidence: sparse.spmatrix) -> sparse.csc_matr
 
 
 def cut_limits(cuts: np.ndarray) -> np.ndarray:
-    """(cuts,) right sides: half the records of each cut, rounded down."""
+    """Return the right-hand sides of cuts, (cuts,): half the records of each cut, rounded down."""
     return np.asarray((cuts >= 0).sum(axis=1) // 2, dtype=np.float64)

@@ -1,31 +1,31 @@
-"""Clusterings from fractional solutions of the master problem: Gentile et al. (2020), section 5.2."""
+"""Rounding of fractional master solutions to clusterings: Gentile et al. (2020), section 5.2."""
 
 from __future__ import annotations
 
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 
-#: Values of columns and edges below this are rounding noise of the linear program.
+#: Smaller values of columns and edges are rounding errors of the linear program.
 _PRESENT = 1e-9
 
 
 def simple_rounding(values: np.ndarray, members: np.ndarray, x: np.ndarray, k: int) -> np.ndarray:
-    """`SimpleRoundingHeuristic`: the columns of largest x that do not overlap; labels (n,).
+    """Run `SimpleRoundingHeuristic`: choose disjoint columns in descending order of x; return labels (n,).
 
-    Columns are taken while 2k records or more are unassigned (and a column is left that overlaps none
-    chosen, which the paper leaves open). k to 2k - 1 records left over form a cluster; otherwise each
-    goes to the cluster of nearest centroid (`AddRemainingNodes`).
+    Columns are chosen while at least 2k records are unassigned and a disjoint column exists (the paper does
+    not mention the second condition). If k to 2k - 1 records remain, they form a cluster. Otherwise each
+    remaining record is assigned to the cluster with the nearest centroid (`AddRemainingNodes`).
 
     Parameters
     ----------
     values : (n, p) array
         Records.
     members : (columns, 2k - 1) int array
-        Columns, -1 as filler.
+        Columns, padded with -1.
     x : (columns,) array
-        Their values; ties go to the earlier column.
+        Values of the columns; ties go to the first column.
     k : int
-        Least cluster size.
+        Minimum cluster size.
     """
     n = len(values)
     labels = np.full(n, -1, dtype=np.int64)
@@ -53,11 +53,11 @@ def simple_rounding(values: np.ndarray, members: np.ndarray, x: np.ndarray, k: i
 
 
 def spanning_tree_roundings(members: np.ndarray, x: np.ndarray, n: int, k: int) -> list[np.ndarray]:
-    """`RoundingMSTHeuristic`: glue along edges by falling z_ij; labels (n,) for each feasible cap.
+    """Run `RoundingMSTHeuristic`: merge along edges by descending z_ij; return labels (n,) per feasible cap.
 
-    z_ij is the sum of x over the columns that hold both; edges are scanned for every cap k + 1 to
-    2k - 1 on the size of a cluster, ties in lexicographic order. Edges with z_ij = 0 come last in the
-    paper's order; they are left out, as gluing along them joins what no column joins.
+    z_ij is the sum of x over the columns that contain both records. The edges are scanned for every cap k + 1
+    to 2k - 1 on the cluster size, ties in lexicographic order. Edges with z_ij = 0, which are last in the
+    paper's order, are left out, because no column contains their two records.
     """
     first, second = _edges(members, x, n)
     roundings = []
@@ -69,7 +69,7 @@ def spanning_tree_roundings(members: np.ndarray, x: np.ndarray, n: int, k: int) 
 
 
 def _edges(members: np.ndarray, x: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Edges i < j with z_ij > 0 by falling z_ij."""
+    """Return the edges i < j with z_ij > 0 in descending order of z_ij."""
     z: dict[int, float] = {}
     for column in np.flatnonzero(x > _PRESENT):
         cluster = members[column][members[column] >= 0].tolist()
@@ -77,7 +77,7 @@ def _edges(members: np.ndarray, x: np.ndarray, n: int) -> tuple[np.ndarray, np.n
             for j in cluster[a + 1 :]:
                 z[i * n + j] = z.get(i * n + j, 0.0) + float(x[column])
     codes = np.array(sorted(z), dtype=np.int64)
-    # Sums that differ by rounding alone are ties.
+    # Sums that differ only by rounding errors are ties.
     order = np.argsort(-np.round([z[int(code)] for code in codes], 9), kind="stable")
     return codes[order] // n, codes[order] % n
 

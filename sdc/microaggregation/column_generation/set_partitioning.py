@@ -1,7 +1,7 @@
-"""The set-partitioning program: of candidate clusters, those of least cost that hold each record once.
+"""The set-partitioning program: choose candidate clusters of minimal cost that contain each record once.
 
-Equation (9) of Gentile et al. (2020), over the columns at hand: as a linear program the master problem of
-column generation, as an integer program the best partition that can be put together from them.
+Equation (9) of Gentile et al. (2020) over given columns. Its linear relaxation is the master problem of
+column generation. As an integer program, it gives the best partition into these columns.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ def set_partitioning(
     integer: bool = False,
     upper: float = 1.0,
 ) -> Program:
-    """The program over some columns.
+    """Build the program over given columns.
 
     Parameters
     ----------
     costs : (columns,) array
         SSE of each cluster.
     incidence : sparse (n, columns)
-        1 where a record belongs to a column.
+        Incidence matrix of records and columns.
     cuts : sparse (cuts, columns), optional
-    limits : (cuts,) array, with them
-        What these rows are at most in every partition.
+        Coefficients of valid inequalities.
+    limits : (cuts,) array, optional
+        Right-hand sides of the inequalities.
     integer : bool
-        Whether columns are chosen or not; else they are chosen to a share.
+        Whether the columns are integer variables.
     upper : float
-        Upper bound of each column; the rows imply 1.
+        Upper bound of each column. The equations imply 1.
     """
     n, columns = incidence.shape
     above = np.ones(n) if limits is None else np.concatenate([np.ones(n), limits])
@@ -50,7 +51,7 @@ def set_partitioning(
 
 
 def incidence_of(members: np.ndarray, n: int) -> sparse.csc_matrix:
-    """(n, columns) matrix: 1 where one of n records belongs to a cluster of `members`, -1 as filler."""
+    """Return the incidence matrix of n records and the clusters `members` (padded with -1), (n, columns)."""
     present = members >= 0
     pointers = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
     return sparse.csc_matrix((np.ones(pointers[-1]), members[present], pointers), shape=(n, len(members)))

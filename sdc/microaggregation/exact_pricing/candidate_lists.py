@@ -1,15 +1,15 @@
-"""The records that may still join a cluster, and the bound they give on every cluster below a node.
+"""Candidate lists of the branch and bound: the records that may join a cluster, and lower bounds for a node.
 
-A node of the search holds a part P of a cluster of size s, of reduced cost so far `cost`, and needs m more
-members from its list. Candidate j has a *gain*, what it adds to P by itself,
+A node has the members P of a cluster of size s, with the reduced cost `cost` so far, and needs m more members
+from its list. The *gain* of candidate j is what it adds to P,
 
     g_j = D(P, j) / s - dual_j + penalties(P, j),
 
-without the cuts on more than three records, and a *value* v_j: its gain, what is due of those cuts in any
-case, and half of what it pays to its m - 1 nearest fellow candidates, halved because each pair of members
-still to come is shared by two. The m least values then bound the rest of any cluster
-from below, and a candidate whose value does not fit with the m - 1 least others is dropped: `limit` is the
-reduced cost to stay below.
+without the cuts on more than three records. The *value* v_j is the gain plus a lower bound on the penalties
+of those cuts, plus half the sum of the m - 1 smallest pair costs of j with other candidates. The half is
+needed because two members share each pair. The sum of the m smallest values is a lower bound for the rest of
+every cluster below the node. A candidate is dropped if its value and the m - 1 smallest other values reach
+`limit`, the reduced cost below which clusters are searched.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from microguard.sdc.kernels.compile import kernel
 
 
 class CandidateLists(NamedTuple):
-    """One list of candidates per depth of the search (the members chosen, less the root).
+    """One list of candidates for each depth of the search (the number of chosen members without the root).
 
     Attributes
     ----------
-    records : (depths, n) int array, positions of the candidates
+    records : (depths, n) int array
+        Positions of the candidates.
     gains, values : (depths, n) arrays
-    near : (depths, n, sizes) array, by record: half the sums of its 0, 1, 2, ... least pair costs
-    least : (depths,) scratch, the least values of the list at hand
+        Gains and values of the candidates.
+    near : (depths, n, sizes) array
+        Half the sums of the 0, 1, 2, ... smallest pair costs of each record.
+    least : (depths,) array
+        Work array: the smallest values of the current list.
     """
 
     records: np.ndarray
@@ -40,7 +44,7 @@ class CandidateLists(NamedTuple):
 
 @kernel
 def new_lists(depths: int, n: int) -> CandidateLists:
-    """Lists with room for all n records at every depth."""
+    """Allocate lists with room for all n records at every depth."""
     return CandidateLists(
         np.empty((depths, n), dtype=np.int64),
         np.empty((depths, n)),
@@ -52,7 +56,7 @@ def new_lists(depths: int, n: int) -> CandidateLists:
 
 @kernel
 def insert(least: np.ndarray, m: int, value: float) -> None:
-    """Keep the m least values, sorted."""
+    """Insert a value into the sorted list of the m smallest values."""
     if m == 0 or value >= least[m - 1]:
         return
     b = m - 1
@@ -73,9 +77,9 @@ def drop_hopeless(
     cost: float,
     limit: float,
 ) -> int:
-    """Keep the candidates of a list that can be in a cluster below the limit; their number.
+    """Drop the candidates that cannot be in a cluster below the limit; return the remaining number.
 
-    `least` holds the m least values.
+    `least` has the m smallest values.
     """
     if count < m:
         return 0
@@ -107,7 +111,7 @@ def tighten(
     half: np.ndarray,
     size: int,
 ) -> tuple[int, int]:
-    """Value the candidates by their pair costs among themselves, then drop; number kept and work."""
+    """Compute values from pair costs within the list and drop candidates; return number and work."""
     if count < m:
         return 0, 0
     records, gains, values = lists.records[depth], lists.gains[depth], lists.values[depth]
@@ -137,7 +141,7 @@ def tighten(
 
 @kernel
 def inherit_near(lists: CandidateLists, depth: int, count: int, m: int) -> None:
-    """Take the sums of pair costs from the list above, where nobody sums them anew."""
+    """Copy the sums of pair costs from the parent's list, if they are not recomputed."""
     records, near, above = lists.records[depth], lists.near[depth], lists.near[depth - 1]
     for b in range(count):
         i = records[b]
@@ -147,7 +151,7 @@ def inherit_near(lists: CandidateLists, depth: int, count: int, m: int) -> None:
 
 @kernel
 def sort_by_value(lists: CandidateLists, depth: int, count: int) -> None:
-    """Order by value, ties by the order before (insertion sort: lists are short, nearly sorted)."""
+    """Sort a list stably by value (insertion sort, because lists are short and nearly sorted)."""
     records, gains, values = lists.records[depth], lists.gains[depth], lists.values[depth]
     for b in range(1, count):
         record = records[b]

@@ -1,14 +1,15 @@
-"""What subset-row cuts on triples cost a cluster whose members are chosen one after the other.
+"""Penalties of subset-row cuts on three records during the branch and bound.
 
-Larger sets are in `odd_set_penalties`. A cluster pays a cut's penalty once where it holds two or three of the
-cut's records. With P the members chosen so far, a record j still to come therefore pays, for each cut that
-holds it,
+`odd_set_penalties` has the cuts on larger sets. A cluster pays the penalty of a cut once if it contains two
+or three of its records. Let P be the members chosen so far. For each cut that contains it, a further record j
+pays
 
-- the penalty, where P holds exactly one of the two others;
-- nothing, where P holds both: it is paid already;
-- a share of it with whoever else of the cut comes later, where P holds neither. The *pair cost* of i and j
-  is that share: a third of the penalty of each cut that holds both (a cut has three pairs), and minus its
-  penalty once P holds the third record, for then i and j each pay it by themselves and together only once.
+- the penalty, if P contains exactly one of the two other records;
+- nothing, if P contains both, because it is already paid;
+- a share of the penalty, if P contains none and another record of the cut is added later. This share is the
+  *pair cost* of i and j: a third of the penalty of each cut that contains both, because a cut has three
+  pairs. If P contains the third record, the pair cost is minus the penalty, because i and j each pay it
+  separately but together only once.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from microguard.sdc.kernels.compile import kernel
 
 @dataclass(frozen=True)
 class Cuts:
-    """Subset-row cuts as pricing sees them.
+    """Subset-row cuts in pricing.
 
     Attributes
     ----------
     sets : (cuts, width) int array
-        The records of each cut, an odd number of them, then -1 as filler.
+        The records of each cut, an odd number, padded with -1.
     penalties : (cuts,) array
-        Minus the dual of each cut, at least 0: what a cluster that holds h of its records pays h // 2 times.
+        Minus the dual of each cut, at least 0. A cluster with h of its records pays h // 2 times the penalty.
     """
 
     sets: np.ndarray
@@ -37,34 +38,39 @@ class Cuts:
 
     @classmethod
     def none(cls) -> Cuts:
-        """No cuts."""
+        """Return an empty list of cuts."""
         return cls(np.empty((0, 3), dtype=np.int64), np.empty(0))
 
     @property
     def of_triples(self) -> Cuts:
-        """The cuts on three records, without filler."""
+        """The cuts on three records, without padding."""
         chosen = (self.sets >= 0).sum(axis=1) == 3
         return Cuts(self.sets[chosen, :3], self.penalties[chosen])
 
     @property
     def of_larger_sets(self) -> Cuts:
-        """The cuts on five records and more."""
+        """The cuts on five or more records."""
         chosen = (self.sets >= 0).sum(axis=1) > 3
         return Cuts(self.sets[chosen], self.penalties[chosen])
 
 
 class CutState(NamedTuple):
-    """Cuts in the form in which they are looked up, and what the cluster holds of them.
+    """Look-up tables of the cuts, and the state for the current cluster.
 
     Attributes
     ----------
-    triples, penalties : of `Cuts.of_triples`
-    start, of_record : cuts of each record, in compressed rows
-    shared : (n, n) penalties of the cuts that hold both records; (1, 1) without cuts
-    held : (cuts,) members of each cut in the cluster
-    at_first : like `shared`, pair costs while the cluster is empty, without the distance
-    pair : like `shared`, pair costs now
-    correction : (n,) scratch of `correct`, zero between two uses
+    triples, penalties : (cuts, 3) and (cuts,) arrays
+        Records and penalties of the cuts on three records.
+    start, of_record : (n + 1,) and (entries,) int arrays
+        Cuts of each record, in compressed rows.
+    shared : (n, n) array
+        Sum of the penalties of the cuts that contain both records; (1, 1) without cuts.
+    held : (cuts,) int array
+        Number of records of each cut in the cluster.
+    at_first, pair : like `shared`
+        Pair costs of an empty cluster and of the current one, without the distances.
+    correction : (n,) array
+        Work array of `correct`, zero between two uses.
     """
 
     triples: np.ndarray
@@ -79,7 +85,7 @@ class CutState(NamedTuple):
 
 
 def new_state(cuts: Cuts, n: int) -> CutState:
-    """State, of cuts on triples, for clusters among n records; to be cleared before its first use."""
+    """Build the state of cuts on three of n records; call `clear` before its first use."""
     records = cuts.sets.ravel()
     start = np.zeros(n + 1, dtype=np.int64)
     start[1:] = np.cumsum(np.bincount(records, minlength=n))
@@ -108,13 +114,13 @@ def _shared_penalties(cuts: Cuts, n: int) -> np.ndarray:
 
 @kernel
 def clear(cuts: CutState) -> None:
-    """Pair costs of an empty cluster: `enter` and `leave` leave rounding behind, so now and then anew."""
+    """Reset the pair costs to those of an empty cluster, which also removes accumulated rounding errors."""
     cuts.pair[:] = cuts.at_first
 
 
 @kernel
 def enter(cuts: CutState, record: int) -> None:
-    """Count a record's cuts; where it is a cut's first member, the other two now pay together once."""
+    """Add a record to the cluster: update the counts of its cuts and the pair costs."""
     triples, penalties, start, of_record, _, held, _, pair, _ = cuts
     for c in range(start[record], start[record + 1]):
         cut = of_record[c]
@@ -145,9 +151,9 @@ def _shift(pair: np.ndarray, triple: np.ndarray, record: int, change: float) -> 
 
 @kernel
 def correct(cuts: CutState, record: int, factor: float) -> None:
-    """Minus the penalties of the cuts that `record` makes two of, at their third record.
+    """Write minus the penalties of the cuts of which `record` would be the second member, by third record.
 
-    A factor of 1 writes them into `correction`, a factor of 0 clears it again.
+    A factor of 1 writes them into `correction`, a factor of 0 clears it.
     """
     triples, penalties, start, of_record, _, held, _, _, correction = cuts
     for c in range(start[record], start[record + 1]):

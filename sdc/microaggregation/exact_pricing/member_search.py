@@ -1,4 +1,4 @@
-"""Branch and bound over the members of a cluster, from each root in turn: the search behind `price`."""
+"""Branch and bound over the members of a cluster, for each root in turn; `pricing.price` is its interface."""
 
 from __future__ import annotations
 
@@ -18,30 +18,38 @@ from microguard.sdc.microaggregation.exact_pricing.candidate_lists import (
 from microguard.sdc.microaggregation.exact_pricing.cut_penalties import CutState, clear, correct, enter, leave
 from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import OddSets, empty, flip
 
-#: Passes of tightening a root's candidates by their distances to each other; later ones remove little.
+#: Number of passes that tighten a root's candidates by their pair costs; later passes remove few.
 _TIGHTENING_PASSES = 3
-#: A pass that keeps more than this share of the candidates is the last one.
+#: Tightening stops after a pass that keeps more than this share of the candidates.
 _STILL_WORTH = 0.8
-#: Members still to come below which tightening a node's list costs more than it prunes.
+#: With fewer missing members, tightening a node's list costs more than it saves.
 _TIGHTENED_REST = 3
-#: A narrow search tightens this many times the candidates that it will keep.
+#: A search with limited width tightens this multiple of the candidates that it keeps.
 _TIGHTENED_PER_KEPT = 4
 
 
 class Task(NamedTuple):
-    """A pricing problem.
+    """Pricing problem.
 
     Attributes
     ----------
-    order : (n,) positions by dual, the largest first; a root's candidates come after it
-    distances : (n, n) squared distances
-    duals : (n,)
-    near_sums : (n, largest) array, column m the sum of the m least distances from a record to others
-    largest : size of a cluster
-    open_roots : (n,) whether a root is searched
-    thresholds : (n,) only clusters of smaller reduced cost than their root's are looked for
-    width : candidates taken per root
-    listing : whether lists are to be whole: a root with more clusters than are kept ends the search
+    order : (n,) int array
+        Positions in descending order of the dual. The candidates of a root are after it.
+    distances : (n, n) array
+        Squared distances.
+    duals : (n,) array
+    near_sums : (n, largest) array
+        Column m is the sum of the m smallest distances from a record to others.
+    largest : int
+        Maximum cluster size.
+    open_roots : (n,) bool array
+        Whether a root is searched.
+    thresholds : (n,) array
+        Only clusters with a reduced cost below the threshold of their root are searched.
+    width : int
+        Maximum number of candidates of a root.
+    listing : bool
+        Whether the columns must be complete: a root with more columns than are kept ends the search.
     """
 
     order: np.ndarray
@@ -56,14 +64,18 @@ class Task(NamedTuple):
 
 
 class RootColumns(NamedTuple):
-    """The best columns of each root, in no order.
+    """Best columns of each root, in arbitrary order.
 
     Attributes
     ----------
-    members : (n, keep, 2k - 1) int array, -1 as filler
-    costs : (n, keep) reduced costs, infinity where there is none
-    counts : (n,) columns of each root
-    finished : (n,) whether the root was searched to the end
+    members : (n, keep, 2k - 1) int array
+        Members of the columns, padded with -1.
+    costs : (n, keep) array
+        Reduced costs; infinity for unused entries.
+    counts : (n,) int array
+        Number of columns of each root.
+    finished : (n,) bool array
+        Whether the search of the root is complete.
     """
 
     members: np.ndarray
@@ -73,13 +85,16 @@ class RootColumns(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The members chosen so far, by depth, and how far the list below each has been gone through.
+    """Current path of the depth-first search.
 
     Attributes
     ----------
-    cluster : (largest,) members, the root first
-    cost : (largest,) reduced cost of the members up to here
-    length, position : (largest,) candidates in the list, and the next one to try
+    cluster : (largest,) int array
+        Chosen members, the root first.
+    cost : (largest,) array
+        Reduced cost of the members up to each depth.
+    length, position : (largest,) int arrays
+        Number of candidates in the list of each depth, and the next one to try.
     """
 
     cluster: np.ndarray
@@ -98,11 +113,11 @@ def search_roots(
     sizes: tuple[int, int],
     root_work: int,
 ) -> int:
-    """Search the open roots from the first to before the second place, for clusters of these sizes.
+    """Search a range of open roots for clusters of these sizes; return the number of candidates evaluated.
 
-    The candidates evaluated are given; `root_work` limits them per root and size, once the root's own list
-    stands. A root not searched to the end is no longer `finished`, nor are those after it where lists are to
-    be whole.
+    `root_work` limits the evaluations per root and size, in addition to those of the root's own list. A root
+    whose search is incomplete is no longer `finished`. With `listing`, all later roots are not finished
+    either.
     """
     n = len(task.duals)
     lists = new_lists(task.largest, n)
@@ -146,12 +161,12 @@ def _search(
     size: int,
     root_work: int,
 ) -> int:
-    """Depth first over the clusters of one root and one size; the candidates evaluated."""
+    """Search the clusters of one root and one size depth-first; return the candidates evaluated."""
     root = task.order[place]
     limit = _limit(columns, root, task.thresholds[root])
     count, work, whole = _list_of_root(task, cuts, sets, lists, place, size, limit)
     most = work + root_work
-    # fields are read once: each read inside the loop would count a reference
+    # Fields are read once, because each read inside the loop would count a reference.
     distances, pair, shared, correction = task.distances, cuts.pair, cuts.shared, cuts.correction
     records, gains, values, near, least = lists
     has_cuts = len(cuts.penalties) > 0
@@ -188,7 +203,7 @@ def _search(
                 _take_in(columns, root, cluster[:size], reached)
                 limit = _limit(columns, root, limit)
                 if task.listing and columns.counts[root] == columns.costs.shape[1]:
-                    most = -1  # its list is not whole: no work is left for it
+                    most = -1  # the columns are incomplete, so the search of this root ends
             continue
         child, rest = depth + 1, m - 1
         if has_cuts:
@@ -202,10 +217,10 @@ def _search(
             gain = gains[depth, b] + distances[member, j] / size
             stale = 0.0
             if has_cuts:
-                # A cut with the member whose third record is in P counts once: with it j paid already, and
-                # `shared` charges it again. Any other cut with the member is charged now, while `near` was
-                # summed with a third of it where the pair cost is now minus the whole: half of that is
-                # taken back from either.
+                # If the third record of a cut of `member` is in P, j has already paid this cut, and `shared`
+                # charges it again. `correction` removes that. All other cuts of `member` are charged now,
+                # while `near` contains a third of their penalty and the new pair cost is minus the penalty.
+                # Half of the difference is subtracted for each of the two records.
                 paid_now = shared[member, j] + correction[j]
                 gain += paid_now + correction[j]
                 stale = 2.0 / 3.0 * paid_now
@@ -252,14 +267,14 @@ def _list_of_root(
     size: int,
     limit: float,
 ) -> tuple[int, int, bool]:
-    """Candidates of a root: their number, the work, and whether none was left out for the width."""
+    """Build the candidate list of a root; return its length, the work, and whether it is complete."""
     order, distances, duals, near_sums = task.order, task.distances, task.duals, task.near_sums
     records, gains, values, least = lists.records[0], lists.gains[0], lists.values[0], lists.least
     shared = cuts.shared
     has_cuts = len(cuts.penalties) > 0
     root = order[place]
     m = size - 1
-    # first valued by their nearest distances in the whole file
+    # First, values use the smallest distances in the whole file.
     count = 0
     least[:m] = np.inf
     for at in range(place + 1, len(duals)):
@@ -284,7 +299,7 @@ def _list_of_root(
         gains[: len(best)] = gains[best]
         count = len(best)
         whole = False
-    # then by those among themselves
+    # Then they use the distances within the list.
     for _ in range(_TIGHTENING_PASSES):
         before = count
         count, done = tighten(lists, 0, count, m, -duals[root], limit, distances, cuts.pair, sets.half, size)
@@ -300,7 +315,7 @@ def _list_of_root(
 
 @kernel
 def _limit(columns: RootColumns, root: int, limit: float) -> float:
-    """Reduced cost to stay below: that of the worst column of a root whose list is full."""
+    """Return the limit of the reduced cost: that of the worst column of a root with the maximum number."""
     if columns.counts[root] < columns.costs.shape[1]:
         return limit
     worst = -np.inf
@@ -311,7 +326,7 @@ def _limit(columns: RootColumns, root: int, limit: float) -> float:
 
 @kernel
 def _take_in(columns: RootColumns, root: int, cluster: np.ndarray, cost: float) -> None:
-    """Take a column in; where the root's list is full it replaces the worst."""
+    """Add a column; if the root has the maximum number, it replaces the worst one."""
     costs = columns.costs
     slot = columns.counts[root]
     if slot == costs.shape[1]:

@@ -1,10 +1,10 @@
-"""What cuts on odd sets of five or more records cost a cluster whose members are chosen one after the other.
+"""Penalties of cuts on odd sets of five or more records during the branch and bound.
 
-A cluster that holds h records of the set pays the penalty floor(h / 2) times. So with P the members chosen
-so far, a record of the set pays it where P holds an odd number of the set, and nothing where it holds an
-even one. Of r records of the set that come later, floor((h + r) / 2) - floor(h / 2) times the penalty is
-paid, at least r / 2 times where h is odd: `half`, half of what each would pay by itself, is a lower bound
-that adds up. Where h is even, nothing is counted ahead.
+A cluster with h records of the set pays the penalty floor(h / 2) times. Let P be the members chosen so far. A
+further record of the set pays the penalty if P contains an odd number of the set, and nothing otherwise. If r
+records of the set are added later, the penalty is paid floor((h + r) / 2) - floor(h / 2) times, which is at
+least r / 2 for odd h. Half of what each record would pay alone, `half`, is therefore an additive lower bound.
+For even h the lower bound is 0.
 """
 
 from __future__ import annotations
@@ -16,15 +16,19 @@ from microguard.sdc.kernels.compile import kernel
 
 
 class OddSets(NamedTuple):
-    """Cuts on odd sets in the form in which they are looked up, and what the cluster holds of them.
+    """Look-up tables of the cuts on odd sets, and the state for the current cluster.
 
     Attributes
     ----------
-    sets : (cuts, width) int array, records of each set, -1 as filler
-    penalties : (cuts,)
-    start, of_record : cuts of each record, in compressed rows
-    odd : (cuts,) whether the cluster holds an odd number of the set
-    half : (n,) half of the penalties that each record would pay now
+    sets : (cuts, width) int array
+        Records of each set, padded with -1.
+    penalties : (cuts,) array
+    start, of_record : (n + 1,) and (entries,) int arrays
+        Cuts of each record, in compressed rows.
+    odd : (cuts,) bool array
+        Whether the cluster contains an odd number of records of the set.
+    half : (n,) array
+        Half of the penalties that each record would pay if it were added now.
     """
 
     sets: np.ndarray
@@ -36,7 +40,7 @@ class OddSets(NamedTuple):
 
 
 def new_odd_sets(sets: np.ndarray, penalties: np.ndarray, n: int) -> OddSets:
-    """State of an empty cluster among n records."""
+    """Build the state of an empty cluster for n records."""
     cuts, places = np.nonzero(sets >= 0)
     records = sets[cuts, places]
     start = np.zeros(n + 1, dtype=np.int64)
@@ -53,13 +57,13 @@ def new_odd_sets(sets: np.ndarray, penalties: np.ndarray, n: int) -> OddSets:
 
 @kernel
 def empty(sets: OddSets) -> None:
-    """Nothing is due in an empty cluster: `flip` leaves rounding behind, so now and then anew."""
+    """Reset `half` to that of an empty cluster, which also removes accumulated rounding errors."""
     sets.half[:] = 0.0
 
 
 @kernel
 def flip(sets: OddSets, record: int) -> None:
-    """Let a record enter or leave the cluster: for the others of its sets the penalty falls due, or not."""
+    """Add a record to the cluster or remove it, and update the penalties of the other records of its sets."""
     records, penalties, start, of_record, odd, half = sets
     for c in range(start[record], start[record + 1]):
         cut = of_record[c]

@@ -1,23 +1,24 @@
-"""Exact pricing: the clusters of least reduced cost, by branch and bound over members.
+"""Exact pricing: clusters with the least reduced cost, by branch and bound over members.
 
-The reduced cost of a cluster C of size s is (Gentile et al. 2020, equation (10), with the duals of
-subset-row cuts)
+The reduced cost of a cluster C of size s is (Gentile et al. 2020, equation (10), with the duals of subset-row
+cuts)
 
     sum over pairs i < j of C of d_ij / s  -  sum over C of dual_i  +  sum over the cuts of
-    floor(h / 2) times the penalty, where C holds h of the cut's records,
+    floor(h / 2) times the penalty, if C contains h of the cut's records,
 
-less the rewards of the pairs that C holds, where pairs have one.
+minus the rewards of the pairs that C contains.
 
 Every cluster is generated once, from its *root*: the member with the largest dual (ties: the smaller
-position). Five files, to be read in this order:
+position). Read the files in this order:
 
-- `pricing`: what is asked and what is answered;
-- `member_search`: the search, depth first over the members, one root and one size after the other;
-- `candidate_lists`: who may still join, and the lower bound by which a node is left;
-- `cut_penalties`, `odd_set_penalties`: what the cuts cost a cluster that is not complete yet.
+- `pricing`: interface and result;
+- `member_search`: depth-first search over the members, for one root and one size after the other;
+- `candidate_lists`: candidates of a node, and the lower bound that prunes it;
+- `cut_penalties`, `odd_set_penalties`: penalties of the cuts for incomplete clusters.
 
-No neighbour list is fixed beforehand, so a search that ends is a proof; with `keep` large enough it lists
-every cluster below the threshold. A search that is cut short returns columns and no bound.
+The search does not restrict candidates to fixed neighbour lists, so a complete search is a proof. With `keep`
+large enough it enumerates every cluster below the threshold. An incomplete search returns columns without a
+bound.
 """
 
 from __future__ import annotations
@@ -32,25 +33,27 @@ from microguard.sdc.stop import Deadline
 
 __all__ = ["Cuts", "Priced", "Rewards", "price"]
 
-#: More work than can ever be done, and far from the largest integer.
+#: Work limit that is never reached, and that does not overflow.
 _UNLIMITED = 2**60
-#: Share of a root's dual that the size, less one, times what reduced costs from this root on are below the
-#: threshold may reach where the root may be closed to larger clusters: beyond, few are.
+#: `close_roots` examines a root only if (size - 1) e is below this share of its dual, with e as defined
+#: there. Other roots can rarely be closed.
 WORTH = 0.25
-#: Candidates evaluated for it per root, once its own list stands.
+#: Limit on the candidates that `close_roots` evaluates per root.
 _CLOSING_WORK = 20_000
-#: Roots priced between two looks at the deadline.
+#: Number of roots between two checks of the deadline.
 _ROOTS_BETWEEN_LOOKS = 16
 
 
 @dataclass(frozen=True)
 class Rewards:
-    """What clusters that hold a pair are credited with.
+    """Rewards of clusters that contain a pair of records.
 
     Attributes
     ----------
     pairs : (m, 2) int array
-    amounts : (m,) array, at least 0
+        Pairs of records.
+    amounts : (m,) array
+        Reward of each pair, at least 0.
     """
 
     pairs: np.ndarray
@@ -58,11 +61,11 @@ class Rewards:
 
     @classmethod
     def none(cls) -> Rewards:
-        """No rewards."""
+        """Return an empty list of rewards."""
         return cls(np.empty((0, 2), dtype=np.int64), np.empty(0))
 
     def taken_from(self, task: Task, size: int, times: float = 1.0) -> Task:
-        """The task for clusters of one size only, with so many times the rewards in its distances."""
+        """Return the task for clusters of one size, with `times` the rewards subtracted in its distances."""
         if len(self.amounts) == 0:
             return task
         distances, near_sums = task.distances.copy(), task.near_sums.copy()
@@ -75,24 +78,23 @@ class Rewards:
 
 @dataclass(frozen=True)
 class Priced:
-    """Columns found by one pricing, and what they prove.
+    """Columns of one pricing, and lower bounds on the reduced costs.
 
     Attributes
     ----------
     members : (columns, 2k - 1) int array
-        Sorted positions of the members, -1 where the cluster is smaller.
+        Sorted positions of the members, padded with -1.
     reduced_costs : (columns,) array
     least : (n,) array
-        Least reduced cost of each root's clusters where it is below the threshold, else the threshold.
+        Least reduced cost of the clusters of each root, or the threshold if that is smaller.
     complete : bool
-        Whether every root was searched to the end; otherwise `least` bounds nothing.
+        Whether the search of every root is complete; otherwise `least` is no bound.
     full : bool
-        Whether some root holds as many columns as were asked for, so that there may be more.
+        Whether a root has the maximum number of columns, so that there may be more.
     listed : int
-        Place by falling dual before which every root asked for was searched to the end and holds fewer
-        columns than were asked for.
+        First place, in descending order of the dual, of a root whose columns may be incomplete.
     work : int
-        Candidates evaluated.
+        Number of candidates evaluated.
     """
 
     members: np.ndarray
@@ -104,7 +106,7 @@ class Priced:
     work: int
 
     def least_sum(self, clusters: int) -> float:
-        """Sum of the least reduced costs of so many roots: no such number of clusters has a lower one."""
+        """Return the sum of the `clusters` smallest `least`, a bound for that many clusters."""
         return float(np.sum(np.partition(self.least, clusters - 1)[:clusters]))
 
 
@@ -125,37 +127,37 @@ def price(
     roots: tuple[int, int] | None = None,
     deadline: Deadline | None = None,
 ) -> Priced:
-    """Columns of least reduced cost below a threshold, at most `keep` per root.
+    """Find the columns with the least reduced cost below a threshold, at most `keep` per root.
 
     Parameters
     ----------
     distances : (n, n) array
-        Squared distances; infinite between two records that may not be in one cluster.
+        Squared distances; infinite for two records that must not be in one cluster.
     k : int
-        Least cluster size.
+        Minimum cluster size.
     duals : (n,) array
         Duals of the records.
     cuts : Cuts
     threshold : float
-        Only clusters of smaller reduced cost are looked for.
+        Only clusters with a smaller reduced cost are searched.
     rewards : Rewards, optional
     largest : int, optional
-        Largest cluster size, by default 2k - 1 (n where there are fewer records).
+        Maximum cluster size, by default min(2k - 1, n).
     keep : int
-        Columns per root at most. A complete search in which no root holds that many has listed every
-        cluster below the threshold.
+        Maximum number of columns per root. A complete search in which no root has that many has enumerated
+        every cluster below the threshold.
     width : int, optional
-        Candidates per root (a heuristic search); None for all.
+        Maximum number of candidates per root, for a heuristic search; None for all.
     root_work, most_work : int, optional
-        Candidates evaluated at most, per root and size, and in all.
+        Limits on the candidates evaluated per root and size, and in total.
     most_columns : int, optional
-        The search ends after the root with which there are so many columns. Given these or `roots`, it also
-        ends at the first root with `keep` columns: what it lists is to be whole.
+        The search ends when it has this many columns. With `most_columns` or `roots`, it also ends at the
+        first root with `keep` columns, because the enumeration must be complete.
     roots : (int, int), optional
-        Search the roots from the first to before the second place by falling dual only; `complete` and
-        `full` are said of these.
+        Range of places, in descending order of the dual, of the roots to search. `complete` and `full` refer
+        to these roots.
     deadline : Deadline, optional
-        Safety net, looked at every so many roots.
+        Wall-clock limit, as a safety net.
     """
     n = len(duals)
     largest = min(2 * k - 1 if largest is None else largest, n)
@@ -187,7 +189,7 @@ def price(
 
 
 class _Search:
-    """The state of one pricing."""
+    """State of one pricing."""
 
     def __init__(
         self,
@@ -227,11 +229,14 @@ class _Search:
         self._work = 0
 
     def search(self, roots: tuple[int, int], sizes: tuple[int, int], root_work: int | None) -> None:
-        """Search clusters of these sizes, of the open roots from the first to before the second place."""
+        """Search clusters of these sizes for the open roots in a range of places."""
         task, columns = self._task, self._columns
         by_size = [(self._rewards.taken_from(task, s), (s, s)) for s in range(sizes[0], sizes[1] + 1)]
         tasks = by_size if len(self._rewards.amounts) else [(task, sizes)]
-        begin, end = roots[0], min(roots[1], len(task.duals) - sizes[0] + 1)  # later ones are too few
+        begin, end = (
+            roots[0],
+            min(roots[1], len(task.duals) - sizes[0] + 1),
+        )  # later roots have too few candidates
         columns_met = 0
         for first in range(begin, end, _ROOTS_BETWEEN_LOOKS):
             left = self._most_work - self._work
@@ -247,17 +252,18 @@ class _Search:
             columns_met += int(columns.counts[task.order[places[0] : places[1]]].sum())
 
     def close_roots(self, size: int) -> None:
-        """Leave out roots that can have no cluster of this size below the threshold t.
+        """Close the roots that cannot have a cluster of this size below the threshold t.
 
-        Without one of its members a cluster of size s has this root or a later one. The s clusters that it
-        becomes cost (s - 2) / (s - 1) of it in the mean, hold each dual s - 1 times, and pay, in s times its
-        penalties, all of a cut of which it holds an odd number, and two penalties less for each pair of a cut
-        of which it holds an even one; they are credited with each of its rewards s - 2 times. So if these
-        roots have no cluster of size s - 1 with a reduced cost below -e, and it has one below t,
+        Remove each member in turn from a cluster of size s. The s resulting clusters have this root or a
+        later one. The sum of their pair costs is s (s - 2) / (s - 1) times that of the cluster. The sum
+        contains each dual s - 1 times and each reward s - 2 times, and at most s times the penalties. Suppose
+        that these roots have no cluster of size s - 1 with a reduced cost below t - e, and that the cluster
+        has one below t. Then
 
-            s / (s - 1) times its cost  -  the sum of its duals  -  twice its rewards  <  s (t + e).
+            s / (s - 1) times its pair costs  -  the sum of its duals  -  twice its rewards  <  s e.
 
-        Without cuts hardly any cluster larger than k is needed. Roots without such a cluster are closed.
+        A root without a cluster that satisfies this inequality is closed. Without cuts, hardly any cluster
+        larger than k is needed.
         """
         task, columns = self._task, self._columns
         n, order = len(task.duals), task.order
@@ -282,7 +288,7 @@ class _Search:
         task.open_roots[:] = ~relaxed.open_roots | (met.counts > 0) | ~met.finished
 
     def priced(self, begin: int) -> Priced:
-        """What was found from this place on."""
+        """Return the result for the roots from this place on."""
         columns, task = self._columns, self._task
         keep = columns.costs.shape[1]
         present = np.arange(keep)[None, :] < columns.counts[:, None]
@@ -311,7 +317,7 @@ def _no_columns(n: int, keep: int, largest: int) -> RootColumns:
 
 
 def _nearest_sums(distances: np.ndarray, most: int, records: np.ndarray) -> np.ndarray:
-    """(records, most + 1) array: column m is the sum of the m least distances from a record to others."""
+    """Return the sums of the m smallest distances from a record to others, (records, most + 1), m from 0."""
     others = distances[records]
     others[np.arange(len(records)), records] = np.inf
     nearest = np.sort(np.partition(others, most - 1, axis=1)[:, :most], axis=1)

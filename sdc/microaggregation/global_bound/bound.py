@@ -1,35 +1,47 @@
-"""A lower bound on the SSE of a whole file, block by block: what their records cost at least.
+"""A lower bound on the SSE of every clustering of a whole file, computed block by block.
 
-Records are parted into blocks by hyperplanes; a clustering of the file may cross them. Let d_ij be squared
-distances, and r_i the distance of a record to the nearest of the hyperplanes by which its block was cut off
-(its *reach*; infinite where the block is a whole region).
+The blocks are separated by hyperplanes, and a clustering of the file may cross them. Let d_ij be squared
+distances. The *reach* r_i of a record is its distance to the nearest hyperplane that bounds its block; it is
+infinite if the block is a whole region.
 
-**Costs part by part.** A cluster C of s records costs its parts D, one per block, their own SSE, and what
-their means lie apart: (1 / s) times the sum over pairs of parts D, E of |D| |E| |mean D - mean E|^2. A
-hyperplane stands between two blocks, so the means are a + b apart at least, with a and b their distances to
-it, and (a + b)^2 >= a^2 + b^2. The distance of a mean to a hyperplane that all of its records are on one side
-of is the mean of theirs, at least the mean reach. So a clustering costs at least the sum over its parts of
+**Costs of cluster parts.** A cluster C of s records has one part D in each block. Its SSE is the sum of the
+SSE of the
+parts, plus (1 / s) times the sum over pairs of parts D, E of |D| |E| |mean D - mean E|^2. A hyperplane
+separates two
+blocks. The distance of the two means is thus at least a + b, with their distances a and b to the hyperplane,
+and
+(a + b)^2 >= a^2 + b^2. The distance of a mean to the hyperplane is the mean distance of its records, which is
+at least
+the mean reach. A clustering therefore costs at least the sum over all parts of
 
     f_s(D) = SSE(D) + m (s - m) / s times the squared mean reach of D,    m = |D|.
 
-**Prices.** Let t <= k, and prices u_i have a sum of at most f_t(D) in every part D of 1 to t records of a
-block. Then in a clustering of the file into clusters of at least k, the records of a block cost at least
+**Duals.** Let t <= k. The *columns* of a block are its sets D of 1 to t records, with the cost f_t(D). Let
+duals u_i satisfy: their sum over every column is at most its cost. Then the records of the block cost at
+least
 
-    t (k - 1) / (k (t - 1))  times the sum of their prices,
+    t (k - 1) / (k (t - 1))  times the sum of their duals
 
-and the bounds of the blocks add up, whatever t each has: Draw t of the s records of C at random. D keeps a
-part D', and (t - 1) f_s(D) >= (s - 1) E f_t(D'): equality holds where the records of D differ in reach alone,
-for all is a sum over pairs then. Otherwise, with S and R the variances of the records and of their reaches,
-R <= S as a reach changes by no more than the record moves, the difference is c (S - R), and c >= 0 for
-E (|D'| - 1)^+ is convex in m, 0 at m = 1 and t - 1 at m = s. And E of the prices in D' is t / s of those in
-D. So f_s(D) >= t (s - 1) / (s (t - 1)) times the prices in D, which factor is least at s = k; where the sum
-of prices is negative, 0 will do. With t = k nothing is lost to larger clusters; a smaller t is less work.
+in every clustering of the file into clusters of at least k, and the bounds of all blocks add up. Proof: Draw
+t of the s
+records of C at random, and let D' be the drawn records of D. Then (t - 1) f_s(D) >= (s - 1) E f_t(D').
+Equality holds
+if the records of D differ in reach only, because then everything is a sum over pairs. Otherwise, let S and R
+be the
+variances of the records and of their reaches. R <= S, because a reach changes by at most the distance between
+two
+records. The difference of both sides is c (S - R), with c >= 0, because E (|D'| - 1)^+ is convex in m, 0 at m
+= 1
+and t - 1 at m = s. The expected sum of the duals in D' is t / s times that in D. So f_s(D) is at least
+t (s - 1) / (s (t - 1)) times the sum of the duals in D, and this factor is smallest at s = k. If the sum of
+the duals is
+negative, the bound is 0. A smaller t needs less work; with t = k the bound loses nothing to clusters larger
+than k.
 
-**How good prices are found.** Column generation on the program of largest sum: prices as high as the parts
-at hand allow (`prices`); the parts that they overdraw most, by branch and bound from each record
-(`cheapest_parts`); and again. The overdraft counts, at the end: a record's price is lowered by the most
-that any part overdraws of which it is the root. So the bound is valid whatever the work, and it is never
-below the one by nearest neighbours.
+**Algorithm.** Column generation maximises the sum of the duals. `dual_ascent` maximises it over the current
+columns. `column_pricing` finds violated columns by branch and bound from each record. Finally, the dual of
+each record is reduced by a bound on the violation of the columns with this root. The result is thus valid
+after any amount of work, and never below the nearest-neighbour bound.
 """
 
 from __future__ import annotations
@@ -39,48 +51,53 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.microaggregation.bounds import ARITHMETIC, less_rounding, nearest_neighbour_bound
 from microguard.sdc.microaggregation.global_bound.candidates import Near
-from microguard.sdc.microaggregation.global_bound.cheapest_parts import Parts, Thoroughness, cheapest_parts
-from microguard.sdc.microaggregation.global_bound.prices import Pool
+from microguard.sdc.microaggregation.global_bound.column_pricing import (
+    PricedColumns,
+    Thoroughness,
+    price_columns,
+)
+from microguard.sdc.microaggregation.global_bound.dual_ascent import ColumnPool
 from microguard.sdc.microaggregation.nearest_records import nearest_records
 
-#: What proves the bound.
-KIND = "prices of records"
-#: Parts kept per root in a round.
+#: Name of the proof in reports.
+KIND = "duals of records"
+#: Number of columns per root that an iteration adds.
 KEPT = 6
-#: Parts of near records to begin with, per record and in each size: a window of the nearest, moved on by one.
+#: Number of initial columns per record and size: windows of its nearest records, each shifted by one.
 WINDOWS = 3
-#: Softness of the sweeps of a round, as shares of a part's mean price: the first and the last.
+#: Softness of the first and the last sweep of an iteration, as shares of the mean cost of a column.
 SOFTEST, HARDEST = 0.3, 0.002
-#: Share of the best prices so far in those that are looked at next (smoothing, Wentges 1997).
+#: Weight of the best duals in the duals that are priced (smoothing, Wentges 1997).
 SMOOTHING = 0.5
-#: Prices to begin with, as a multiple of those of nearest neighbours.
+#: Initial duals as a multiple of those of the nearest-neighbour bound.
 START = 1.2
-#: Of a round that is followed by another.
+#: Limits of pricing in all iterations except the last.
 DRAFT = Thoroughness(width=60, evaluations=10_000, in_all=2**60, beyond=200)
-#: Candidates of a root in the last round at most, and roots that its work is enough for at least.
+#: In the last iteration: maximum number of candidates of a root, and number of roots that may use all the
+#: work.
 WIDEST, LEAST_SEARCHED = 600, 20
-#: Differences of coordinates beyond which nearest neighbours are all: some seconds.
+#: Above this number of coordinate differences (some seconds), only the nearest-neighbour bound is computed.
 MOST_DIFFERENCES = 2 * 10**10
 
 
 @dataclass(frozen=True)
 class Work:
-    """Work of a bound.
+    """Work limits of a bound.
 
     Attributes
     ----------
     size : int
-        Records of a part at most; below 2, nearest neighbours are all.
+        Maximum number of records of a column, t. Below 2, only the nearest-neighbour bound is computed.
     most_records : int
-        Of a block; larger ones have nearest neighbours alone.
+        Maximum number of records of a block; larger blocks have the nearest-neighbour bound.
     rounds : int
-        Of column generation; the last ones without smoothing.
+        Number of iterations of column generation; the last ones are without smoothing.
     sweeps : int
-        Over the prices, per round.
+        Number of sweeps of the dual ascent per iteration.
     neighbours : int
-        Listed as near.
+        Number of near records of each record.
     evaluations : int
-        Of the search, per record, in the last round.
+        Limit on the candidates evaluated per record in the last iteration.
     """
 
     size: int
@@ -91,16 +108,16 @@ class Work:
     evaluations: int = 20_000
 
     def carries(self, n: int, p: int) -> bool:
-        """Whether so many points of p coordinates are few enough."""
+        """Return whether column generation is allowed for n points of p coordinates."""
         return self.size > 1 and n <= self.most_records and n * n * p <= MOST_DIFFERENCES
 
     def last(self, n: int) -> Thoroughness:
-        """Of the last round of n records, whose overdrafts count."""
+        """Return the limits of the last pricing of n records, which determines the bound."""
         in_all = self.evaluations * n
         return Thoroughness(WIDEST, in_all // LEAST_SEARCHED, in_all, beyond=n)
 
 
-#: By effort, so that it takes a small share of the search at most.
+#: Work limits by effort, chosen to take a small share of the time of the search.
 WORK = {
     "fast": Work(1),
     "standard": Work(3, most_records=5_000, rounds=4, sweeps=20, neighbours=24),
@@ -109,41 +126,43 @@ WORK = {
 }
 
 
-def file_bound(
+def global_bound(
     values: np.ndarray, k: int, *, reach: np.ndarray | None = None, work: Work = WORK["thorough"]
 ) -> float:
-    """A lower bound on what the records of a block cost in any clustering of the file.
+    """Return a lower bound on the cost of the records of a block in every clustering of the file.
 
     Parameters
     ----------
     values : (n, p) float array
-        Points without weights, at least k.
+        Points without weights, n >= k.
     k : int
-        Least cluster size.
+        Minimum cluster size.
     reach : (n,) float array, optional
-        Where the points are a part of the file: the distance of each to the nearest of the hyperplanes by
-        which it was parted from the rest (`CutTree.margins`); all infinite for the whole.
+        Distance of each point to the nearest hyperplane that bounds the block (`CutTree.margins`). It is
+        infinite, the default, if the block is the whole file.
     work : Work
 
     Returns
     -------
     float
-        At least the bound by nearest neighbours. The bounds of all blocks add up to one of the file.
+        Bound that is at least the nearest-neighbour bound. The bounds of all blocks add up to one of the
+        file.
     """
     bordered = reach is not None and not np.all(np.isinf(reach))
     reach = np.asarray(reach, dtype=np.float64) if bordered else np.zeros(len(values))
-    # d_ij >= r_i^2 + r_j^2 across a hyperplane: of the pair's halves, each is twice the square of a reach
+    # Across a hyperplane d_ij >= r_i^2 + r_j^2, so half of the pair is covered by a neighbour at sqrt(2)
+    # times the reach.
     nearest = nearest_neighbour_bound(values, k, reach=np.sqrt(2.0) * reach if bordered else np.inf)
     t = min(k, work.size)
     if not work.carries(*values.shape) or not 0.0 < nearest < np.inf:
         return nearest
     values = np.ascontiguousarray(values, dtype=np.float64)
-    total = _Prices(values, reach, t, bordered, work).sum()
+    total = _ColumnGeneration(values, reach, t, bordered, work).dual_objective()
     return max(nearest, less_rounding(total * t * (k - 1) / (k * (t - 1)), values))
 
 
-class _Prices:
-    """Column generation over the parts of a block."""
+class _ColumnGeneration:
+    """Column generation over the columns of a block."""
 
     def __init__(self, values: np.ndarray, reach: np.ndarray, t: int, bordered: bool, work: Work) -> None:
         self._values, self._reach, self._t, self._bordered, self._work = values, reach, t, bordered, work
@@ -153,7 +172,7 @@ class _Prices:
         if bordered:
             squares = np.minimum(squares, 2.0 * reach[:, np.newaxis] ** 2)
         self._centre = squares.sum(axis=1) / (2 * t)
-        self._pool = Pool(values, reach, t)
+        self._pool = ColumnPool(values, reach, t)
         own = np.arange(n)[:, np.newaxis]
         for first in range(min(WINDOWS, self._near.records.shape[1] - t + 2)):
             self._pool.add(np.hstack([own, self._near.records[:, first : first + t - 1]]))
@@ -161,37 +180,37 @@ class _Prices:
             filler = np.full((n, t - m), -1)
             self._pool.add(np.hstack([own, self._near.records[:, : m - 1], filler]))
 
-    def sum(self) -> float:
-        """Of prices that no part is overdrawn by, less what rounding can hide."""
-        work, prices = self._work, START * self._centre
+    def dual_objective(self) -> float:
+        """Return the sum of feasible duals, reduced by rounding errors."""
+        work, duals = self._work, START * self._centre
         typical = float(self._t * self._centre.mean())
         if not 0.0 < typical < np.inf:
-            return 0.0  # records are alike by the t
+            return 0.0  # every record is equal to t - 1 others
         softness = typical * np.geomspace(SOFTEST, HARDEST, work.sweeps)
         best = float(self._centre.sum())
         for remaining in range(work.rounds - 1, -1, -1):
-            prices = self._pool.raised(prices, softness)
-            looked_at = prices
+            duals = self._pool.ascend(duals, softness)
+            smoothed = duals
             if remaining > 1:
-                looked_at = SMOOTHING * self._centre + (1.0 - SMOOTHING) * prices
+                smoothed = SMOOTHING * self._centre + (1.0 - SMOOTHING) * duals
             if remaining == 0:
                 break
-            parts = self._overdrawn(looked_at, DRAFT)
-            reached = float(looked_at.sum() + np.minimum(parts.found.min(axis=1), 0.0).sum())
+            priced = self._price(smoothed, DRAFT)
+            reached = float(smoothed.sum() + np.minimum(priced.reduced_costs.min(axis=1), 0.0).sum())
             if reached > best:
-                best, self._centre = reached, looked_at
-            self._pool.add(parts.members[np.isfinite(parts.found)])
-        parts = self._overdrawn(prices, work.last(len(prices)))
-        return float(prices.sum() + parts.excess.sum() - ARITHMETIC * np.abs(prices).sum())
+                best, self._centre = reached, smoothed
+            self._pool.add(priced.members[np.isfinite(priced.reduced_costs)])
+        priced = self._price(duals, work.last(len(duals)))
+        return float(duals.sum() + priced.bounds.sum() - ARITHMETIC * np.abs(duals).sum())
 
-    def _overdrawn(self, prices: np.ndarray, thoroughness: Thoroughness) -> Parts:
-        return cheapest_parts(
-            self._values, self._reach, self._near, prices, self._t, self._bordered, KEPT, thoroughness
+    def _price(self, duals: np.ndarray, thoroughness: Thoroughness) -> PricedColumns:
+        return price_columns(
+            self._values, self._reach, self._near, duals, self._t, self._bordered, KEPT, thoroughness
         )
 
 
 def near_records(values: np.ndarray, count: int) -> Near:
-    """So many near records of each record, as far as there are."""
+    """Find `count` near records of each record, or all others if there are fewer."""
     n = len(values)
     count = min(count, n - 1)
     squares, records = nearest_records(values, count)

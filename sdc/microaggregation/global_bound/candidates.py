@@ -1,4 +1,4 @@
-"""Candidates of a root: the records that can be in a part of negative excess with it (`cheapest_parts`)."""
+"""Candidates of a root: records that can be in a column of negative reduced cost (`column_pricing`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.exact_pricing.candidate_lists import insert
-from microguard.sdc.microaggregation.global_bound.part_costs import squared_distance
+from microguard.sdc.microaggregation.global_bound.column_costs import squared_distance
 
 
 class Near(NamedTuple):
@@ -15,10 +15,12 @@ class Near(NamedTuple):
 
     Attributes
     ----------
-    records : (n, count) int64 array, nearest first
-    squares : (n, count) array, squared distances
+    records : (n, count) int64 array
+        Positions, nearest first.
+    squares : (n, count) array
+        Squared distances.
     complete : (n,) array
-        No other record is nearer, in square; infinite where all are listed.
+        Lower bound on the squared distances of all other records; infinite if there are none.
     """
 
     records: np.ndarray
@@ -27,7 +29,7 @@ class Near(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Candidates: records, what each adds by itself, and its worth."""
+    """Candidates of a root: records, the cost that each adds to the root, and their worths."""
 
     records: np.ndarray
     gains: np.ndarray
@@ -39,7 +41,7 @@ def gather(
     values: np.ndarray,
     reach: np.ndarray,
     near: Near,
-    prices: np.ndarray,
+    duals: np.ndarray,
     order: np.ndarray,
     place: np.ndarray,
     ceiling: np.ndarray,
@@ -53,19 +55,33 @@ def gather(
     candidates: Candidates,
     least: np.ndarray,
 ) -> tuple[int, float, int]:
-    """Candidates of a root: how many, the least excess of a part with a record left out, and the work.
+    """Collect the candidates of a root for columns of m records.
 
-    `ceiling` has the prices in order, `net` the same less half the nearest squares: what is left out is worth
-    at least the distance beyond those listed less that. `least` is left with the m - 1 least, sorted.
+    Parameters
+    ----------
+    ceiling : (n,) array
+        Duals in descending order.
+    net : (n,) array
+        The same minus half the smallest pair costs. A record that is not listed as near has at least the
+        worth nearest / m - net.
+    listed : (n,) int array
+        Work array that marks the collected records.
+    least : (t,) array
+        Output: the m - 1 smallest worths, sorted.
+
+    Returns
+    -------
+    The number of candidates, a lower bound on the reduced cost of columns with a record left out, and the
+    work.
     """
-    root, fee, others = order[at], (t - m) / (t * m), m - 1
+    root, factor, others = order[at], (t - m) / (t * m), m - 1
     least[:others] = np.inf
     count, stamp = 0, at * (t + 1) + m
     for b in range(near.records.shape[1]):
         j = near.records[root, b]
         listed[j] = stamp
         if place[j] > at:
-            count = _take_in(candidates, count, near, reach, prices, root, j, near.squares[root, b], m, fee)
+            count = _take_in(candidates, count, near, reach, duals, root, j, near.squares[root, b], m, factor)
             insert(least, others, candidates.worth[count - 1])
     work, looked, missed = near.records.shape[1], 0, 0.0
     nearest, first = near.complete[root] / m, at + 1
@@ -73,7 +89,7 @@ def gather(
     while nearest < np.inf and first < len(order):
         before, b = needed, first
         while b < len(order) and nearest - ceiling[b] < needed and looked <= beyond:
-            # what is passed over is worth enough as it stands; again from the start once more is needed
+            # Skipped records cannot improve at the current `needed`. If it rises, the loop restarts.
             if nearest - net[b] < needed and listed[order[b]] != stamp:
                 looked += 1
                 if looked > beyond:
@@ -81,7 +97,7 @@ def gather(
                 j = order[b]
                 listed[j] = stamp
                 square = squared_distance(values, root, j)
-                count = _take_in(candidates, count, near, reach, prices, root, j, square, m, fee)
+                count = _take_in(candidates, count, near, reach, duals, root, j, square, m, factor)
                 insert(least, others, candidates.worth[count - 1])
                 needed = _needed(least, others, base)
             b += 1
@@ -106,17 +122,17 @@ def _take_in(
     count: int,
     near: Near,
     reach: np.ndarray,
-    prices: np.ndarray,
+    duals: np.ndarray,
     root: int,
     j: int,
     square: float,
     m: int,
-    fee: float,
+    factor: float,
 ) -> int:
-    """Add a candidate, its worth by its nearest records in the whole block; their number."""
-    gain = square / m - prices[j]
-    if fee > 0.0:
-        gain += fee * reach[j] * (reach[j] + 2.0 * reach[root])
+    """Add a candidate with its worth by the nearest records in the whole block; return the new number."""
+    gain = square / m - duals[j]
+    if factor > 0.0:
+        gain += factor * reach[j] * (reach[j] + 2.0 * reach[root])
     worth = gain
     for b in range(m - 2):
         worth += near.squares[j, b] / (2 * m)
@@ -126,7 +142,7 @@ def _take_in(
 
 @kernel
 def _needed(least: np.ndarray, others: int, base: float) -> float:
-    """Records that are worth so much each are in no part of negative excess, however many of them."""
+    """Return the worth from which on records are in no column of negative reduced cost."""
     needed = -base
     for b in range(others - 1):
         needed -= least[b]
@@ -135,7 +151,7 @@ def _needed(least: np.ndarray, others: int, base: float) -> float:
 
 @kernel
 def _filled(least: np.ndarray, others: int, worth: float, base: float) -> float:
-    """Least excess where any number of the records that are to come may be worth so little each."""
+    """Return the least reduced cost if any number of the missing records may have this worth."""
     total, b = base, 0
     for _ in range(others):
         if least[b] < worth:
@@ -148,7 +164,7 @@ def _filled(least: np.ndarray, others: int, worth: float, base: float) -> float:
 
 @kernel
 def fitting(candidates: Candidates, count: int, least: np.ndarray, others: int, base: float) -> int:
-    """Keep the candidates that can be in a part of negative excess; their number."""
+    """Drop the candidates that are in no column of negative reduced cost; return the remaining number."""
     if count < others:
         return 0
     rest = base + least[: others - 1].sum()

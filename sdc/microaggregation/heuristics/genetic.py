@@ -1,8 +1,8 @@
-"""A genetic algorithm for one variable: k-partitions as binary strings that cross over.
+"""A genetic algorithm for one variable, with k-partitions encoded as binary strings.
 
-Domingo-Ferrer and Mateo-Sanz 2002, section 4.2: bit i of a string is one where a cluster starts at the
-i-th smallest value; strings of k - 1 to 2k - 2 zeros between ones are the candidates. Methods A and M
-of Table 1, by the criterion of convergence.
+Domingo-Ferrer and Mateo-Sanz 2002, section 4.2. Bit i of a string is one if a cluster starts at the i-th
+smallest value; valid strings have k - 1 to 2k - 2 zeros between ones. The convergence criterion distinguishes
+methods A and M of Table 1.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ def solve(
     seed: int,
     parameters: GeneticParams = PAPER,
 ) -> Clustering:
-    """The fittest connected partition of one variable that was met.
+    """Cluster one variable by the genetic algorithm; return the fittest partition.
 
     Raises
     ------
     UnsupportedCombination
-        Where there are several coordinates: the strings follow one order.
+        If there is more than one coordinate.
     """
     if records.values.shape[1] != 1:
         raise UnsupportedCombination(
-            f"genetic clusters one numeric variable, found {records.values.shape[1]} coordinates"
+            f"algorithm genetic: expected one numeric variable, found {records.values.shape[1]} coordinates. "
+            "Choose another algorithm"
         )
     partition = partial(genetic, params=parameters, seed=seed, deadline=deadline)
     labels = labels_along(records.values[:, 0], k, partition)
@@ -49,20 +50,19 @@ def solve(
 def genetic(
     values: np.ndarray, k: int, *, params: GeneticParams, seed: int, deadline: Deadline | None = None
 ) -> np.ndarray:
-    """The fittest k-partition met, as starts; never worse than `fixed_size`, which is in generation 0.
+    """Return the starts of the fittest k-partition; never worse than `fixed_size`, which is in generation 0.
 
     Parameters
     ----------
     values : (n,) float array
-        In ascending order, n >= k.
+        Ascending values, n >= k.
     k : int
-        Smallest cluster size.
+        Minimum cluster size.
     params : GeneticParams
-        Probabilities, sizes and the criterion of convergence.
+        Probabilities, sizes and the convergence criterion.
     seed : int
-        Same values, parameters and seed, same starts.
     deadline : Deadline, optional
-        No generation begins after it.
+        No generation starts after it.
 
     Returns
     -------
@@ -71,11 +71,13 @@ def genetic(
 
     Notes
     -----
-    The fitness is the between-groups sum of squares, equation (3). Read bit by bit, the paper's rule of
-    mutation forbids every inversion (two clusters of k or more make one of 2k or more, and no cluster
-    below 2k has two parts of k), so it is applied as what it is meant to ensure: bits are inverted
-    together, and the string is then corrected as after a crossover. Without mutations the losses of
-    Table 1 are not reached (V2, k = 4: 0.95 instead of 0.81).
+    The fitness is the between-groups sum of squares, equation (3). Applied bit by bit, the paper's mutation
+    rule
+    forbids every inversion: two merged clusters have at least 2k values, and a cluster below 2k cannot be
+    split.
+    Here all bits are inverted first, and the string is then corrected as after a crossover. Without
+    mutations, the
+    losses of Table 1 are not reached (V2, k = 4: 0.95 instead of 0.81).
     """
     n = len(values)
     random = np.random.default_rng(seed)
@@ -109,7 +111,7 @@ def _population_fitness(fitness: np.ndarray, params: GeneticParams) -> float:
 
 
 def select(strings: np.ndarray, fitness: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """As many strings drawn with replacement, each with a probability proportional to its fitness."""
+    """Draw as many strings with replacement, with probabilities proportional to their fitness."""
     wheel = np.cumsum(fitness)
     drawn = np.searchsorted(wheel, random.random(len(strings)) * wheel[-1], side="right")
     return strings[np.minimum(drawn, len(strings) - 1)]
@@ -117,7 +119,7 @@ def select(strings: np.ndarray, fitness: np.ndarray, random: np.random.Generator
 
 @kernel
 def evaluate(strings, sums):
-    """Fitness of each string: sum of t_i^2 / n_i, as `sums` (n + 1,) are of centred values."""
+    """Return the fitness of each string, the sum of t_i^2 / n_i, from prefix sums of centred values."""
     population, n = strings.shape
     fitness = np.zeros(population)
     for s in range(population):
@@ -131,7 +133,7 @@ def evaluate(strings, sums):
 
 @kernel
 def cross_over(strings, k, probability, random):
-    """Swap what follows a random site between strings 0 and 1, 2 and 3, ..., and correct both."""
+    """Swap the tails after a random site between strings 0 and 1, 2 and 3, ..., and correct both."""
     population, n = strings.shape
     for s in range(0, population, 2):
         if random.random() < probability:
@@ -145,7 +147,7 @@ def cross_over(strings, k, probability, random):
 
 @kernel
 def mutate(strings, k, probability, random):
-    """Invert each bit but the first with a probability, and correct the strings."""
+    """Invert each bit except the first with this probability, and correct the strings."""
     population, n = strings.shape
     for s in range(population):
         for i in range(1, n):
@@ -156,10 +158,10 @@ def mutate(strings, k, probability, random):
 
 @kernel
 def correct(string, k, random):
-    """Make a string a k-partition again, in place, changing only what is around a fault.
+    """Correct a string in place to a valid k-partition, with changes only where it is invalid.
 
-    A one too close to the one before is removed; where ones are 2k or more apart, ones are inserted at
-    random places that leave k or more on both sides. The first bit must be one.
+    A one less than k after the previous one is removed. If ones are 2k or more apart, ones are inserted at
+    random positions that leave at least k values on both sides. The first bit must be one.
     """
     n = len(string)
     before, start = 0, 0
@@ -170,7 +172,7 @@ def correct(string, k, random):
             if i < n:
                 string[i] = False
                 continue
-            string[start] = False  # too close to the end: joins the cluster before
+            string[start] = False  # the last cluster is too small and joins the one before
             start = before
         string[start] = True
         while i - start >= 2 * k:

@@ -1,9 +1,10 @@
-"""k-Ward: Ward's hierarchical clustering, never merging two clusters that are both large enough.
+"""k-Ward: Ward's hierarchical clustering without mergers of two clusters that both have k records.
 
-Domingo-Ferrer and Mateo-Sanz 2002, Algorithm 1: (1) the "first" and the "last" k records form a cluster
-each, every other record is one of its own; (2) the two clusters whose merger raises the SSE least are
-merged, unless both have k records, until all have k; (3) the same is applied to every cluster of 2k or
-more. Method k-W of Table 1 for one variable, Pk-W and Uk-W of Table 3 for several.
+Domingo-Ferrer and Mateo-Sanz 2002, Algorithm 1: (1) The "first" and the "last" k records form one cluster
+each, and every other record is a cluster. (2) The two clusters whose merger increases the SSE least are
+merged, unless both have k records, until all have k records. (3) The algorithm is applied recursively to
+every cluster of 2k or more records. It is method k-W of Table 1 for one variable, and Pk-W and Uk-W of Table
+3 for several.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from microguard.sdc.microaggregation.heuristics.ward import merge, merge_neighbo
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
-#: Finds the "first" and the "last" k of the records at the given positions.
+#: Function that returns the "first" and the "last" k of the records at the given positions.
 Ends = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
@@ -62,7 +63,7 @@ def solve_projected(
     seed: int,
     parameters: KWardParameters = KWardParameters(),  # noqa: B008 (frozen)
 ) -> Clustering:
-    """k-Ward of the records' scores on one axis ("fpc", "sz" or "pv"), methods Pk-W of Table 3."""
+    """Run k-Ward on the records' scores on one axis ("fpc", "sz" or "pv"): methods Pk-W of Table 3."""
     ranking = parameters.ranking or "fpc"
     if ranking == "pv":
         return along_least_lossy_variable(records, k, connected, "k-ward-projected")
@@ -71,7 +72,7 @@ def solve_projected(
 
 
 def cluster(records: Records, k: int, ends: Ends, deadline: Deadline) -> Clustering:
-    """Algorithm 1, its recursion as a list of clusters that wait for it."""
+    """Run Algorithm 1, with a work list in place of the recursion."""
     labels = np.empty(len(records), dtype=np.int64)
     waiting = [np.arange(len(records))]
     clusters = mergers = 0
@@ -106,7 +107,7 @@ def cluster(records: Records, k: int, ends: Ends, deadline: Deadline) -> Cluster
 
 
 def score_ends(scores: np.ndarray, k: int) -> Ends:
-    """First and last by their scores (n,), the same scores at every level of the recursion."""
+    """Return the first and last records by their scores (n,), which are the same at all recursion levels."""
 
     def ends(members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ranked = members[np.argsort(scores[members], kind="stable")]
@@ -116,7 +117,7 @@ def score_ends(scores: np.ndarray, k: int) -> Ends:
 
 
 def maximum_distance_ends(records: Records, k: int) -> Ends:
-    """First and last grown around the two most distant records, as Algorithm 2 grows its clusters."""
+    """Return the first and last records, grown around the two most distant records as in Algorithm 2."""
 
     def ends(members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         r, s = FarthestPairs(records.values[members]).among(np.arange(len(members)))
@@ -126,22 +127,22 @@ def maximum_distance_ends(records: Records, k: int) -> Ends:
 
 
 def connected(values: np.ndarray, k: int) -> np.ndarray:
-    """k-Ward of one variable, method k-W of Table 1.
+    """Run k-Ward on one variable: method k-W of Table 1.
 
-    Only neighbours in the ranking are merged, which keeps the clusters connected, as the paper asserts
-    of its algorithm (a cluster beyond a very large neighbour could be nearer in Ward's distance).
+    Only neighbours in the ranking are merged, so that the clusters are connected. The paper claims this of
+    its algorithm, although a cluster beyond a very large neighbour could be nearer in Ward's distance.
 
     Parameters
     ----------
     values : (n,) float array
-        In ascending order, n >= k.
+        Ascending values, n >= k.
     k : int
-        Smallest cluster size.
+        Minimum cluster size.
 
     Returns
     -------
     int64 array
-        Starts of the clusters, of k to 2k - 1 values.
+        Starts of clusters of k to 2k - 1 values.
     """
     ascending = np.ascontiguousarray(values, dtype=np.float64)
     starts = []

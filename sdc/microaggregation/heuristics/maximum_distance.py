@@ -1,10 +1,9 @@
-"""Maximum distance: clusters of k grown around the two most distant records, again and again.
+"""Maximum distance: repeatedly grow two clusters of k records around the two most distant records.
 
-Domingo-Ferrer and Mateo-Sanz 2002, Algorithm 2: fixed-size microaggregation of unprojected data, method
-UF of Tables 3 and 4. "The k - 1 vectors closest to x_r" are taken one by one, each the closest to the
-centroid of the cluster so far, as their Figure 2 does: this reproduces their figures, the k - 1 records
-closest to x_r itself do not (15.60 against 16.98 on their data with k = 3).
-Work grows with n^2, plus n for each record whose farthest partner has to be looked up anew.
+Domingo-Ferrer and Mateo-Sanz 2002, Algorithm 2: fixed-size microaggregation of unprojected data, method UF of
+Tables 3 and 4. "The k - 1 vectors closest to x_r" are added one by one, each the closest to the current
+centroid of the cluster, as in their Figure 2. This reproduces their results; the k - 1 records closest to x_r
+itself do not (15.60 versus 16.98 on their data with k = 3). The running time is O(n^2).
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from microguard.sdc.microaggregation.heuristics.projections import first_compone
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
-#: Slack of the first upper bounds, a sum of two rounded distances.
+#: Slack of the initial upper bounds, which are sums of two rounded distances.
 ROUNDING = 1.0 + 1e-12
 
 
 def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
-    """Algorithm 2 on the whole of `records`; needs no randomness.
+    """Run Algorithm 2 on all records; it is deterministic.
 
-    When the deadline passes, the records still free are clustered along their first principal component.
+    After the deadline, the unassigned records are clustered along their first principal component.
     """
     farthest = FarthestPairs(records.values)
     labels = np.full(len(records), -1, dtype=np.int64)
@@ -47,11 +46,11 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Cluster
 
 
 class FarthestPairs:
-    """The two most distant of ever fewer points, exactly, by upper bounds that are refined when needed.
+    """Exact search for the two most distant points of a shrinking set, by upper bounds.
 
-    A point's bound is its distance to its farthest partner when last looked up (at first, the sum of
-    both radii about the mean). Points only leave, so a bound stays one; where the partner of the point
-    with the largest bound is still there, the two are the most distant pair.
+    The upper bound of a point is its distance to its farthest partner at the last search, initially a sum of
+    two radii about the mean. Points are only removed, so the bounds remain valid. If the partner of the point
+    with the largest bound has not been removed, the two points are the most distant pair.
     """
 
     def __init__(self, values: np.ndarray) -> None:
@@ -61,23 +60,24 @@ class FarthestPairs:
         self.partners = np.full(len(values), -1, dtype=np.int64)
 
     def among(self, free: np.ndarray) -> tuple[int, int]:
-        """Positions of the two most distant points of `free` (ascending), the outer one first.
+        """Return the positions of the two most distant points of `free` (ascending).
 
-        The paper leaves open which comes first; ties go to the first position.
+        The point that is farther from the mean is first; the paper does not define the order. Ties go to the
+        first position.
         """
         r, s = _farthest_pair(self.values, free, self.bounds, self.partners)
         return (int(s), int(r)) if self.radii[s] > self.radii[r] else (int(r), int(s))
 
 
 def grow_pair(records: Records, free: np.ndarray, r: int, s: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two clusters of k of the records `free`, grown around r and then around s (step 1)."""
+    """Grow a cluster of k of the records `free` around r, then one around s (step 1)."""
     first = _grow(records.values, records.weights, free[free != s], r, k)
     rest = free[~np.isin(free, first)]
     return first, _grow(records.values, records.weights, rest, s, k)
 
 
 def _nearest(records: Records, free: np.ndarray, labels: np.ndarray, clusters: int) -> np.ndarray:
-    """Cluster whose centroid is closest to each of the fewer than k records left over (step 4)."""
+    """Return the cluster with the closest centroid for each of the remaining records (step 4)."""
     taken = labels >= 0
     mass = np.bincount(labels[taken], weights=records.weights[taken], minlength=clusters)
     totals = np.zeros((clusters, records.values.shape[1]))
@@ -114,7 +114,7 @@ def _farthest_pair(values, free, bounds, partners):
 
 @kernel
 def _grow(values, weights, free, seed, k):
-    """The k of `free` that join the cluster of `seed` one by one, each closest to its centroid."""
+    """Grow a cluster of k records of `free` from `seed`, each the closest to the current centroid."""
     p = values.shape[1]
     members = np.empty(k, np.int64)
     members[0] = seed

@@ -1,7 +1,7 @@
-"""MDAV: two clusters of exactly k at a time, around the two most distant records.
+"""MDAV: form two clusters of exactly k records at a time, around the most distant records.
 
-Domingo-Ferrer and Torra 2005, "Ordinal, continuous and heterogeneous k-anonymity through
-microaggregation", algorithm MDAV-generic. Work grows with n^2 / k.
+Domingo-Ferrer and Torra 2005, "Ordinal, continuous and heterogeneous k-anonymity through microaggregation",
+algorithm MDAV-generic. The running time is O(n^2 / k).
 """
 
 from __future__ import annotations
@@ -17,25 +17,27 @@ from microguard.sdc.microaggregation.heuristics.projections import first_compone
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
-#: Distances that are computed between two looks at the clock: about a tenth of a second.
+#: Number of distances between two checks of the deadline, about a tenth of a second.
 STRETCH = 50_000_000
 
 
 class Free(NamedTuple):
-    """Records that are in no cluster yet: the first places of arrays, in no order.
+    """Unassigned records, in the first columns of arrays with arbitrary order.
 
     Attributes
     ----------
-    points : (p, room) array
-    mass : (room,) array
-    identity : (room,) int64 array
-        Which record it is: its place at the beginning.
-    distances : (room,) array
-        Squared distances to what was looked at last.
+    points : (p, capacity) array
+        Coordinates.
+    mass : (capacity,) array
+        Record weights.
+    identity : (capacity,) int64 array
+        Initial position of each record.
+    distances : (capacity,) array
+        Squared distances to the last reference point.
     totals, mass_left : (p,) and (1,) arrays
-        Weighted sums, and the sum of weights.
+        Weighted sums of the coordinates, and the sum of the weights.
     centre, chosen : (p,) and (k,) arrays
-        Scratch.
+        Work arrays.
     """
 
     points: np.ndarray
@@ -49,9 +51,9 @@ class Free(NamedTuple):
 
 
 def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
-    """MDAV on the whole of `records`; needs no randomness.
+    """Run MDAV on all records; it is deterministic.
 
-    When the deadline passes, the records still free are clustered along their first principal component.
+    After the deadline, the unassigned records are clustered along their first principal component.
     """
     n, clusters = len(records), 0
     labels, order = np.empty(n, dtype=np.int64), np.arange(n)
@@ -70,7 +72,7 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Cluster
 
 @kernel
 def new_free(most, p, k):
-    """Room for so many records of p coordinates."""
+    """Allocate arrays for at most `most` records of p coordinates."""
     room = most + -most % STRIP
     return Free(
         np.zeros((p, room)),
@@ -86,9 +88,9 @@ def new_free(most, p, k):
 
 @borrowing
 def cluster_by_mdav(values, weights, order, k, labels, first_label, free):
-    """Label the records values[order], from `first_label` up; return the next free label.
+    """Cluster the records values[order] with labels from `first_label` on; return the next unused label.
 
-    Ties between distances go to the record that comes first in `order`. `free` has room for them.
+    Ties between distances go to the first record in `order`. `free` must have enough capacity.
     """
     n = len(order)
     _take_up(free, values, weights, order)
@@ -115,7 +117,7 @@ def _take_up(free, values, weights, order):
 
 @borrowing
 def _cut_pairs(free, remaining, k, order, labels, label, pairs):
-    """Cut up to so many pairs of clusters while 3k records remain; return how many do, and the next label."""
+    """Form up to `pairs` pairs of clusters while 3k records remain; return remaining number, next label."""
     while remaining >= 3 * k and pairs > 0:
         _look_from_mean(free, remaining)
         _look_from(free, farthest(free.distances, free.identity, remaining), remaining)
@@ -124,7 +126,7 @@ def _cut_pairs(free, remaining, k, order, labels, label, pairs):
         place = 0
         while place < remaining and free.identity[place] != s:
             place += 1
-        if place == remaining:  # s is among the k nearest to r: all records are equally far from r
+        if place == remaining:  # s is in the cluster of r, so all records have the same distance to r
             place = farthest(free.distances, free.identity, remaining)
         _look_from(free, place, remaining)
         remaining = _cut_cluster(free, remaining, k, order, labels, label + 1)
@@ -135,7 +137,7 @@ def _cut_pairs(free, remaining, k, order, labels, label, pairs):
 
 @borrowing
 def _cut_rest(free, remaining, k, order, labels, label):
-    """Cluster the fewer than 3k records that remain; return the next free label."""
+    """Cluster the remaining fewer than 3k records; return the next unused label."""
     if remaining >= 2 * k:
         _look_from_mean(free, remaining)
         _look_from(free, farthest(free.distances, free.identity, remaining), remaining)
@@ -162,7 +164,7 @@ def _look_from(free, place, remaining):
 
 @borrowing
 def _cut_cluster(free, remaining, k, order, labels, label):
-    """Label the k nearest to what was looked from and take them out; return how many remain."""
+    """Label and remove the k records nearest to the last reference point; return the remaining number."""
     points, mass, identity, distances, totals, mass_left, _, chosen = free
     count, limit = 0, np.inf
     for j in range(remaining):
@@ -182,7 +184,7 @@ def _cut_cluster(free, remaining, k, order, labels, label):
         chosen[slot] = j
         if count == k:
             limit = distances[chosen[k - 1]]
-    for t in range(1, count):  # by place: the last one first is taken out
+    for t in range(1, count):  # sort by place, because records are removed from the last place on
         place, slot = chosen[t], t
         while slot > 0 and chosen[slot - 1] > place:
             chosen[slot] = chosen[slot - 1]

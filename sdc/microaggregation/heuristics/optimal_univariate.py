@@ -1,8 +1,8 @@
-"""One coordinate: the optimal partition, by the shortest path over the sorted values.
+"""Optimal partition of one variable by a shortest path over the sorted values.
 
-Hansen and Mukherjee 2003, "A polynomial algorithm for optimal univariate microaggregation". The path is
-taken over the values as they were given: standardised ones have lost the differences between ordinary
-values where a code for missing ones lies far from them.
+Hansen and Mukherjee 2003, "A polynomial algorithm for optimal univariate microaggregation". The path uses the
+original values. Standardised values lose the differences between ordinary values if codes for missing values
+are extreme.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from microguard.sdc.microaggregation.records import Axis, Records
 from microguard.sdc.stop import Deadline
 
 NAME = "univariate-optimal"
-#: Positive steps whose squares are normal numbers; smaller ones would count as nothing.
+#: Smallest positive step whose square is a normal floating-point number.
 LEAST_STEP = 1e-150
 
 
 def carries(records: Records) -> bool:
-    """Whether the shortest path is optimal: one coordinate, and equal weights.
+    """Return whether the shortest path is optimal: for one coordinate and equal weights.
 
-    With unequal weights an optimal cluster need not be a run of the sorted values.
+    With unequal weights, optimal clusters need not be consecutive in the sorted values.
     """
     return records.values.shape[1] == 1 and not records.weighted
 
 
 def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
-    """The optimum, proved up to the rounding of its SSE; no randomness, no clock."""
+    """Compute the optimal partition, proved up to the rounding error of its SSE; it is deterministic."""
     if not carries(records):
         raise UnsupportedCombination(
-            "univariate-optimal clusters one numeric variable without record weights, "
-            f"found {records.values.shape[1]} coordinates"
+            "algorithm univariate-optimal: expected one numeric variable with equal record weights, found "
+            f"{records.values.shape[1]} coordinates or other weights. Choose another algorithm"
         )
     axis = records.axis or Axis(records.values[:, 0], 1.0)
     ranked = np.argsort(axis.values, kind="stable")

@@ -1,9 +1,9 @@
-"""One variable: clusters of neighbours in its ranking, of fixed size or optimal.
+"""Partitions of one variable into clusters of consecutive values, of fixed size or optimal.
 
-By Theorem 1 of Domingo-Ferrer and Mateo-Sanz (2002) the clusters of an optimal k-partition of one
-variable are connected: runs of the sorted values. So a partition is written as its `starts`, the
-positions in the sorted values at which a cluster begins (the first is 0); the ones of the binary
-strings of their section 4.2.1.
+By Theorem 1 of Domingo-Ferrer and Mateo-Sanz (2002), the clusters of an optimal k-partition of one variable
+are connected, that is, consecutive in the sorted values. A partition is represented by its `starts`, the
+positions in the sorted values at which clusters start. The first start is 0. These are the ones of the binary
+strings of section 4.2.1.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Literal
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 
-#: Which cluster of a fixed-size partition takes the records beyond a multiple of k.
+#: Cluster of a fixed-size partition that takes the n mod k remaining records.
 Larger = Literal["mode", "first", "last"]
-#: Values beyond this are multiplied by 2^-600 before they are subtracted, which is exact for any that count
-#: beside them: their squares would overflow.
+#: If values exceed this, their squares would overflow, so all values are multiplied by 2^-600. This is exact
+#: for every value that is not negligible next to them.
 LARGEST_VALUE, SCALED_DOWN = 1e150, 2.0**-600
 
 
 def fixed_size(values: np.ndarray, k: int, *, larger: Larger = "mode") -> np.ndarray:
-    """Clusters of k consecutive values, of which one takes the n mod k values left over.
+    """Form clusters of k consecutive values, one of which also takes the n mod k remaining values.
 
     Parameters
     ----------
     values : (n,) array
-        In ascending order, n >= k.
+        Ascending values, n >= k.
     k : int
         Cluster size.
     larger : {"mode", "first", "last"}
-        The larger cluster holds the modal value, or the smallest or largest values. Around the mode,
-        values are dense and the larger cluster costs least.
+        The larger cluster contains the modal value, the smallest value or the largest value. Values are dense
+        around the mode, so the larger cluster costs least there.
 
     Returns
     -------
@@ -53,10 +53,10 @@ def fixed_size(values: np.ndarray, k: int, *, larger: Larger = "mode") -> np.nda
 
 
 def mode_position(values: np.ndarray) -> int:
-    """Position of the half-sample mode of ascending values.
+    """Return the position of the half-sample mode of ascending values.
 
-    The half of the values that lies closest together is kept until at most two are left; it needs no
-    bandwidth and is not moved by outliers (Robertson and Cryer 1974, *JASA* 69; Bickel 2002).
+    Each step keeps the half of the values with the smallest range, until at most two remain. The estimator
+    needs no bandwidth and is robust to outliers (Robertson and Cryer 1974, *JASA* 69; Bickel 2002).
     """
     low, count = 0, len(values)
     while count > 2:
@@ -68,14 +68,14 @@ def mode_position(values: np.ndarray) -> int:
 
 
 def optimal(values: np.ndarray, k: int) -> np.ndarray:
-    """The connected clusters of k to 2k - 1 values with the least sum of squares.
+    """Compute the connected clusters of k to 2k - 1 values with minimal SSE.
 
     Parameters
     ----------
     values : (n,) array
-        In ascending order, n >= k; floats or integers.
+        Ascending floats or integers, n >= k.
     k : int
-        Smallest cluster size.
+        Minimum cluster size.
 
     Returns
     -------
@@ -91,25 +91,26 @@ def optimal(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def shortest_path(steps: np.ndarray, k: int) -> tuple[np.ndarray, float]:
-    """The optimal clusters of values by the steps between them, and their SSE.
+    """Compute the optimal clusters, and their SSE, from the steps between ascending values.
 
-    A shortest path through the positions 0 to n, whose arc (i, j) is the cluster of the values i to
-    j - 1, of k to 2k - 1 of them. The cost of an arc grows from that of the one before by
-    (m - 1) / m (x - mean)^2 >= 0 (Welford 1962, *Technometrics* 4), distances taken from the first value
-    of the cluster: nothing cancels, so that the SSE has a relative error of at most `relative_error`,
-    whatever lies far from the cluster.
+    The clusters are a shortest path through the positions 0 to n. The arc (i, j) is the cluster of the values
+    i to j - 1, with k to 2k - 1 values. Adding a value to a cluster increases the cost by (m - 1) / m (x -
+    mean)^2 >= 0 (Welford 1962, *Technometrics* 4), with distances from the first value of the cluster. There
+    is no cancellation, so the relative error of the SSE is at most `relative_error`, even if other values are
+    extreme.
 
     Parameters
     ----------
     steps : (n - 1,) float array
-        Differences between successive values, not negative.
+        Nonnegative differences between successive values.
     k : int
+        Minimum cluster size.
 
     Returns
     -------
     starts : int64 array
     sse : float
-        In squared units of the steps.
+        SSE in squared units of the steps.
     """
     tails, costs = _shortest_path(np.ascontiguousarray(steps, dtype=np.float64), k)
     starts = [int(tails[-1])]
@@ -119,9 +120,9 @@ def shortest_path(steps: np.ndarray, k: int) -> tuple[np.ndarray, float]:
 
 
 def steps_between(values: np.ndarray) -> tuple[np.ndarray, float]:
-    """Steps between ascending values, and the factor they were multiplied by, a power of two.
+    """Return the steps between ascending values, and the power of two by which they were multiplied.
 
-    Integers are subtracted as integers; floats so large that squares would overflow are scaled down.
+    Integers are subtracted exactly. Floats are scaled down if their squares would overflow.
     """
     if values.dtype.kind in "iu":
         whole = values.astype(np.uint64)
@@ -133,22 +134,22 @@ def steps_between(values: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def relative_error(n: int, k: int) -> float:
-    """Largest relative error of the SSE of `shortest_path`.
+    """Return an upper bound on the relative error of the SSE of `shortest_path`.
 
-    A distance from the mean is at least the distance from the first value over the cluster's size, so
-    that its relative error is that of a sum of 2k terms times 2k; a path adds up to n / k costs.
+    A distance from the mean is at least the distance from the first value divided by the cluster size. Its
+    relative error is therefore at most 2k times that of a sum of 2k terms. A path sums up to n / k costs.
     """
     unit = float(np.finfo(np.float64).eps)
     return (8 * (2 * k) ** 2 + n) * unit
 
 
 def labels_of(starts: np.ndarray, n: int) -> np.ndarray:
-    """Cluster of each of the n sorted values, (n,) int64."""
+    """Return the cluster of each of the n sorted values, (n,) int64."""
     return np.repeat(np.arange(len(starts), dtype=np.int64), np.diff(starts, append=n))
 
 
 def sum_of_squares(values: np.ndarray, starts: np.ndarray) -> float:
-    """SSE of the clusters of ascending values that begin at `starts`, equation (1)."""
+    """Return the SSE, equation (1), of the clusters of ascending values with these starts."""
     sizes = np.diff(starts, append=len(values))
     means = np.add.reduceat(values, starts) / sizes
     return float(np.sum((values - np.repeat(means, sizes)) ** 2))
@@ -156,7 +157,7 @@ def sum_of_squares(values: np.ndarray, starts: np.ndarray) -> float:
 
 @kernel
 def _shortest_path(steps, k):
-    """For each position the start of the last cluster of its best path, and the cost of that path."""
+    """Return for each position the start of the last cluster of its shortest path, and the path's cost."""
     n = len(steps) + 1
     cost = np.full(n + 1, np.inf)
     cost[0] = 0.0
@@ -164,7 +165,7 @@ def _shortest_path(steps, k):
     for i in range(n - k + 1):
         if cost[i] == np.inf:
             continue
-        distance, mean, within = 0.0, 0.0, 0.0  # of the last value and of the mean from value i; the SSE
+        distance, mean, within = 0.0, 0.0, 0.0  # distances of the last value and the mean from value i; SSE
         for size in range(2, min(2 * k - 1, n - i) + 1):
             distance += steps[i + size - 2]
             change = distance - mean

@@ -1,7 +1,7 @@
-"""V-MDAV: clusters of k to 2k - 1, each extended while near records are nearer to it than to others.
+"""V-MDAV: clusters of k to 2k - 1 records, extended by records nearer to the cluster than to other records.
 
-Solanas and Martinez-Balleste 2006, "V-MDAV: a multivariate microaggregation with variable group size".
-Work grows with n^2.
+Solanas and Martinez-Balleste 2006, "V-MDAV: a multivariate microaggregation with variable group size". The
+running time is O(n^2).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from microguard.sdc.microaggregation.heuristics.projections import first_compone
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
-#: Distances that are computed between two looks at the clock: about a tenth of a second.
+#: Number of distances between two checks of the deadline, about a tenth of a second.
 STRETCH = 20_000_000
 
 
@@ -56,7 +56,7 @@ def _squares_to(points, centre):
 
 @kernel
 def _cut_clusters(points, from_mean, k, gamma, labels, free, label, clusters):
-    """Cut up to so many clusters while k records are free; return how many are, and the next label."""
+    """Form up to `clusters` clusters while k records are free; return the free number and the next label."""
     n = points.shape[0]
     to_seed = np.empty(n)
     to_cluster = np.empty(n)
@@ -67,7 +67,9 @@ def _cut_clusters(points, from_mean, k, gamma, labels, free, label, clusters):
             to_seed[i] = _square(points[i], points[seed])
         record = seed
         for size in range(1, 2 * k):
-            if size > k:  # extend: e_min, its distance d_in to the cluster and d_out to the other free ones
+            if (
+                size > k
+            ):  # extension: e_min with distances d_in to the cluster and d_out to other free records
                 record = _smallest_free(to_cluster, labels)
                 if record < 0 or not _gains(points, labels, to_cluster, record, gamma):
                     break
@@ -85,7 +87,7 @@ def _cut_clusters(points, from_mean, k, gamma, labels, free, label, clusters):
 
 @kernel
 def _join_nearest(points, labels):
-    """Give the records left over to the clusters of their nearest clustered ones."""
+    """Assign each remaining record to the cluster of its nearest assigned record."""
     n = len(labels)
     for i in range(n):
         if labels[i] < 0:
@@ -106,7 +108,7 @@ def _gains(points, labels, to_cluster, record, gamma):
 
 @kernel
 def _nearest_label(points, labels, record):
-    """Label of the cluster that holds the nearest clustered record."""
+    """Return the label of the nearest assigned record."""
     nearest, label = np.inf, 0
     for i in range(len(labels)):
         if labels[i] >= 0:

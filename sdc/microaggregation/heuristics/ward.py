@@ -1,9 +1,9 @@
-"""Ward's method under k-Ward's restriction: merge until all clusters have k records, never two that do.
+"""Ward's method with the restriction of k-Ward: two clusters that both have k records are never merged.
 
-Clusters that both have k records count as infinitely distant. Distances so defined are still reducible
-(a merger brings nobody nearer to the merged), so the nearest-neighbour chain makes the same mergers as
-a search for the closest pair, with O(n) searches of O(n) instead of O(n) searches of O(n^2). One
-variable, whose clusters merge with their neighbours in the ranking only, takes O(n).
+The distance of two clusters that both have k records is infinite. These distances are still reducible: a
+merged cluster is not nearer to any other cluster than both of its parts. The nearest-neighbour chain
+therefore finds the same mergers as a search for the closest pair, in O(n^2) instead of O(n^3). One variable,
+whose clusters merge with neighbours in the ranking only, takes O(n).
 
 Ward 1963, *JASA* 58; Domingo-Ferrer and Mateo-Sanz 2002, Algorithm 1 (step 2) and Appendix II.
 """
@@ -14,35 +14,35 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.stop import Deadline
 
-#: Distances that are computed between two looks at the clock: about a tenth of a second.
+#: Number of distances between two checks of the deadline, about a tenth of a second.
 STRETCH = 20_000_000
 
 
 def merge(
     values: np.ndarray, weights: np.ndarray, start: np.ndarray, k: int, deadline: Deadline
 ) -> np.ndarray | None:
-    """Merge clusters of records until all have k.
+    """Merge clusters until all have k records.
 
     Parameters
     ----------
     values, weights : (n, p) and (n,) float64 arrays
         Records and their weights.
     start : (n,) int64 array
-        Cluster of each record to begin with, 0 to m - 1, none empty; at most two of them with k records.
+        Initial cluster of each record, 0 to m - 1, without empty clusters. At most two have k records.
     k : int
-        Smallest cluster size.
+        Minimum cluster size.
+    deadline : Deadline
 
     Returns
     -------
     (n,) int64 array or None
-        Cluster of each record, by the number of one of the clusters merged into it; None where the deadline
-        passed before all had k.
+        Cluster of each record, with the number of one of its initial clusters; None after the deadline.
     """
     clusters = int(start.max()) + 1
     count = np.bincount(start, minlength=clusters)
     mass, centroid = _masses_and_centroids(values, weights, start, clusters)
     into, active, chain = np.arange(clusters), np.arange(clusters), np.empty(clusters, np.int64)
-    at = np.array([clusters, 0, 0])  # clusters that remain, length of the chain, smallest that may be short
+    at = np.array([clusters, 0, 0])  # number of clusters, length of the chain, first possibly small cluster
     while not deadline.passed:
         if _merge_some(centroid, mass, count, into, active, chain, at, k, STRETCH):
             return np.asarray(_roots(into)[start])
@@ -64,7 +64,7 @@ def _masses_and_centroids(values, weights, start, clusters):
 
 @kernel
 def _roots(into):
-    """The cluster that each one ended in."""
+    """Return the final cluster of each initial cluster."""
     roots = into.copy()
     for a in range(len(roots)):
         while roots[a] != into[roots[a]]:
@@ -74,7 +74,7 @@ def _roots(into):
 
 @kernel
 def _merge_some(centroid, mass, count, into, active, chain, at, k, distances):
-    """Go on with the chain until so many distances were computed; whether all clusters have k records."""
+    """Continue the chain for a number of distances; return whether all clusters have k records."""
     clusters, p = centroid.shape
     remaining, length, smallest = at
     while distances > 0:
@@ -110,7 +110,7 @@ def _merge_some(centroid, mass, count, into, active, chain, at, k, distances):
 
 @kernel
 def _nearest(top, before, centroid, mass, count, active, remaining, k):
-    """Nearest cluster that `top` may merge with by Ward's distance (Appendix II); ties to `before`."""
+    """Return the nearest cluster that `top` may merge with by Ward's distance (Appendix II)."""
     p = centroid.shape[1]
     nearest, smallest = -1, np.inf
     if before >= 0:
@@ -141,18 +141,18 @@ def merge_neighbours(values, k):
     Parameters
     ----------
     values : (n,) float64 array
-        In ascending order, n >= 2k. The first k and the last k begin as a cluster each, the others as
-        one of their own.
+        Ascending values, n >= 2k. The first k and the last k are initially one cluster each, every other
+        value is a cluster of its own.
     k : int
-        Smallest cluster size.
+        Minimum cluster size.
 
     Returns
     -------
     int64 array
-        Starts of the clusters, at least two.
+        Starts of at least two clusters.
     """
     n = len(values)
-    # A cluster goes by the position of its first value.
+    # A cluster is identified by the position of its first value.
     centroid = values.copy()
     count = np.ones(n, np.int64)
     left = np.arange(-1, n - 1)
@@ -200,7 +200,7 @@ def merge_neighbours(values, k):
 
 @kernel
 def _rise(centroid, count, a, b, k):
-    """Rise of the SSE when clusters a and b merge; infinite where there is no a or they may not."""
+    """Return the increase of the SSE if clusters a and b merge; infinity if that is not allowed or a < 0."""
     if a < 0 or (count[a] >= k and count[b] >= k):
         return np.inf
     return (centroid[a] - centroid[b]) ** 2 * (count[a] * count[b] / (count[a] + count[b]))

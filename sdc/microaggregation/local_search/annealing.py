@@ -1,15 +1,14 @@
-"""Simulated annealing over partitions: sweeps over the records, each moving towards a near record.
+"""Simulated annealing over partitions (Kirkpatrick, Gelatt and Vecchi 1983).
 
-Kirkpatrick, Gelatt and Vecchi 1983, with the neighbourhoods of microaggregation: a visited record takes one
-of its shifts into the clusters of near records and of its swaps with their members, drawn by a heat bath,
-or stays; now and then a cluster is dissolved into the clusters around it, or one is created from near
-records of clusters above k. Records are visited in the order they are stored in (near ones together), which
-keeps what is read in the cache.
+A visited record chooses, by a heat bath, one of its moves: a shift into the cluster of a near record, a swap
+with a member of such a cluster, or no move. Occasionally a cluster is dissolved into neighbouring clusters,
+or created from near records of clusters with more than k. Records are visited in storage order. Near records
+are stored together, so memory accesses stay in the cache.
 
-What records cost where they lie differs by orders of magnitude in a file of heavy tails. One temperature
-falls from what the dearest cost to what the cheapest do, and each record is visited only while it is hot or
-cold for that record: before, its moves would be noise, and after, it is frozen. Dear records, few as they
-are, are given more sweeps for it.
+In files with heavy tails, the costs of records differ by orders of magnitude. The temperature falls from the
+largest to the smallest scale. Each record has its own scale and is visited only while the temperature is
+between `hot` and `cold` times this scale: above, its moves would be random, below, it would not move. Records
+with large scales are few, and get more sweeps.
 """
 
 from __future__ import annotations
@@ -27,41 +26,40 @@ from microguard.sdc.microaggregation.local_search.noise import COUNT, NOISE
 from microguard.sdc.microaggregation.local_search.search_state import SearchState, move, refresh
 from microguard.sdc.stop import Deadline
 
-#: One visit in so many tries to create a cluster, or (times k, as its cost grows so) to dissolve one.
+#: One in this many visits tries to create a cluster; one in this many times k tries to dissolve one.
 CREATE_EVERY = 8
 DISSOLVE_EVERY = 20
-#: Sums are recomputed after so many sweeps: their drift stays at the last digits of a float.
+#: Sums are recomputed after this many sweeps, which limits their rounding errors.
 REFRESH_EVERY = 8
-#: The cooling is cut into so many parts; the deadline is looked at between them.
+#: Number of parts of the cooling. The deadline is checked between parts.
 PARTS = 64
-#: Temperatures, evenly spaced in the logarithm, at which the visits of a cooling are counted beforehand.
+#: Number of temperatures, evenly spaced on a logarithmic scale, at which the visits are predicted.
 GRID = 512
-#: Share by which steps are longer, so that rounding never makes one more.
+#: Steps are longer by this share, so that rounding never adds a step.
 SHORTFALL = 1e-6
-#: So much beyond the end of its temperatures a record is still visited: the exponential of a logarithm is
-#: not the number to the last bit.
+#: Tolerance of the temperature limits of a record, because exp(log(x)) is not exactly x.
 ROUNDED = 1.0 + 1e-9
-#: Below one in so many records it is quicker to sort those chosen than to mark them among all.
+#: If fewer than one in this many records are chosen, sorting them is faster than marking them among all.
 MARKED = 16
-#: A random number of 64 bits shifted by so many is a place in `NOISE`.
+#: Shift that turns 64 random bits into an index of `NOISE`.
 _PLACE = np.uint64(64 - (COUNT - 1).bit_length())
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A record is visited while the temperature falls from `hot` to `cold` times what it costs.
+    """Cooling schedule.
 
     Attributes
     ----------
     hot, cold : float
+        A record is visited while the temperature is between hot and cold times its scale.
     sweeps : float
-        Visits of a record in the mean.
+        Mean number of visits of a record.
     favour : float
-        Where m of n records are visited, the logarithm of the temperature falls in proportion to
-        (m / n)**favour: at 0 all records get the same number of visits, at 1 all temperatures.
+        If m of n records are visited, the logarithm of the temperature falls in proportion to (m /
+        n)**favour. 0 gives all records the same number of visits, 1 all temperatures.
     greedy : bool
-        A record is offered its best move alone, by the rule of Metropolis: this is not as hot, and better
-        where there are few sweeps.
+        Whether a record considers its best move only, by the Metropolis rule. This is better for few sweeps.
     """
 
     hot: float
@@ -80,16 +78,20 @@ def anneal(
     stream: np.ndarray,
     deadline: Deadline,
 ) -> int:
-    """Change `state` in place by a cooling schedule and one sweep at temperature zero; return moves tried.
+    """Anneal `state` in place by a schedule, then run one sweep at temperature zero; return the moves tried.
 
     Parameters
     ----------
+    state : SearchState
     near : (n, m) uint32 array
         Near records of each record, nearest first.
-    scales : (n,) float64 array, positive
-        Unit of temperature of each record: what it costs where it lies.
+    k : int
+    schedule : Schedule
+    scales : (n,) float64 array
+        Positive unit of temperature of each record, see `local_scales`.
     stream : (1,) uint64 array
-        Random sequence.
+        State of the random numbers.
+    deadline : Deadline
     """
     order = np.argsort(-scales, kind="stable")
     falling = scales[order]
@@ -121,19 +123,19 @@ def anneal(
 
 
 def _step(falling: np.ndarray, schedule: Schedule, top: float, bottom: float) -> float:
-    """How far the logarithm falls where all records are visited, for as many visits as are scheduled."""
+    """Return the decrease of the logarithmic temperature per full sweep that gives the scheduled visits."""
     temperatures = np.exp(np.linspace(top, bottom, GRID))
     hot = np.searchsorted(-falling, -temperatures / schedule.hot, side="right")
     frozen = np.searchsorted(-falling, -temperatures / schedule.cold, side="left")
     share = (hot - frozen) / len(falling)
     step = float(np.mean(share ** (1.0 - schedule.favour))) * (top - bottom) / schedule.sweeps
-    # Powers of different processors may differ in the last bit of a double.
+    # Powers can differ between processors in the last bit of a double.
     return float(np.float32(step * (1.0 + SHORTFALL)))
 
 
 @kernel
 def _cool(state, near, k, order, falling, hot, cold, favour, greedy, level, end, step, stream):
-    """Let the logarithm `level` of the temperature fall below `end`; return it and the moves tried."""
+    """Cool until the logarithmic temperature `level` is below `end`; return it and the moves tried."""
     n = len(order)
     tried = visits = frozen = active = 0
     around = scratch(near)
@@ -143,7 +145,7 @@ def _cool(state, near, k, order, falling, hot, cold, favour, greedy, level, end,
             active += 1
         while frozen < active and falling[frozen] * cold > temperature * ROUNDED:
             frozen += 1
-        if active == frozen:  # nothing costs as much as that
+        if active == frozen:  # no record has a scale for this temperature
             if active == n:
                 break
             level = min(np.log(falling[active] * hot), level - step)
@@ -160,7 +162,7 @@ def _cool(state, near, k, order, falling, hot, cold, favour, greedy, level, end,
 
 @kernel
 def _ascending(order, start, stop):
-    """The records order[start:stop] in the order they are stored in."""
+    """Return the records order[start:stop] in storage order."""
     n = len(order)
     if stop - start == n:
         return np.arange(n)
@@ -194,7 +196,7 @@ def visit(state, near, chosen, k, temperature, greedy, around, stream):
         heat = 0.0 if greedy else temperature
         gain, target, partner, moves = best_move(state, near[i], i, k, heat, place + 1, around)
         tried += moves
-        # In the bath to stay gains nothing, and has its noise too.
+        # In the heat bath, staying is a move with gain 0 and noise of its own.
         if accepts(gain, temperature, stream) if greedy else gain > temperature * NOISE[place]:
             move(state, i, target, partner)
     return tried
@@ -202,7 +204,7 @@ def visit(state, near, chosen, k, temperature, greedy, around, stream):
 
 @borrowing
 def _prefetch_visits(state, near, chosen, t):
-    """Ask for what the visits after the t-th read: each visit asks for what the visit before it found."""
+    """Prefetch the memory of the next three visits, in stages that depend on each other."""
     labels, last = state.labels, len(chosen) - 1
     for j in near[chosen[min(t + 3, last)]]:
         prefetch(labels, j)

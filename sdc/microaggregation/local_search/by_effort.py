@@ -1,14 +1,19 @@
-"""Local search by effort, below exact.
+"""Local search for the efforts fast, standard and thorough.
 
-fast: MDAV, of the whole file or, where that is large, in blocks. standard: from there, a few short
-annealings, which settle where the dear records go and are crossed, then a long one of all the others, which
-also erases the penalty of blocks. A file that is not large is searched several times, and the best of that
-annealed again and again and crossed with what it was: what got cheaper is kept part by part, so that each
-time is a trial of every place of the file. Of a small one a set-partitioning program puts the clusters
-together that all of these ended in. At last the dearest clusters are dissolved where that gains. thorough
-does more of it. Work is fixed by n, k, effort and how many records the run has in all, never by the clock.
-Where clusters must be diverse, those of the start are merged until they are, and no change of a search leaves
-one that is not; where what must be diverse is hidden from attackers, a search sees concealed records.
+- fast: MDAV, of the whole file or, for large files, in blocks.
+- standard: First a few short annealings from MDAV, which place the records with large scales; the results are
+  combined by partition crossover. Then one long annealing for all other records, which also removes the loss
+  at block borders. Smaller files are searched several times. Their best partition is then annealed
+  repeatedly, and crossover with the previous best keeps every component that improved. For small files, a
+  set-partitioning program recombines the clusters of all searches. Finally, the most expensive clusters are
+  dissolved if that gains.
+- thorough: the same with more work.
+
+The work depends on n, k, the effort and the number of records of the run, never on the clock.
+
+If clusters must be diverse, the initial clusters are merged until they are, and the search only makes changes
+that preserve diversity. If sensitive variables must be diverse, the search uses perturbed records
+(`minimality_attack_mitigation`).
 """
 
 from __future__ import annotations
@@ -22,82 +27,85 @@ from microguard.sdc.kernels.random import new_stream
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.distinct_rows import deduplicate
 from microguard.sdc.microaggregation.local_search.annealing import Schedule, anneal
-from microguard.sdc.microaggregation.local_search.construction import Blocks, cut, start
+from microguard.sdc.microaggregation.local_search.construction import Blocks, divide, initial_labels
 from microguard.sdc.microaggregation.local_search.crossover import cross, without_gaps
 from microguard.sdc.microaggregation.local_search.descent import descend
-from microguard.sdc.microaggregation.local_search.neighbours import near_contents
+from microguard.sdc.microaggregation.local_search.neighbours import near_distinct_records
 from microguard.sdc.microaggregation.local_search.recombination import Recombination
-from microguard.sdc.microaggregation.local_search.ruin_and_recreate import dissolve_dearest
+from microguard.sdc.microaggregation.local_search.ruin_and_recreate import dissolve_expensive_clusters
 from microguard.sdc.microaggregation.local_search.scales import local_scales
 from microguard.sdc.microaggregation.local_search.search_state import SearchState, search_state_of
-from microguard.sdc.microaggregation.minimality_attack_mitigation import concealed, merged
+from microguard.sdc.microaggregation.minimality_attack_mitigation import merge_until_diverse, perturb_records
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import typical_cost
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: Above this many records one long search is better than several shorter ones.
+#: For files with more records, one long search is better than several shorter ones.
 SEVERAL_RECORDS = 6_000
-#: Above this many the set-partitioning program is too large to help: none of 16 files of 1,500 to 5,000 lost
-#: 0.2 % more without it, and where many clusters cost the same a step of it took half a minute.
+#: For files with more records, the set-partitioning program is too large to help: without it, the loss of 16
+#: files of 1,500 to 5,000 records grew by less than 0.2 %. With many clusters of equal cost, one step took
+#: half a minute.
 RECOMBINED_RECORDS = 1_300
-#: What a record costs before the first sweep (start, near records) as so many visits.
+#: Work before the first sweep (construction, near records), expressed in visits per record.
 VISITS_BEFORE = 15
-#: Visits of a record, at least, in a run however long.
+#: Minimum number of visits per record, for runs of any number of records.
 LEAST_VISITS = 80
-#: Visits fall with this power of k from here on, slower than what each costs grows: larger k takes more
-#: seconds, at most about twice as many.
+#: For k above COST_K, the number of visits falls with this power of k. The cost of a visit grows faster, so
+#: larger k takes up to about twice as long.
 COST_K, COST_POWER = 3, 0.6
-#: Near records looked at, per k and at most: what a visit costs grows with them.
+#: Number of near records per k, and its maximum. The cost of a visit grows with it.
 NEIGHBOURS_PER_K, MOST_NEIGHBOURS = 2, 64
-#: Short annealings before the long one, and the share of all visits that each takes; they favour dear
-#: records.
+#: Number of short annealings before the long one, and the share of all visits of each. They favour records
+#: with large scales.
 OPENINGS, OPENING_SHARE = 4, 0.1
 OPENING_HOT, OPENING_COLD, OPENING_FAVOUR = 1.0, 0.05, 0.8
-#: The long one begins where these many of the records are hot: the dearest stay as they were settled.
+#: Scales are capped at this quantile in the long annealing, which leaves the records with larger scales in
+#: place.
 SETTLED = 0.9
 HOTTEST, COLDEST, FAVOUR = 0.7, 0.1, 0.5
-#: Fewer sweeps cannot repair what a heat bath destroys: they are greedy, at one scale for all records, and
-#: begin as hot as the root of their number allows.
+#: With fewer sweeps than this, a heat bath is too destructive. The annealing is greedy instead, with one
+#: scale for all records, and its initial temperature grows with the square root of the number of sweeps.
 BATH_SWEEPS = 100
 GREEDY_HOT, GREEDY_SWEEPS, GREEDY_COLD = 0.5, 5, 0.01
-#: An annealing of the best partition met begins so hot, in turn: hot enough to leave it once, and mild three
-#: times, where what changes falls into more parts that can get cheaper apart.
+#: Initial temperatures of repeated annealings of the best partition, in turn: one that is hot enough to leave
+#: the local optimum, and three mild ones, after which crossover has more independent components.
 AGAIN_HOTTEST = (0.7, 0.4, 0.4, 0.4)
-#: Sweeps of one of these, at least; fewer of them are made where there are not as many.
+#: Minimum number of sweeps of a repeated annealing; it limits their number.
 AGAIN_SWEEPS = 200
-#: So many of them between two programs over the clusters met, which take up to as long.
+#: Number of repeated annealings between two set-partitioning programs, which take up to as long.
 BETWEEN_PROGRAMS = 5
-#: Share of the visits where clusters must be diverse, which makes each cost more, and where a search sees
-#: concealed records, on which it gains less: of 5,000 records 0.4 in place of 0.7 loses 0.2 % more in half of
-#: the time, of 25,000 in a run of ten million 1.4 % more in two thirds of it.
+#: Share of the visits if clusters must be diverse, because each visit costs more; and if the search uses
+#: perturbed records, because it gains less. For 5,000 records, 0.4 in place of 0.7 loses 0.2 % more in half
+#: of the time. For 25,000 records in a run of ten million, it loses 1.4 % more in two thirds of the time.
 DIVERSE_SHARE, CONCEALED_SHARE = 0.7, 0.4
-#: Largest cluster of a search, in k: each gets the room of the largest, 2 kB per record here.
+#: Largest cluster size of a search in units of k. The arrays are allocated for the largest cluster and
+#: take 2 kB per record.
 LARGEST_CLUSTER = 500
-#: Passes of descent at the end of thorough search, at most.
+#: Maximum number of passes of a descent.
 PASSES = 100
 
 
 @dataclass(frozen=True)
 class Work:
-    """Work of an effort, counted so that the answer does not depend on the machine.
+    """Work limits of an effort, counted so that the result does not depend on the machine.
 
     Attributes
     ----------
     visits : int
-        Visits of a record at k = 3, in all, of a large file; fewer at a larger k, whose visits cost more.
+        Total number of visits at k = 3. It is smaller for larger k, whose visits cost more.
     searches, search_share : int, float
-        Searches of a small file from its start, and the share of these visits that each takes.
+        Number of searches of a small file from the initial partition, and the share of the visits of each.
     again, again_share : float, float
-        Annealings of the best partition that these and one another found, likewise.
+        Number of repeated annealings of the best partition, and the share of the visits of each.
     run_visits : int, optional
-        Visits of all blocks of a run together, as far as they leave each record `LEAST_VISITS`; the blocks
-        share the searches beyond the first too, and what is annealed again. None: each has them all.
+        Total number of visits of all blocks of a run, with at least `LEAST_VISITS` per record. The blocks
+        also share the further searches and the repeated annealings. None: the limits apply to each block.
     step_entries : int
-        Steps of a program over the clusters met, times its entries.
+        Limit on steps times matrix entries of a set-partitioning program.
     fewest_sweeps, most_sweeps : int
-        Visits of each record in the mean, in all, whatever `visits` says.
+        Limits on the mean number of visits per record.
     neighbours, trees : int
-        Near records looked at, at least, and trees they are looked up in.
+        Minimum number of near records, and number of trees of the search for them.
     """
 
     visits: int
@@ -113,14 +121,14 @@ class Work:
     trees: int
 
     def sweeps(self, n: int, k: int) -> float:
-        """Visits of each record in the mean."""
+        """Return the mean number of visits per record."""
         visits = self.visits * min(1.0, COST_K / k) ** COST_POWER
         return min(self.most_sweeps, max(self.fewest_sweeps, visits / n - VISITS_BEFORE))
 
     def shared(self, n: int, share: float) -> Work:
-        """The work of a block of n records, which are this share of its run.
+        """Return the work limits of a block of n records that has this share of the records of its run.
 
-        A run of many small regions takes no longer than one of a few large ones.
+        A run with many small regions thus takes no longer than one with a few large ones.
         """
         if self.run_visits is None:
             return self
@@ -129,26 +137,27 @@ class Work:
         return replace(self, visits=min(self.visits, visits), searches=searches, again=share * self.again)
 
     def near(self, k: int) -> int:
-        """Near records looked at."""
+        """Return the number of near records."""
         return min(MOST_NEIGHBOURS, max(self.neighbours, NEIGHBOURS_PER_K * k))
 
 
-#: A second for a large file and, where that is the whole run, two to three for a small one; half a minute.
+#: standard takes a second for a large file, and two to three for a small file that is the whole run. thorough
+#: takes half a minute.
 WORK = {
     "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 4, 2_000, 8, 5),
     "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, None, 300_000, 100, 40_000, 12, 8),
 }
-#: One search of a small file: where a proof begins.
+#: Work of the initial incumbent of a proof: one search of a small file.
 WORK["start"] = replace(WORK["standard"], searches=1, again=0, run_visits=None)
 
 
 def construct(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
-    """fast: the cheaper start, which is MDAV of the whole file up to about 10,000 records then in blocks.
+    """Cluster by effort fast: MDAV of the whole file up to about 10,000 records, in blocks above.
 
-    No randomness, no clock.
+    It is deterministic and ignores the deadline.
     """
-    labels = start(records, deduplicate(records.values), cut(records, k), k)
-    return _started(records, labels, "mdav-in-blocks")
+    labels = initial_labels(records, deduplicate(records.values), divide(records, k), k)
+    return _initial_clustering(records, labels, "mdav-in-blocks")
 
 
 def search(
@@ -160,22 +169,24 @@ def search(
     effort: str = "standard",
     share_of_run: float = 1.0,
 ) -> Clustering:
-    """standard, thorough and the start of a proof: local search over the whole file, at standard as long as
-    its share of a run allows."""
+    """Cluster by effort standard, thorough or "start" (the incumbent of a proof), by local search.
+
+    `share_of_run` is the block's share of the records of a run, which limits the work of effort standard.
+    """
     k = _smallest_size(records, k)
-    contents = deduplicate(records.values)
-    blocks = cut(records, k)
-    labels = start(records, contents, blocks, k)
-    seen = concealed(records, labels, seed)
-    if seen.diversity is not None:
-        labels = merged(seen, labels, seed)
-    started = _started(records, labels, "local-search")
-    if len(records) < 2 * k:  # one cluster is all there can be
-        return replace(started, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
-    if started.optimal:
-        return started
+    content_ids = deduplicate(records.values)
+    blocks = divide(records, k)
+    labels = initial_labels(records, content_ids, blocks, k)
+    perturbed = perturb_records(records, labels, seed)
+    if perturbed.diversity is not None:
+        labels = merge_until_diverse(perturbed, labels, seed)
+    initial = _initial_clustering(records, labels, "local-search")
+    if len(records) < 2 * k:  # only one cluster is possible
+        return replace(initial, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
+    if initial.optimal:
+        return initial
     most = WORK[effort].shared(len(records), share_of_run)
-    searched, work = _searched(seen, labels, contents, blocks, k, seed, most, deadline)
+    searched, work = _search_from(perturbed, labels, content_ids, blocks, k, seed, most, deadline)
     stopped_by: StoppedBy = "time" if deadline.passed else "work"
     return Clustering.of(records, searched, "local-search", stopped_by=stopped_by, work=work)
 
@@ -190,18 +201,18 @@ def made_diverse(
     effort: str | None,
     share_of_run: float = 1.0,
 ) -> Clustering:
-    """The clustering with clusters merged until they are diverse, and searched from there at an effort.
+    """Merge the clusters of a clustering until they are diverse, and improve them by local search.
 
-    Its bound stays: every diverse clustering is one of those it is a bound of.
+    The lower bound remains valid, because it holds for all clusterings, hence also for diverse ones.
     """
-    seen = concealed(records, clustering.labels, seed)
-    labels = merged(seen, clustering.labels, seed)
+    perturbed = perturb_records(records, clustering.labels, seed)
+    labels = merge_until_diverse(perturbed, clustering.labels, seed)
     work = Counter(clustering.work)
     k = _smallest_size(records, k)
     if effort is not None and len(records) >= 2 * k:
-        contents, blocks = deduplicate(records.values), cut(records, k)
+        content_ids, blocks = deduplicate(records.values), divide(records, k)
         most = WORK["standard" if effort == "standard" else "thorough"].shared(len(records), share_of_run)
-        labels, searched = _searched(seen, labels, contents, blocks, k, seed, most, deadline)
+        labels, searched = _search_from(perturbed, labels, content_ids, blocks, k, seed, most, deadline)
         work.update(searched)
     stopped_by: StoppedBy = "time" if deadline.passed or clustering.stopped_by == "time" else "work"
     return Clustering.of(
@@ -216,33 +227,33 @@ def made_diverse(
 
 
 def _smallest_size(records: Records, k: int) -> int:
-    """Records that every cluster has: as many as distinct values, at least."""
+    """Return the minimum cluster size: k, or the required number of distinct values if that is larger."""
     return k if records.diversity is None else max(k, int(records.diversity.least.max(initial=1)))
 
 
-def _searched(
+def _search_from(
     records: Records,
     labels: np.ndarray,
-    contents: np.ndarray,
+    content_ids: np.ndarray,
     blocks: Blocks,
     k: int,
     seed: int,
     work: Work,
     deadline: Deadline,
 ) -> tuple[np.ndarray, dict[str, int]]:
-    """The best labels that searches from these find, and the work; as they are where one is too large."""
+    """Return the best labels of searches from `labels`, and the work; unchanged if a cluster is too large."""
     order = blocks[0]
     if int(np.bincount(labels).max()) > LARGEST_CLUSTER * k:
         return labels, {}
-    searches = _Searches(records.take(order), contents[order], k, seed, work, deadline)
-    found, done = searches.run(labels[order])
+    searches = _Searches(records.take(order), content_ids[order], k, seed, work, deadline)
+    labels_found, done = searches.run(labels[order])
     restored = np.empty(len(order), dtype=np.int64)
-    restored[order] = found
+    restored[order] = labels_found
     return restored, done
 
 
-def _started(records: Records, labels: np.ndarray, algorithm: str) -> Clustering:
-    """Clustering by a start, which is optimal where it loses nothing."""
+def _initial_clustering(records: Records, labels: np.ndarray, algorithm: str) -> Clustering:
+    """Return the clustering of initial labels, which is proved optimal if its SSE is 0."""
     clustering = Clustering.of(records, labels, algorithm)
     if clustering.sse > 0.0:
         return clustering
@@ -250,36 +261,38 @@ def _started(records: Records, labels: np.ndarray, algorithm: str) -> Clustering
 
 
 class _Searches:
-    """Searches of one file: what they share, and the moves they tried.
+    """Searches of one file, with their shared data and a counter of moves.
 
     Parameters
     ----------
     records : Records
-        Near ones together.
-    contents : (n,) int64 array
-        Number of each record's content.
+        Records with near ones stored together.
+    content_ids : (n,) int64 array
+        Number of each distinct record, see `deduplicate`.
     """
 
     def __init__(
-        self, records: Records, contents: np.ndarray, k: int, seed: int, work: Work, deadline: Deadline
+        self, records: Records, content_ids: np.ndarray, k: int, seed: int, work: Work, deadline: Deadline
     ) -> None:
         self._records, self._k, self._seed, self._work, self._deadline = records, k, seed, work, deadline
-        self._near = near_contents(records.values, contents, work.near(k), trees=work.trees, seed=seed)
+        self._near = near_distinct_records(
+            records.values, content_ids, work.near(k), trees=work.trees, seed=seed
+        )
         self._moves = 0
 
     def run(self, labels: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
-        """The best labels that a search from these finds, at least as good, and the work."""
-        found, work = self._found(labels)
+        """Return the best labels of the searches from `labels`, at least as good, and the work."""
+        labels_found, work = self._search_and_recombine(labels)
         if self._records.diversity is not None or self._deadline.passed:
-            return found, work
-        dissolved = dissolve_dearest(self._records, found, self._near, self._k)
-        if np.array_equal(dissolved, found):
-            return found, work
-        settled, changes = self._settled_from(dissolved)
+            return labels_found, work
+        dissolved = dissolve_expensive_clusters(self._records, labels_found, self._near, self._k)
+        if np.array_equal(dissolved, labels_found):
+            return labels_found, work
+        settled, changes = self._descend_from(dissolved)
         return settled, {**work, "changes": work.get("changes", 0) + changes}
 
-    def _found(self, labels: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
-        """The best labels that searches, and programs over what they met, find, and the work."""
+    def _search_and_recombine(self, labels: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
+        """Return the best labels of searches, repeated annealings and recombination, and the work."""
         n, work = len(self._records), self._work
         sweeps = work.sweeps(n, self._k)
         diversity = self._records.diversity
@@ -296,15 +309,15 @@ class _Searches:
             pool = Recombination(self._records, self._state(labels).members.shape[1], work.step_entries)
         incumbent, changes, nodes = labels, 0, 0
         for number in range(searches):
-            incumbent = self._crossed(incumbent, self._search(labels, share * sweeps, number), pool)
+            incumbent = self._cross_with(incumbent, self._search(labels, share * sweeps, number), pool)
         for time in range(times):
-            incumbent = self._crossed(incumbent, self._anneal_again(incumbent, total / times, time), pool)
+            incumbent = self._cross_with(incumbent, self._anneal_again(incumbent, total / times, time), pool)
             if (time + 1) % BETWEEN_PROGRAMS == 0 or time + 1 == times:
                 if pool is not None and not self._deadline.passed:
                     pool.add(incumbent)
                     incumbent, branched = pool.combine(self._deadline)
                     nodes += branched
-                incumbent, made = self._settled_from(incumbent)
+                incumbent, made = self._descend_from(incumbent)
                 changes += made
         return incumbent, {
             "moves": self._moves,
@@ -314,20 +327,22 @@ class _Searches:
             "nodes": nodes,
         }
 
-    def _crossed(self, incumbent: np.ndarray, found: np.ndarray, pool: Recombination | None) -> np.ndarray:
-        """The cheaper of both in every part, and all clusters met in the pool."""
+    def _cross_with(
+        self, incumbent: np.ndarray, labels_found: np.ndarray, pool: Recombination | None
+    ) -> np.ndarray:
+        """Return the partition crossover of both, and add the clusters of `found` to the pool."""
         if pool is not None:
-            pool.add(found)
-        return cross(self._records, incumbent, found)
+            pool.add(labels_found)
+        return cross(self._records, incumbent, labels_found)
 
-    def _settled_from(self, labels: np.ndarray) -> tuple[np.ndarray, int]:
-        """Where a descent from these labels ends, and its changes."""
+    def _descend_from(self, labels: np.ndarray) -> tuple[np.ndarray, int]:
+        """Descend from these labels; return the local optimum and the number of changes."""
         state = self._state(labels)
         changes = descend(state, self._near, self._k, PASSES, self._deadline)
         return without_gaps(state.labels), changes
 
     def _search(self, labels: np.ndarray, sweeps: float, number: int) -> np.ndarray:
-        """Short annealings, crossed, and a long one; of few sweeps one greedy annealing."""
+        """Run short annealings with crossover, then a long one; with few sweeps, one greedy annealing."""
         records = self._records
         if sweeps < BATH_SWEEPS:
             hot = GREEDY_HOT * (sweeps / GREEDY_SWEEPS) ** 0.5
@@ -340,22 +355,22 @@ class _Searches:
             searched = self._anneal(labels, opening, self._scales, number, place)
             incumbent = cross(records, incumbent, searched)
         long = Schedule(HOTTEST, COLDEST, (1.0 - OPENINGS * OPENING_SHARE) * sweeps, FAVOUR)
-        return cross(records, incumbent, self._anneal(incumbent, long, self._settled, number, OPENINGS))
+        return cross(records, incumbent, self._anneal(incumbent, long, self._capped_scales, number, OPENINGS))
 
     def _anneal_again(self, incumbent: np.ndarray, sweeps: float, time: int) -> np.ndarray:
-        """Where an annealing of the best partition met ends."""
+        """Anneal the best partition; return the final labels."""
         hottest = AGAIN_HOTTEST[time % len(AGAIN_HOTTEST)]
         schedule = Schedule(hottest, COLDEST, sweeps, FAVOUR)
-        return self._anneal(incumbent, schedule, self._settled, self._work.searches + time, OPENINGS)
+        return self._anneal(incumbent, schedule, self._capped_scales, self._work.searches + time, OPENINGS)
 
     @cached_property
     def _scales(self) -> np.ndarray:
-        """What each record costs where it lies."""
+        """Scale of each record, see `local_scales`."""
         return local_scales(self._records.values, self._records.weights, self._near, self._k)
 
     @cached_property
-    def _settled(self) -> np.ndarray:
-        """The same where the dearest are not visited before the others."""
+    def _capped_scales(self) -> np.ndarray:
+        """Scales capped at a quantile, so that records with large scales are not visited first."""
         return np.minimum(self._scales, np.quantile(self._scales, SETTLED))
 
     def _state(self, labels: np.ndarray) -> SearchState:

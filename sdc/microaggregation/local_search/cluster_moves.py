@@ -1,7 +1,7 @@
-"""Moves of whole clusters: one is dissolved into those around it, or created from what they can spare.
+"""Moves of whole clusters: dissolve a cluster into its neighbours, or create one from their surplus records.
 
-Both change the state at once and undo the change where it is not accepted: by the rule of Metropolis at a
-temperature above zero, only if it gains at zero.
+Both change the state first and undo the change if it is not accepted. The Metropolis rule decides at positive
+temperature; at zero temperature only gains are accepted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from microguard.sdc.microaggregation.local_search.search_state import join, leav
 
 @borrowing
 def accepts(gain, temperature, stream):
-    """Metropolis: every gain, and a loss with probability exp(gain / temperature)."""
+    """Apply the Metropolis rule: accept every gain, and a loss with probability exp(gain / temperature)."""
     if gain > 0.0:
         return True
     if gain <= -20.0 * temperature:
@@ -26,7 +26,7 @@ def accepts(gain, temperature, stream):
 
 @borrowing
 def dissolve(state, near, a, k, temperature, stream):
-    """Try to send each member of cluster a to the best cluster around it."""
+    """Try to dissolve cluster a: move each member to its best neighbouring cluster."""
     size = state.sizes[a]
     largest = state.members.shape[1]
     total = -state.energies[a]
@@ -68,7 +68,7 @@ def _undo_dissolve(state, movers, targets, moved, a):
 
 @borrowing
 def create(state, near, i, k, temperature, stream):
-    """Try to make a cluster of record i and the k - 1 nearest that their clusters can spare."""
+    """Try to create a cluster of record i and the k - 1 nearest records of clusters with more than k."""
     capacity = len(state.sizes)
     if (
         state.free[capacity] == 0
@@ -128,7 +128,7 @@ def _seen(origins, count, cluster):
 
 @borrowing
 def release(state, cluster):
-    """Give back the number of an empty cluster."""
+    """Return the number of an empty cluster to the stack of free numbers."""
     capacity = len(state.sizes)
     state.free[state.free[capacity]] = cluster
     state.free[capacity] += 1

@@ -1,8 +1,8 @@
-"""Clusterings to start a search from: MDAV of the whole file or of blocks, and clusters of equal records.
+"""Initial partitions of a search: MDAV of the whole file or of blocks, and clusters of equal records.
 
-MDAV looks at all pairs of a small file; a large one is cut into blocks of near records first. Where many
-records repeat, a second start puts those that are equal at least k times into clusters of their own, which
-cost nothing, and clusters the others; the cheaper start counts.
+MDAV evaluates all pairs of a small file. A large file is first divided into blocks of near records. If many
+records repeat, a second partition is constructed: records that occur at least k times form clusters of equal
+records, which cost nothing, and MDAV clusters the others. The cheaper partition is used.
 """
 
 from __future__ import annotations
@@ -14,76 +14,76 @@ from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
-#: Records per block of MDAV: larger ones cost more than the local search afterwards.
+#: Number of records per block of MDAV. Larger blocks would cost more than the local search.
 BLOCK = 250
-#: Up to this n^2 / k, which its work grows with, MDAV takes the whole file: half a second; 10,000 records at
-#: k = 3.
+#: MDAV runs on the whole file up to this value of n^2 / k, its order of work: half a second, or 10,000
+#: records at k = 3.
 WHOLE_FILE = 35_000_000
-#: Where fewer than this share of the records are equal to k - 1 others, the second start, which takes as long
-#: as the first, is as often the dearer one: they differ by up to 2 %.
+#: The second partition is skipped if fewer than this share of the records are equal to k - 1 others. It takes
+#: as long as the first, would be worse as often as better, and differs by up to 2 %.
 FEW_REPEAT = 0.02
 
 
 Blocks = tuple[np.ndarray, np.ndarray]
 
 
-def cut(records: Records, k: int) -> Blocks:
-    """Positions of the records block after block, near ones together, and where blocks begin."""
+def divide(records: Records, k: int) -> Blocks:
+    """Divide the records into blocks of near records; return their positions and the block offsets."""
     return cut_into_blocks(records.values, BLOCK, k)
 
 
-def start(records: Records, contents: np.ndarray, blocks: Blocks, k: int) -> np.ndarray:
-    """Labels of the cheaper start, (n,) int64, 0 to m - 1, clusters of k to 2k - 1 records.
+def initial_labels(records: Records, content_ids: np.ndarray, blocks: Blocks, k: int) -> np.ndarray:
+    """Return the labels of the cheaper initial partition, (n,) int64 from 0, with clusters of k to 2k - 1.
 
     Parameters
     ----------
     records : Records
-        At least k.
-    contents : (n,) int64 array
-        Number of each record's content (`deduplicate`).
+        At least k records.
+    content_ids : (n,) int64 array
+        Number of each distinct record, see `deduplicate`.
     blocks : tuple of arrays
-        As of `cut`.
+        Blocks as `divide` returns them.
     k : int
     """
     labels = _mdav(records, blocks, k)
-    by_content = _by_content(records, contents, k)
+    by_content = _by_content(records, content_ids, k)
     if by_content is None:
         return labels
     costs = [sum_of_squares(records.values, records.weights, one) for one in (labels, by_content)]
     return labels if costs[0] <= costs[1] else by_content
 
 
-def _by_content(records: Records, contents: np.ndarray, k: int) -> np.ndarray | None:
-    """Equal records in clusters of their own where there are k, the others by MDAV; None with few such.
+def _by_content(records: Records, content_ids: np.ndarray, k: int) -> np.ndarray | None:
+    """Cluster records that occur at least k times by content, the others by MDAV; None if few records repeat.
 
-    Where fewer than k others are left, those of the nearest content join them.
+    If fewer than k other records remain, the records with the nearest content are clustered with them.
     """
-    count = np.bincount(contents)
-    alone = count[contents] >= k
+    count = np.bincount(content_ids)
+    alone = count[content_ids] >= k
     if np.count_nonzero(alone) <= FEW_REPEAT * len(alone):
         return None
     rest = np.flatnonzero(~alone)
     if 0 < len(rest) < k:
         away = ((records.values - records.values[rest[0]]) ** 2).sum(axis=1)
-        nearest = contents[np.flatnonzero(alone)[np.argmin(away[alone])]]
-        alone &= contents != nearest
+        nearest = content_ids[np.flatnonzero(alone)[np.argmin(away[alone])]]
+        alone &= content_ids != nearest
         rest = np.flatnonzero(~alone)
     labels = np.empty(len(records), dtype=np.int64)
     order = np.flatnonzero(alone)
-    order = order[np.argsort(contents[order], kind="stable")]
-    _, first, repeats = np.unique(contents[order], return_index=True, return_counts=True)
-    clusters = repeats // k  # of each content; the last one takes what is left over
+    order = order[np.argsort(content_ids[order], kind="stable")]
+    _, first, repeats = np.unique(content_ids[order], return_index=True, return_counts=True)
+    clusters = repeats // k  # number of clusters of each content; the last one takes the remainder
     offset = np.concatenate([[0], np.cumsum(clusters)])
     place = np.arange(len(order)) - np.repeat(first, repeats)
     labels[order] = np.repeat(offset[:-1], repeats) + np.minimum(place // k, np.repeat(clusters - 1, repeats))
     if len(rest):
         others = records.take(rest)
-        labels[rest] = offset[-1] + _mdav(others, cut(others, k), k)
+        labels[rest] = offset[-1] + _mdav(others, divide(others, k), k)
     return labels
 
 
 def _mdav(records: Records, blocks: Blocks, k: int) -> np.ndarray:
-    """MDAV of the whole file where it is small, else within blocks."""
+    """Run MDAV on the whole file if it is small, otherwise within blocks."""
     n = len(records)
     order, offsets = (np.arange(n), np.array([0, n])) if n * n <= WHOLE_FILE * k else blocks
     labels = np.empty(n, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""Two partitions crossed: part by part the cheaper one.
+"""Partition crossover: combine two partitions by components (Whitley, Hains and Howe 2009, for tours).
 
-Clusters of two partitions that share records hang together; where they fall into several parts, each part
-holds the same records in both, and either may take its clusters from the other (the partition crossover of
-Whitley, Hains and Howe 2009 for tours). The result costs at most what the cheaper of the two does.
+Consider the graph whose vertices are the clusters of both partitions, with an edge between clusters that
+share records. Each connected component contains the same records in both partitions, so the cheaper clusters
+can be chosen independently for each component. The result costs at most as much as the cheaper partition.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import squares_by_cluster
 
-#: Gains below this share of the whole cost are rounding.
+#: Gains below this share of the total cost are rounding errors.
 ROUNDING = 1e-12
 
 
 def cross(records: Records, incumbent: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Labels of the cheapest partition that takes each part from one of two, (n,) int64 from 0.
+    """Return the labels of the crossover of two partitions, (n,) int64 from 0.
 
     Parameters
     ----------
     records : Records
-    incumbent, other : (n,) int64 arrays, from 0
-        Labels; of parts that cost the same the incumbent's are kept.
+    incumbent, other : (n,) int64 arrays
+        Labels from 0. Components of equal cost are taken from the incumbent.
     """
     costs = [squares_by_cluster(records.values, records.weights, labels) for labels in (incumbent, other)]
     labels = _cross(incumbent, other, costs[0], costs[1], ROUNDING * float(costs[0].sum()))
@@ -31,7 +31,7 @@ def cross(records: Records, incumbent: np.ndarray, other: np.ndarray) -> np.ndar
 
 
 def without_gaps(labels: np.ndarray) -> np.ndarray:
-    """The labels as numbers from 0 without a gap, in the same order, (n,) int64."""
+    """Renumber labels consecutively from 0, in the same order, (n,) int64."""
     taken = np.zeros(int(labels.max()) + 1, dtype=bool)
     taken[labels] = True
     return np.asarray((np.cumsum(taken) - 1)[labels])

@@ -1,9 +1,9 @@
-"""Descent to a state that no small change improves.
+"""Descent to a local optimum of the partition.
 
-For each record in turn the largest gain among: a shift to the cluster of a near record, a swap with any
-member of such a cluster, a new cluster from records their clusters can spare; for each cluster, its
-dissolution; for each pair of near clusters, their union split again across its first principal
-component. Only gains are taken, so the descent ends.
+Each record in turn makes its best improving move: a shift to the cluster of a near record, a swap with a
+member of such a cluster, or the creation of a cluster from surplus records. Clusters are dissolved if that
+gains. The union of two near clusters is split again across its first principal component if that gains. Only
+improvements are made, so the descent terminates.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.local_search.cluster_moves import create, dissolve
-from microguard.sdc.microaggregation.local_search.diverse_changes import may_part
+from microguard.sdc.microaggregation.local_search.diverse_changes import may_split
 from microguard.sdc.microaggregation.local_search.moves import best_move, scratch
 from microguard.sdc.microaggregation.local_search.search_state import (
     SearchState,
@@ -24,13 +24,13 @@ from microguard.sdc.microaggregation.local_search.search_state import (
 from microguard.sdc.microaggregation.principal_component import POWER_ITERATIONS, first_component
 from microguard.sdc.stop import Deadline
 
-#: Gains below this share of the energies they come from are rounding, not gains.
+#: Gains below this share of the energies involved are rounding errors.
 ROUNDING = 1e-12
 
 
 def descend(state: SearchState, near: np.ndarray, k: int, passes: int, deadline: Deadline) -> int:
-    """Improve `state` in place until a pass finds nothing, or for so many passes; return changes made."""
-    unused = np.zeros(1, dtype=np.uint64)  # at temperature zero nothing is drawn
+    """Improve `state` in place until a pass makes no change, for at most `passes`; return the changes."""
+    unused = np.zeros(1, dtype=np.uint64)  # no random numbers are drawn at temperature zero
     changes = 0
     for _ in range(passes):
         if deadline.passed:
@@ -61,7 +61,7 @@ def _pass(state, near, k, stream):
 
 @kernel
 def _improve_record(state, near, i, k, around):
-    """Make the best shift or swap of record i, if it gains."""
+    """Make the best shift or swap of record i if it gains; return whether it did."""
     gain, target, partner, _ = best_move(state, near, i, k, 0.0, np.int64(0), around)
     if target < 0:
         return False
@@ -74,7 +74,7 @@ def _improve_record(state, near, i, k, around):
 
 @kernel
 def _resplit(state, a, b, k):
-    """Split the union of clusters a and b across its first principal component, if that gains."""
+    """Re-split the union of clusters a and b across its first principal component if that gains."""
     size_a, size = state.sizes[a], state.sizes[a] + state.sizes[b]
     records = np.empty(size, dtype=np.int64)
     records[:size_a] = state.members[a, :size_a]
@@ -102,7 +102,7 @@ def _resplit(state, a, b, k):
         if t + 1 < k or t + 1 > largest or size - t - 1 > largest:
             continue
         energy = energy_head / head_mass + energy_tail / (mass - head_mass)
-        if energy > best and may_part(state, state.diversity, records[rank], t + 1):
+        if energy > best and may_split(state, state.diversity, records[rank], t + 1):
             best, cut = energy, t + 1
     if cut == 0:
         return 0

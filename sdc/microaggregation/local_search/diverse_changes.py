@@ -1,6 +1,6 @@
-"""Which changes of a state leave every cluster diverse; all of them where nothing is asked for.
+"""Predicates: whether a change of a state keeps every cluster diverse. Without diversity, every change does.
 
-The diversity of the state is an argument of its own, as only then None is known when a kernel is compiled.
+The diversity is a separate argument, because only then the compiler knows whether it is None.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from microguard.sdc.kernels.compile import borrowing
 
 @borrowing
 def may_leave(state, diversity, i):
-    """Whether the cluster of record i stays diverse without the record."""
+    """Return whether the cluster of record i remains diverse without the record."""
     if diversity is None:
         return True
     return _stays(state, diversity, i, -1)
@@ -18,7 +18,7 @@ def may_leave(state, diversity, i):
 
 @borrowing
 def may_swap(state, diversity, i, j):
-    """Whether the clusters of records i and j stay diverse when the two change places."""
+    """Return whether the clusters of records i and j remain diverse if the two are swapped."""
     if diversity is None:
         return True
     return _stays(state, diversity, i, j) and _stays(state, diversity, j, i)
@@ -26,7 +26,7 @@ def may_swap(state, diversity, i, j):
 
 @borrowing
 def may_join(state, diversity, i, chosen, k):
-    """Whether record i, the `chosen` and others to come can be a diverse cluster of k."""
+    """Return whether record i, the `chosen` records and further ones can form a diverse cluster of k."""
     if diversity is None:
         return True
     codes, least = diversity
@@ -39,8 +39,8 @@ def may_join(state, diversity, i, chosen, k):
 
 
 @borrowing
-def may_part(state, diversity, records, cut):
-    """Whether the first `cut` of the records, and the others, are diverse."""
+def may_split(state, diversity, records, cut):
+    """Return whether the first `cut` records, and the remaining ones, are diverse."""
     if diversity is None:
         return True
     codes, least = diversity
@@ -53,7 +53,7 @@ def may_part(state, diversity, records, cut):
 
 @borrowing
 def _stays(state, diversity, i, j):
-    """Whether the cluster of record i stays diverse with record j in its place (-1: with nobody)."""
+    """Return whether the cluster of record i remains diverse with record j in its place (-1: with none)."""
     codes, least = diversity
     a = state.labels[i]
     members = state.members[a, : state.sizes[a]]
@@ -62,7 +62,7 @@ def _stays(state, diversity, i, j):
         if j >= 0 and column[i] == column[j]:
             continue
         if _held(column, members, i, column[i]) or (j >= 0 and not _held(column, members, i, column[j])):
-            continue  # no value is lost, or another one comes
+            continue  # no value is lost, or a new one is added
         if _distinct(column, members, least[v] + 1) <= least[v]:
             return False
     return True
@@ -70,7 +70,7 @@ def _stays(state, diversity, i, j):
 
 @borrowing
 def _held(column, members, i, code):
-    """Whether a member other than record i has this code; one below 0 is no value, and nobody lacks it."""
+    """Return whether a member other than record i has this code; True for negative codes (missing values)."""
     held = code < 0
     for member in members:
         held = held or (member != i and column[member] == code)
@@ -79,7 +79,7 @@ def _held(column, members, i, code):
 
 @borrowing
 def _distinct(column, records, enough):
-    """Distinct codes among the records, counted up to `enough`."""
+    """Count the distinct codes of the records, up to `enough`."""
     distinct = 0
     for t in range(len(records)):
         if distinct == enough:

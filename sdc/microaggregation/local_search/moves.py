@@ -1,4 +1,4 @@
-"""What a change of a state gains: the energy |S|^2 / W it adds over the clusters it touches."""
+"""Gains of moves: the increase of the energy |S|^2 / W over the clusters that a move changes."""
 
 from __future__ import annotations
 
@@ -11,37 +11,38 @@ from microguard.sdc.microaggregation.local_search.noise import NOISE, WRAP
 
 @kernel
 def scratch(near):
-    """Scratch of `best_move`, which borrows its arrays."""
+    """Allocate the work array of `best_move`."""
     return np.empty((2, near.shape[1]), np.uint32)
 
 
 @embedded
 def best_move(state, near, i, k, temperature, place, around):
-    """The move of record i that is chosen at a temperature: a shift to the cluster of a near record, or a
-    swap with one of its members.
+    """Choose a move of record i by a heat bath: a shift to a near record's cluster, or a swap with a member.
 
-    Each move counts its gain plus the temperature times its own number of `NOISE`, and the largest counts:
-    so moves are drawn with probabilities proportional to exp(gain / temperature), a heat bath. At
-    temperature zero it is the move that gains most.
+    The move with the largest gain + temperature * Gumbel noise is chosen. Each move is therefore drawn with a
+    probability proportional to exp(gain / temperature). At temperature zero it is the move with the largest
+    gain.
 
     Parameters
     ----------
+    state : SearchState
     near : (m,) uint32 array
         Near records of record i.
+    i, k : int
     temperature : float
     place : int
-        Where in `NOISE` the numbers of the moves begin; drawn by the caller.
+        First index of the noise in `NOISE`, drawn by the caller.
     around : (2, m) uint32 array
-        Scratch.
+        Work array.
 
     Returns
     -------
     largest : float
-        Gain with noise of the move chosen; minus infinity where there is no move.
+        Gain plus noise of the chosen move; minus infinity if there is no move.
     target, partner : int
-        The other cluster, and the member to swap with; minus one for a shift.
+        The other cluster, and the member to swap with; -1 for a shift.
     tried : int
-        Moves that were compared.
+        Number of moves that were compared.
     """
     labels, sizes = state.labels, state.sizes
     a = labels[i]
@@ -73,9 +74,9 @@ def best_move(state, near, i, k, temperature, place, around):
 
 @embedded
 def _clusters(labels, near, a, around):
-    """Write the clusters of near records other than a, each once, into the first row; return how many.
+    """Write the distinct clusters of near records other than a into the first row; return their number.
 
-    Without a branch: which records share a cluster cannot be predicted.
+    There is no branch, because its outcome could not be predicted.
     """
     count = np.int64(0)
     for t in range(len(near)):
@@ -90,10 +91,11 @@ def _clusters(labels, near, a, around):
 
 @borrowing
 def _unequal_swap(state, i, j, a, b):
-    """Gain of a swap of records of unequal weights.
+    """Return the gain of a swap of records with unequal weights.
 
-    |S_a + m|^2 / (W_a + w) - |S_a|^2 / W_a, m and w what the swap adds to sum and mass of a, and the same
-    of b: written so that large energies do not cancel where the weights are nearly equal.
+    The gain is |S_a + m|^2 / (W_a + w) - |S_a|^2 / W_a plus the same for b, where m and w are the changes of
+    sum and
+    mass. The form below avoids the cancellation of large energies for nearly equal weights.
     """
     weight, other = state.weights[i], state.weights[j]
     heavier = other - weight
@@ -107,7 +109,7 @@ def _unequal_swap(state, i, j, a, b):
 
 @borrowing
 def shift_gain(state, i, b):
-    """Gain of record i moving to cluster b (sizes are not looked at)."""
+    """Return the gain if record i moves to cluster b; cluster sizes are not checked."""
     a = state.labels[i]
     weight = state.weights[i]
     energy_a, energy_b = 0.0, 0.0
@@ -127,7 +129,7 @@ def shift_gain(state, i, b):
 
 @borrowing
 def join_gain(state, i, b):
-    """Energy that cluster b gains by record i (what i's own cluster loses is not counted)."""
+    """Return the energy that cluster b gains by record i, without the loss of i's own cluster."""
     weight = state.weights[i]
     energy = 0.0
     for d in range(state.points.shape[1]):

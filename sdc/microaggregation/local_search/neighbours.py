@@ -1,10 +1,10 @@
-"""Near records of each record: exactly for small files, by principal-component trees for large ones.
+"""Near records of each record: exact for small files, by randomised principal-component trees for large ones.
 
-A tree cuts the records again and again across the first principal component of a random sample of the
-node, at random near the mean; records that share a leaf are compared. Several trees make it
-unlikely that near records are always parted (after Dasgupta and Freund 2008, "Random projection trees
-and low dimensional manifolds"; local components find nearer records than random directions at equal
-cost). Work is n log n for a fixed number of trees.
+A tree recursively divides the records along the first principal component of a random sample of the node, at
+a random threshold near the mean. Records in the same leaf are compared. With several trees it is unlikely
+that two near records are always in different leaves (after Dasgupta and Freund 2008, "Random projection trees
+and low dimensional manifolds"; local components find nearer records than random directions at equal cost).
+The running time is O(n log n) per tree.
 """
 
 from __future__ import annotations
@@ -19,41 +19,42 @@ from microguard.sdc.kernels.strips import STRIP, insert_key, squared_distances
 from microguard.sdc.microaggregation.principal_component import along, find_component, new_sample
 from microguard.sdc.microaggregation.principal_cuts import select
 
-#: Up to this many records all pairs are compared: a tenth of a second's work.
+#: Up to this many records all pairs are compared, in a tenth of a second.
 EXACT_RECORDS = 3000
-#: Records per leaf of a tree.
+#: Maximum number of records of a leaf.
 LEAF = 48
-#: Records from which the direction of a cut is computed, and power iterations: roughness makes trees differ.
+#: Sample size and number of power iterations for the direction of a cut. Rough directions make the trees
+#: differ.
 DIRECTION_SAMPLE, POWER_ITERATIONS = 32, 4
-#: A cut lies near the mean of the projections, within half this many of their standard deviations; where
-#: one side would have less than this share of the node (giants, ties), it lies at their median.
+#: A cut is within SLACK / 2 standard deviations of the mean projection. If one side would have less than
+#: SMALLEST_SHARE of the node (outliers, ties), the cut is at the median.
 SLACK, SMALLEST_SHARE = 0.77, 0.2
 
-#: Distinct contents per record above which the nearest records are taken as they come.
+#: Above this share of distinct records, repeated records need no special treatment.
 REPEATED = 0.8
-#: A near record is kept as one number that sorts by distance, then position: the bits of the squared
-#: distance, a non-negative float, and below them the position.
+#: A near record is stored as one integer that sorts by distance, then position: the bits of the squared
+#: distance, a nonnegative float, in the upper half and the position in the lower half.
 _HALF = np.uint64(32)
-#: Sorts after every near record.
+#: Key that sorts after every near record.
 _NONE = np.uint64(2**64 - 1)
 
 
 def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int) -> np.ndarray:
-    """Near records of each record.
+    """Find near records of each record.
 
     Parameters
     ----------
     points : (n, p) float64 array
     count : int
-        Neighbours wanted per record; at most n - 1 are given.
+        Number of neighbours per record; at most n - 1 are returned.
     trees : int
-        Trees to look in, where the file is too large to compare all pairs.
+        Number of trees for files that are too large to compare all pairs.
     seed : int
 
     Returns
     -------
     (n, min(count, n - 1)) uint32 array
-        Positions, nearest first; a record that met fewer is padded with itself.
+        Positions, nearest first. If fewer neighbours were found, the row is padded with the record itself.
     """
     n = len(points)
     count = max(0, min(count, n - 1))
@@ -66,67 +67,71 @@ def nearest_neighbours(points: np.ndarray, count: int, *, trees: int, seed: int)
         for tree in range(trees):
             _look_in_tree(points, new_stream(seed, tree), max(LEAF, count), count, keys)
     keys = keys[:, :count]
-    near = keys.astype(np.uint32, order="C")  # the lower half: the position
+    near = keys.astype(np.uint32, order="C")  # the lower half is the position
     missing = keys == _NONE
     near[missing] = np.nonzero(missing)[0]
     return near
 
 
-def near_contents(
-    points: np.ndarray, contents: np.ndarray, count: int, *, trees: int, seed: int
+def near_distinct_records(
+    points: np.ndarray, content_ids: np.ndarray, count: int, *, trees: int, seed: int
 ) -> np.ndarray:
-    """Near records of each record, equal ones in at most half of the places.
+    """Find near records of each record, at most half of them equal to it.
 
-    Where records repeat, the nearest of a record are all equal to it: to move towards another content it
-    must see some. So half of the places are for other contents, each by one of its records.
+    If records repeat, all nearest neighbours of a record may be equal to it. A search needs different
+    neighbours to make moves, so at least half of the neighbours are records with other contents.
 
     Parameters
     ----------
-    contents : (n,) int64 array
-        Number of each record's content, from 0.
-    points, count, trees, seed : as of `nearest_neighbours`
+    content_ids : (n,) int64 array
+        Number of each distinct record, from 0.
+    points, count, trees, seed
+        See `nearest_neighbours`.
 
     Returns
     -------
-    (n, min(count, n - 1)) uint32 array, or fewer columns where there are few contents
-        As of `nearest_neighbours`; equal records first where records repeat.
+    (n, min(count, n - 1)) uint32 array
+        Positions as in `nearest_neighbours`, with equal records first. There are fewer columns if there are
+        few distinct records.
     """
     n = len(points)
     count = min(count, n - 1)
-    repeats = np.bincount(contents)
+    repeats = np.bincount(content_ids)
     distinct = len(repeats)
     if distinct > REPEATED * n or distinct == 1:
         return nearest_neighbours(points, count, trees=trees, seed=seed)
-    order = np.argsort(contents, kind="stable")
+    order = np.argsort(content_ids, kind="stable")
     first = np.concatenate([[0], np.cumsum(repeats)[:-1]])
     place = np.empty(n, dtype=np.int64)
-    place[order] = np.arange(n) - first[contents[order]]
+    place[order] = np.arange(n) - first[content_ids[order]]
     equal = min(count // 2, int(repeats.max()) - 1)
     distinct_points = np.ascontiguousarray(points[order[first]])
-    near = nearest_neighbours(distinct_points, count - equal, trees=trees, seed=seed)[contents]
-    # Copies of a content see one another in a circle, and of another content each the copy of its own place.
-    steps = np.minimum(np.arange(1, equal + 1), repeats[contents, None] - 1)
-    alike = first[contents, None] + (place[:, None] + steps) % repeats[contents, None]
+    near = nearest_neighbours(distinct_points, count - equal, trees=trees, seed=seed)[content_ids]
+    # The equal neighbours of a copy are the next copies in cyclic order. If a near distinct record occurs m
+    # times, copy i of this record gets copy i modulo m of it as a neighbour.
+    steps = np.minimum(np.arange(1, equal + 1), repeats[content_ids, None] - 1)
+    alike = first[content_ids, None] + (place[:, None] + steps) % repeats[content_ids, None]
     unlike = first[near] + place[:, None] % repeats[near]
     return np.ascontiguousarray(order[np.hstack([alike, unlike])], dtype=np.uint32)
 
 
 class _Leaf(NamedTuple):
-    """Scratch for comparing all pairs of some records: room for them in each array.
+    """Work arrays for comparing all pairs of the records of a leaf.
 
     Attributes
     ----------
-    across : (p, room) float64 array
-        Their coordinates.
+    across : (p, capacity) float64 array
+        Coordinates of the records.
     centre : (p,) float64 array
-    squares : (room,) float64 array
-        Squared distances from one of them.
-    rounded, bits : (room,) float32 and uint32 arrays
-        The same as they are kept.
-    limits : (room,) uint32 array
-        Bits above which a square is not among the least of a record.
-    hits : (2, room) int64 array
-        Whose square is among the least of the one, and who have it among theirs.
+        Coordinates of the record that is compared with the others.
+    squares : (capacity,) float64 array
+        Squared distances from that record.
+    rounded, bits : (capacity,) float32 and uint32 arrays
+        Rounded squared distances, and the same memory as bits.
+    limits : (capacity,) uint32 array
+        Bits of each record's largest stored squared distance.
+    hits : (2, capacity) int64 array
+        Candidates for neighbours of that record, and records that it may become a neighbour of.
     """
 
     across: np.ndarray
@@ -192,7 +197,7 @@ def _cut_to_leaves(points, state, most, count, keys, order, projections, stack, 
         threshold = mean + (uniform(state) - 0.5) * SLACK * spread
         middle = start + _below(projections, start, stop, threshold)
         if min(middle - start, stop - middle) > SMALLEST_SHARE * size:
-            _part(projections, order, start, stop, threshold)
+            _partition(projections, order, start, stop, threshold)
         else:
             middle = (start + stop) // 2
             select(projections, order, start, stop, middle)
@@ -203,7 +208,7 @@ def _cut_to_leaves(points, state, most, count, keys, order, projections, stack, 
 
 @borrowing
 def _below(projections, start, stop, threshold):
-    """How many projections in [start, stop) are below the threshold."""
+    """Count the projections in [start, stop) below the threshold."""
     count = np.int64(0)
     for t in range(start, stop):
         count += projections[t] < threshold
@@ -211,10 +216,10 @@ def _below(projections, start, stop, threshold):
 
 
 @borrowing
-def _part(projections, order, start, stop, threshold):
-    """Arrange `order` in [start, stop) so that records with projections below the threshold come first.
+def _partition(projections, order, start, stop, threshold):
+    """Partition `order` in [start, stop): records with projections below the threshold first.
 
-    Without a branch, which could not be predicted; `projections` stay as they were.
+    There is no branch, because its outcome could not be predicted. `projections` does not change.
     """
     middle = start
     for t in range(start, stop):
@@ -226,7 +231,7 @@ def _part(projections, order, start, stop, threshold):
 
 @borrowing
 def _compare(points, order, start, stop, count, keys, leaf):
-    """Compare all pairs of order[start:stop]; each record keeps its `count` least keys, at least."""
+    """Compare all pairs of order[start:stop] and update the smallest keys of each record."""
     size = stop - start
     for t in range(size):
         prefetch_row(keys, order[start + t])
@@ -243,7 +248,7 @@ def _compare(points, order, start, stop, count, keys, leaf):
         for t in range(first, size):
             leaf.rounded[t] = leaf.squares[t]
         i, here, there = order[start + s], np.int64(0), np.int64(0)
-        for t in range(s + 1, size):  # without a branch, which could not be predicted
+        for t in range(s + 1, size):  # no branch, because its outcome could not be predicted
             leaf.hits[0, here] = leaf.hits[1, there] = t
             here += leaf.bits[t] <= leaf.limits[s]
             there += leaf.bits[t] <= leaf.limits[t]

@@ -1,24 +1,24 @@
-"""Numbers that follow Gumbel's distribution, made once and read from a place drawn at random.
+"""Table of Gumbel-distributed numbers, which is read from a random index.
 
-The largest of gain + temperature * Gumbel over some moves is each move with a probability proportional to
-exp(gain / temperature) (Gumbel 1954; Yellott 1977). A logarithm for each move would cost more than its
-gain does, so the numbers are quantiles in mixed order.
+The move with the largest gain + temperature * Gumbel noise is drawn with a probability proportional to
+exp(gain / temperature) (Gumbel 1954; Yellott 1977). Computing a logarithm for each move would cost more than
+its gain, so the table contains quantiles in pseudo-random order.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-#: How many: a power of two, so that a place wraps at the cost of one instruction.
+#: Size of the table, a power of two, so that one bit mask reduces an index modulo the size.
 COUNT = 4096
-#: A place and this, bit by bit, is the place within the numbers.
+#: Bit mask that reduces an index modulo COUNT.
 WRAP = COUNT - 1
-#: Digits that are kept: logarithms of different processors may differ in the last bit.
+#: Number of decimals of the table. Logarithms can differ between processors in the last bit.
 DIGITS = 9
 
 
 def gumbel_quantiles() -> np.ndarray:
-    """The middle of each of `COUNT` shares of the distribution, (COUNT,), in mixed order."""
+    """Return the quantiles (i + 1/2) / `COUNT` of the Gumbel distribution in pseudo-random order."""
     mixed = np.arange(1, COUNT + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

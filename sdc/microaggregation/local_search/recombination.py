@@ -1,9 +1,9 @@
-"""Clusters met by several searches, and the best partition that can be put together from them.
+"""Recombination: the best partition into clusters that several searches found, by set partitioning.
 
-The set-partitioning program over the pool (minimise the SSE of the chosen clusters, each record in
-exactly one) is solved by branch and bound after its linear relaxation has fixed at zero every cluster
-whose reduced cost exceeds the gap to the incumbent: none of those is in a better partition of the pool.
-Where many are left, those of least reduced cost are combined with the incumbent's.
+The program over the pool of clusters minimises the SSE such that each record is in exactly one cluster. The
+linear relaxation first fixes every cluster at zero whose reduced cost exceeds the gap to the incumbent,
+because no better partition contains it. If too many clusters remain, only those with the smallest reduced
+costs and those of the incumbent are used. Branch and bound solves the rest.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from microguard.sdc.microaggregation.sse import squares_by_cluster
 from microguard.sdc.solver import Limits, Options, Status, solve
 from microguard.sdc.stop import Deadline
 
-#: A program is so small that its work allows these steps. A larger one spends more in cuts and heuristics at
-#: the root than a smaller one in all, and finds nothing.
+#: The program is limited in size so that its work limit allows at least this many steps. Larger programs
+#: spend their work on cuts and heuristics at the root and find no improvement.
 FEWEST_STEPS = 5
-#: An interior point with crossover: ten times as fast as simplex where many clusters cost the same.
+#: Interior-point method with crossover, ten times as fast as simplex if many clusters have equal costs.
 _RELAXED: Options = {"solver": "ipm", "run_crossover": "on"}
 _ROOT: Options = {"mip_lp_solver": "ipm"}
 
 
 class Recombination:
-    """Distinct clusters met, with their costs, and the partition of least SSE.
+    """Pool of distinct clusters with their costs, and the best partition so far.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Recombination:
     largest : int
         Largest cluster size.
     step_entries : int
-        Steps of the program times its entries, at most.
+        Limit on the steps of a program times its matrix entries.
     """
 
     def __init__(self, records: Records, largest: int, step_entries: int) -> None:
@@ -46,11 +46,11 @@ class Recombination:
 
     @property
     def columns(self) -> int:
-        """Number of distinct clusters met."""
+        """Number of distinct clusters in the pool."""
         return len(self._costs)
 
     def add(self, labels: np.ndarray) -> None:
-        """Take in the clusters of a partition of the records."""
+        """Add the clusters of a partition of the records to the pool."""
         compact = np.unique(labels, return_inverse=True)[1].astype(np.int64).ravel()
         costs = squares_by_cluster(self._records.values, self._records.weights, compact)
         sse = float(costs.sum())
@@ -62,7 +62,7 @@ class Recombination:
         self._costs = costs[first]
 
     def combine(self, deadline: Deadline) -> tuple[np.ndarray, int]:
-        """Labels of the best partition that the clusters met allow, and the nodes it took."""
+        """Solve the program; return the labels of the best partition and the number of nodes."""
         incidence = incidence_of(self._members, len(self._records))
         limits = Limits(seconds=deadline.remaining, options=_RELAXED)
         relaxed = solve(set_partitioning(self._costs, incidence), limits)
@@ -83,21 +83,21 @@ class Recombination:
         return labels, solution.nodes
 
     def _start(self) -> np.ndarray:
-        """Which clusters are the incumbent's."""
+        """Return which clusters of the pool are in the incumbent."""
         chosen = {row.tobytes() for row in _member_rows(self.incumbent, self._width)}
         return np.array([row.tobytes() in chosen for row in self._members])
 
-    def _promising(self, reduced_costs: np.ndarray, room: float, start: np.ndarray) -> np.ndarray:
-        """Clusters of the start, then those of least reduced cost, as far as the room and the work go."""
+    def _promising(self, reduced_costs: np.ndarray, slack: float, start: np.ndarray) -> np.ndarray:
+        """Return the incumbent's clusters and those of smallest reduced cost, up to gap and work limit."""
         order = np.lexsort((reduced_costs, ~start))
-        room = room * (1 + 1e-9) + 1e-9 * self._sse
+        slack = slack * (1 + 1e-9) + 1e-9 * self._sse
         entries = np.cumsum((self._members[order] >= 0).sum(axis=1))
-        within = (reduced_costs[order] <= room) & (entries <= self._step_entries // FEWEST_STEPS)
+        within = (reduced_costs[order] <= slack) & (entries <= self._step_entries // FEWEST_STEPS)
         return np.sort(order[within | start[order]])
 
 
 def _member_rows(labels: np.ndarray, width: int) -> np.ndarray:
-    """Members of each cluster in ascending order, padded with -1, (clusters, width)."""
+    """Return the members of each cluster in ascending order, (clusters, width), padded with -1."""
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])

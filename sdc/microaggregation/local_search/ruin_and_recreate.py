@@ -1,9 +1,10 @@
-"""The dearest clusters dissolved into those around them, which are split where they grow too large.
+"""Ruin and recreate: dissolve the most expensive clusters into their neighbours, and split large ones.
 
-A search keeps clusters at k to 2k - 1 records, so that none is dissolved whose neighbours are full. Two
-remote groups of twelve records, held at k = 5 as five, five and two of the one beside three and nine of the
-other, stay so: the nine take no more, and no single move leads on to six and six beside seven and five. In a
-panel with giant units one such cluster was a fifth of the whole loss.
+A search keeps clusters at k to 2k - 1 records, so a cluster whose neighbours are full cannot be dissolved.
+Example: two remote groups of twelve records with k = 5. The clusters have 5, 5 and 2 + 3 records (two of the
+first group, three of the second) and 9 records of the second group. No single move improves this, although 6,
+6, 7 and 5 would be better. In a panel with very large units, one such cluster caused a fifth of the total
+loss.
 """
 
 from __future__ import annotations
@@ -17,23 +18,24 @@ from microguard.sdc.microaggregation.principal_component import POWER_ITERATIONS
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import squares_by_cluster
 
-#: Share of the whole SSE from which a cluster is dear: a thousand are at most, and in most large files hardly
-#: any.
-DEAR = 0.001
+#: A cluster is expensive if its SSE exceeds this share of the total. There are at most a thousand, and hardly
+#: any in most large files.
+EXPENSIVE = 0.001
 
 
 class _Partition(NamedTuple):
-    """A partition with the members of each cluster at hand.
+    """Partition with member lists.
 
     Attributes
     ----------
     values, weights : (n, p), (n,) arrays
     labels : (n,) int64 array
-        Clusters as they were before the trial that is under way.
+        Clusters before the current trial.
     members : (c, 4k) int64 array
-        Records of each cluster, of which the first `sizes` count: it may take as many as dissolve into it.
+        Records of each cluster in the first `sizes` columns, with free columns for the records of a dissolved
+        cluster.
     sizes : (c,) int64 array
-        0 of numbers that are free.
+        Number of records of each cluster; 0 for unused numbers.
     """
 
     values: np.ndarray
@@ -43,46 +45,48 @@ class _Partition(NamedTuple):
     sizes: np.ndarray
 
 
-def dissolve_dearest(records: Records, labels: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
-    """Labels of a partition at most as dear, (n,) int64 from 0, of clusters of k to 2k - 1 records.
+def dissolve_expensive_clusters(records: Records, labels: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
+    """Dissolve expensive clusters if that gains; return labels, (n,) int64, with clusters of k to 2k - 1.
 
     Parameters
     ----------
     records : Records
-        Of which no diversity is asked.
-    labels : (n,) int64 array, from 0
-        Clusters of k to 2k - 1 records; where one is larger they stay as they are.
+        Records without diversity requirements.
+    labels : (n,) int64 array
+        Labels from 0. If a cluster has more than 2k - 1 records, they are returned unchanged.
     near : (n, m) uint32 array
         Near records of each record.
     k : int
     """
-    if int(np.bincount(labels).max()) >= 2 * k:  # there is room for no more
+    if int(np.bincount(labels).max()) >= 2 * k:  # The arrays hold no larger clusters.
         return labels
     costs = squares_by_cluster(records.values, records.weights, labels)
-    dear = np.flatnonzero(costs > DEAR * costs.sum())
-    dear = dear[np.argsort(-costs[dear], kind="stable")]
-    return without_gaps(_dissolve_each(records.values, records.weights, labels, near, dear, k))
+    expensive = np.flatnonzero(costs > EXPENSIVE * costs.sum())
+    expensive = expensive[np.argsort(-costs[expensive], kind="stable")]
+    return without_gaps(_dissolve_each(records.values, records.weights, labels, near, expensive, k))
 
 
 @kernel
-def _dissolve_each(values, weights, labels, near, dear, k):
+def _dissolve_each(values, weights, labels, near, expensive, k):
     sizes = np.zeros(max(labels.max() + 1, len(labels) // k + 1), dtype=np.int64)
     members = np.empty((len(sizes), 4 * k), dtype=np.int64)
     for i in range(len(labels)):
         members[labels[i], sizes[labels[i]]] = i
         sizes[labels[i]] += 1
     partition = _Partition(values, weights, labels.copy(), members, sizes)
-    for cluster in dear:
+    for cluster in expensive:
         _dissolve(partition, near, cluster, k)
     return partition.labels
 
 
 @kernel
 def _dissolve(partition, near, cluster, k):
-    """Put the members of a cluster where each costs least, and split what grows too large, if that gains."""
+    """Move each member of a cluster to its cheapest neighbour and split large ones; undo without a gain."""
     labels, members, sizes = partition.labels, partition.members, partition.sizes
     own = members[cluster, : sizes[cluster]].copy()
-    touched = np.empty(2 * len(own) + 1, dtype=np.int64)  # the cluster, those joined, those split off
+    touched = np.empty(
+        2 * len(own) + 1, dtype=np.int64
+    )  # the dissolved cluster, the targets, the split parts
     touched[0], joined = cluster, 1
     before, after = _squares(partition, cluster), 0.0
     sizes[cluster] = 0
@@ -91,7 +95,7 @@ def _dissolve(partition, near, cluster, k):
     for member in own:
         target = _cheapest_near(partition, near[member], cluster, member)
         if target < 0:
-            after = np.inf  # nowhere to go
+            after = np.inf  # there is no neighbouring cluster
             break
         if not (touched[:joined] == target).any():
             counts[joined] = sizes[target]
@@ -113,7 +117,7 @@ def _dissolve(partition, near, cluster, k):
         return
     for place in range(1, parts):
         sizes[touched[place]] = 0
-    for place in range(1, joined):  # as they were
+    for place in range(1, joined):  # undo
         target = touched[place]
         sizes[target] = counts[place]
         members[target, : counts[place]] = saved[place, : counts[place]]
@@ -123,7 +127,7 @@ def _dissolve(partition, near, cluster, k):
 
 @kernel
 def _cheapest_near(partition, near, cluster, joining):
-    """The cluster, of those of near records but its own, whose SSE a record raises least; -1 without any."""
+    """Return the neighbouring cluster whose SSE the record increases least; -1 if there is none."""
     seen = np.empty(len(near), dtype=np.int64)
     met, least, best = 0, np.inf, np.int64(-1)
     for record in near:
@@ -140,7 +144,7 @@ def _cheapest_near(partition, near, cluster, joining):
 
 @kernel
 def _increase(partition, cluster, joining):
-    """By how much a record raises the SSE of a cluster that it joins (Ward 1963)."""
+    """Return the increase of a cluster's SSE if the record joins it (Ward 1963)."""
     mean, mass = _centre(partition, cluster)
     weight, distance = partition.weights[joining], 0.0
     for d in range(len(mean)):
@@ -150,7 +154,7 @@ def _increase(partition, cluster, joining):
 
 @kernel
 def _centre(partition, cluster):
-    """Mean of a cluster, and its weight."""
+    """Return the mean and the total weight of a cluster."""
     mean, mass = np.zeros(partition.values.shape[1]), 0.0
     for record in partition.members[cluster, : partition.sizes[cluster]]:
         mass += partition.weights[record]
@@ -161,7 +165,7 @@ def _centre(partition, cluster):
 
 @kernel
 def _squares(partition, cluster):
-    """SSE of a cluster."""
+    """Return the SSE of a cluster."""
     mean, _ = _centre(partition, cluster)
     total = 0.0
     for record in partition.members[cluster, : partition.sizes[cluster]]:
@@ -172,9 +176,9 @@ def _squares(partition, cluster):
 
 @kernel
 def _split_large(partition, touched, parts, k):
-    """Split clusters until all are below 2k; the parts split off follow in `touched`, whose length it gives.
+    """Split clusters until all have fewer than 2k records; append new ones to `touched`, return its length.
 
-    The first part takes the number of the dissolved cluster, the others those that are free.
+    The first new cluster takes the number of the dissolved cluster, the others take unused numbers.
     """
     members, sizes = partition.members, partition.sizes
     number, place = touched[0], 1
@@ -196,9 +200,9 @@ def _split_large(partition, touched, parts, k):
 
 @kernel
 def _nearer_part(partition, cluster, k):
-    """Order a cluster along its first principal component; the size of the first part at the best cut.
+    """Sort a cluster along its first principal component; return the size of the first part at the best cut.
 
-    Each part has k members at least.
+    Both parts have at least k members.
     """
     size = partition.sizes[cluster]
     records = partition.members[cluster, :size]

@@ -1,21 +1,22 @@
-"""What a record costs where it lies: the unit of its temperatures."""
+"""Scale of each record, the unit of its temperatures in the annealing."""
 
 from __future__ import annotations
 
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 
-#: No record counts for less than this share of the median: far below, all clusters cost next to nothing.
+#: Minimum scale as a share of the median scale.
 LEAST = 0.5
 
 
 def local_scales(points: np.ndarray, weights: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
-    """Each record's share of the SSE of a cluster with its k - 1 nearest, roughly, (n,), positive.
+    """Estimate each record's share of the SSE of a cluster with its k - 1 nearest records, (n,), positive.
 
     Parameters
     ----------
     points : (n, p) float64 array
     weights : (n,) float64 array
+        Record weights.
     near : (n, m) uint32 array
         Near records of each record.
     k : int
@@ -29,7 +30,7 @@ def local_scales(points: np.ndarray, weights: np.ndarray, near: np.ndarray, k: i
 
 @kernel
 def _near_costs(points, weights, near, k):
-    """Weight times the squared distances to the k - 1 nearest over 2k; a record itself is none of them."""
+    """Return weight * (sum of squared distances to the k - 1 nearest other records) / 2k, (n,)."""
     n, p = points.shape
     costs = np.zeros(n)
     squares = np.empty(near.shape[1])

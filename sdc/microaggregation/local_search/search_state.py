@@ -1,8 +1,10 @@
-"""A partition under change: clusters by their sum vectors, so that a change costs O(p).
+"""Mutable partition of a search, with the sum vector of each cluster, so that a change costs O(p).
 
-The SSE of a cluster with weighted sum S and mass W is sum(w |x|^2) - |S|^2 / W; the first term is the
-same in every partition, so that what counts is the sum of |S|^2 / W over clusters, the *energy* kept per
-cluster (``moves.py``). Sizes stay within k to 2k - 1; clusters that must be diverse may be larger.
+The SSE of a cluster with weighted sum S and mass W is sum(w |x|^2) - |S|^2 / W. The first term is the same in
+every
+partition, so a search maximises the sum of the *energies* |S|^2 / W of the clusters (``moves.py``). Clusters
+have k to
+2k - 1 records, or more if they must be diverse.
 """
 
 from __future__ import annotations
@@ -14,36 +16,44 @@ from microguard.sdc.clusters.diversity import Diversity
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.kernels.compile import borrowing
 
-#: Diverse clusters may grow to so many times the largest of the start, or of those of 2k - 1.
-ROOM = 2
+#: Diverse clusters may have up to this many times the records of the largest initial cluster, or of 2k - 1.
+EXTRA_CAPACITY = 2
 
 
 class SearchState(NamedTuple):
-    """Arrays that change in place.
+    """Arrays of a partition, changed in place.
 
     Attributes
     ----------
-    points : (n, p) float64 array, not changed
-    weights : (n,) float64 array, not changed
+    points : (n, p) float64 array
+        Coordinates, never changed.
+    weights : (n,) float64 array
+        Record weights, never changed.
     alike : bool
         Whether all weights are equal.
     labels : (n,) uint32 array
-    members : (capacity, largest size) uint32 array; the first ``sizes[c]`` of row c
-    sizes : (capacity,) int32 array; 0 where a cluster was dissolved
+        Cluster of each record.
+    members : (capacity, largest size) uint32 array
+        Records of each cluster c in the first ``sizes[c]`` columns of row c.
+    sizes : (capacity,) int32 array
+        Number of records; 0 for an unused number.
     sums : (capacity, p) float64 array
+        Weighted sums of the coordinates.
     masses : (capacity,) float64 array
+        Sums of the weights.
     energies : (capacity,) float64 array
+        |sum|^2 / mass.
     inverses : (capacity,) float64 array
-        One over the mass.
+        1 / mass.
     pulls : (capacity, p) float64 array
         Twice the mean.
     free : (capacity + 1,) int32 array
-        Unused cluster numbers as a stack; its height in the last place.
+        Stack of unused cluster numbers, with its height in the last entry.
     aside : (2, largest size) int64 array
-        Scratch: kernels that borrow their arrays can make none.
-    diversity : tuple of (n, q) and (q,) int64 arrays, not changed, or None
-        Codes and least numbers of distinct ones, as of `Diversity`. None has kernels of its own, which
-        lose no time to it.
+        Work array, because kernels without reference counting cannot allocate.
+    diversity : tuple of (n, q) and (q,) int64 arrays, or None
+        Codes and required numbers of distinct values, see `Diversity`. Kernels are compiled separately for
+        None.
     """
 
     points: np.ndarray
@@ -65,22 +75,22 @@ class SearchState(NamedTuple):
 def search_state_of(
     points: np.ndarray, weights: np.ndarray, labels: np.ndarray, k: int, diversity: Diversity | None = None
 ) -> SearchState:
-    """SearchState of `points` by `labels` (0 to m - 1, every cluster of k to 2k - 1 records).
+    """Build the state of a partition with labels 0 to m - 1 and clusters of k to 2k - 1 records.
 
-    Where diversity is asked for, clusters hold it at the start and keep it, and may be and grow larger.
+    With diversity, all clusters must be diverse initially, and they may be larger.
 
     Raises
     ------
     SolverFailed
-        Where a cluster is smaller or larger: compiled changes would leave the arrays.
+        If a cluster is smaller or larger, because compiled code would write outside the arrays.
     """
     n, p = points.shape
     sizes = np.bincount(labels)
-    largest = 2 * k - 1 if diversity is None else ROOM * max(2 * k - 1, int(sizes.max()))
+    largest = 2 * k - 1 if diversity is None else EXTRA_CAPACITY * max(2 * k - 1, int(sizes.max()))
     if sizes.min() < k or sizes.max() > largest:
         raise SolverFailed(
-            f"a search needs clusters of {k} to {largest} records to start from, "
-            f"found {sizes.min()} to {sizes.max()}"
+            f"local search: expected initial clusters of {k} to {largest} records, found "
+            f"{sizes.min()} to {sizes.max()}"
         )
     capacity = max(n // k if diversity is None else min(n // k, diversity.most_clusters), 1)
     state = SearchState(
@@ -119,7 +129,7 @@ def _fill(state):
 
 @borrowing
 def refresh(state):
-    """Recompute sums, masses and energies from the members, which ends the drift of updates."""
+    """Recompute sums, masses and energies from the members, which removes accumulated rounding errors."""
     for cluster in range(len(state.sizes)):
         refresh_cluster(state, cluster)
 
@@ -142,7 +152,7 @@ def refresh_cluster(state, cluster):
 
 @borrowing
 def swap(state, i, j):
-    """Let records i and j, of different clusters, change places."""
+    """Swap records i and j of different clusters."""
     a, b = state.labels[i], state.labels[j]
     state.members[a, place_of(state, i)] = j
     state.members[b, place_of(state, j)] = i
@@ -168,7 +178,7 @@ def shift(state, i, b):
 
 @borrowing
 def move(state, i, target, partner):
-    """Let record i change places with `partner` in cluster `target`, or shift there where that is -1."""
+    """Swap record i with `partner` of cluster `target`, or shift it there if `partner` is -1."""
     if partner < 0:
         shift(state, i, target)
     else:
@@ -177,7 +187,7 @@ def move(state, i, target, partner):
 
 @borrowing
 def leave(state, i):
-    """Take record i out of its cluster, whose energy is left to the caller."""
+    """Remove record i from its cluster; the caller must update the energy."""
     a = state.labels[i]
     last = state.sizes[a] - 1
     state.members[a, place_of(state, i)] = state.members[a, last]
@@ -187,7 +197,7 @@ def leave(state, i):
 
 @borrowing
 def join(state, i, b):
-    """Put record i, which is in no cluster, into cluster b, whose energy is left to the caller."""
+    """Add record i, which is in no cluster, to cluster b; the caller must update the energy."""
     state.members[b, state.sizes[b]] = i
     state.sizes[b] += 1
     state.labels[i] = b
@@ -196,7 +206,7 @@ def join(state, i, b):
 
 @borrowing
 def place_of(state, i):
-    """Place of record i among the members of its cluster."""
+    """Return the index of record i among the members of its cluster."""
     row = state.members[state.labels[i]]
     place = 0
     while row[place] != i:
@@ -206,7 +216,7 @@ def place_of(state, i):
 
 @borrowing
 def add(state, cluster, i, sign):
-    """Add (sign 1) or take away (-1) record i in the sum and mass of a cluster."""
+    """Add record i to the sum and mass of a cluster (sign 1), or subtract it (-1)."""
     weight = sign * state.weights[i]
     state.masses[cluster] += weight
     for d in range(state.points.shape[1]):
@@ -215,7 +225,7 @@ def add(state, cluster, i, sign):
 
 @borrowing
 def set_energy(state, cluster):
-    """Set what follows from the sum and mass of a cluster; of an empty one it is not read."""
+    """Set energy, inverse mass and pull of a cluster from its sum and mass."""
     if state.sizes[cluster] == 0:
         state.energies[cluster] = 0.0
         return

@@ -1,4 +1,4 @@
-"""Aggregation step: one representative per cluster, by errors in control tables (Cost 2023, chapter 5)."""
+"""Aggregation step: choose one representative per cluster to minimise table errors (Cost 2023, chapter 5)."""
 
 from __future__ import annotations
 
@@ -21,28 +21,33 @@ from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import from_frame
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: "auto" proves optimality up to this many choices, and searches beyond.
+#: Up to this many choices, "auto" solves the exact program; for more it uses local search.
 PROVABLE_CHOICES = 600
-#: Moves of the local search per choice, and at least.
+#: Number of local search moves per choice, and the minimum.
 MOVES_PER_CHOICE = {"fast": 50, "standard": 500, "thorough": 2_000, "exact": 2_000}
 _FEWEST_MOVES = 50_000
-#: Branch-and-bound nodes of the integer program: at "standard" a proof where it comes by itself.
+#: Branch-and-bound nodes of the integer program. "standard" has a proof only if the program is easy.
 _NODES = {"standard": 100, "thorough": 2_000, "exact": 20_000}
-#: Algorithms by name besides the twelve of the thesis, whose last letter decides here.
+#: Names of algorithms, in addition to the twelve names of the thesis, whose last letter selects one.
 ALGORITHMS = ("auto", "exact", "greedy", "clique", "local-search")
 
 
 @dataclass(frozen=True)
 class Aggregation:
-    """The protected frame.
+    """Protected frame, and what was proved about its chi-square.
 
     Attributes
     ----------
-    protected : DataFrame, the same index and columns; the records of a cluster are alike
-    chi2 : sum over the cells of the control tables of (n_t - o_t)^2 / o_t
-    lower_bound : valid bound on chi2 over all representatives of these clusters, or None
-    optimal : whether chi2 is proved least
-    algorithm : the algorithm that ran
+    protected : DataFrame
+        Same index and columns as the original. The records of a cluster are equal.
+    chi2 : float
+        Sum over the cells of the control tables of (n_t - o_t)^2 / o_t.
+    lower_bound : float or None
+        Valid bound on the chi-square of every choice of representatives for these clusters.
+    optimal : bool
+        Whether chi2 is proved minimal.
+    algorithm : str
+        Algorithm that ran.
     stopped_by : "proof", "work" or "time"
     """
 
@@ -63,24 +68,24 @@ def aggregate(
     seed: int = 0,
     time_limit: float | None = None,
 ) -> Aggregation:
-    """Replace the records of each cluster by one of its records, with least chi-square.
+    """Replace the records of each cluster by one of them, so that chi-square is small.
 
     Parameters
     ----------
     frame : DataFrame (n, a)
-        Nominal variables of any dtype; a missing value is one more category.
+        Nominal variables of any dtype. A missing value is a category of its own.
     labels : (n,) integer array
-        Cluster of each record, any integers. Clusters of any size are taken: k is the partition's promise.
+        Cluster of each record. The function accepts clusters of any size: the partition guarantees k.
     control_tables : int or sequence of tuples of names
-        All tables up to a dimension, or those named.
+        All tables up to this dimension, or tables given by their variables.
     algorithm : str
-        "exact" (mixed-integer program), "greedy" (Algorithm 8), "clique" (Algorithm 9), "local-search",
-        a name of the thesis such as "own-hhg", of which the last letter decides here, or "auto": exact
-        where there are few enough choices, else local-search.
+        "exact" (mixed-integer program), "greedy" (Algorithm 8), "clique" (Algorithm 9), "local-search", or a
+        name of the thesis such as "own-hhg", whose last letter selects the algorithm. "auto" is exact for few
+        choices and local-search for more.
     seed : int
-        Of the local search, which the exact method starts from, too; not negative.
+        Seed of the local search, at least 0. The exact algorithm also starts from a local search.
     time_limit : float, optional
-        Seconds, a safety net for the mixed-integer program.
+        Seconds for the mixed-integer program, as a safety net.
 
     Returns
     -------
@@ -90,18 +95,19 @@ def aggregate(
     Raises
     ------
     TooFewRecords
-        A frame without records.
+        If the frame has no records.
     ShapeMismatch
-        Not one label per record.
+        If there is not one label per record.
     InvalidParameter
-        Labels that are no integers; a bad algorithm, control table or time limit; a frame without
-        variables, or with values that cannot be told equal or not.
+        If the labels are not integers; if the algorithm, a control table or the time limit is invalid; if the
+        frame has no variables, or values that cannot be compared.
     UnknownVariable
-        Two variables of one name, or a control table of a name that is no variable.
+        If two variables have the same name, or a control table names an unknown variable.
 
     References
     ----------
-    Cost 2023, chapter 5; in place of its quadratic integer program a linear one over the hull of each
+    Cost 2023, chapter 5. Its quadratic integer program is replaced by a linear one over the convex hull of
+    each
     cell's attainable counts (`error_hull`).
     """
     check_name("aggregation algorithm", algorithm, (*ALGORITHMS, *TWO_STEP))
@@ -111,7 +117,7 @@ def aggregate(
     coded = from_frame(frame)
     clusters = _clusters(labels, len(frame))
     tables = ControlTables.of(coded.frequencies, control_tables)
-    problem = AggregationProblem.of(coded.combination, clusters, tables)
+    problem = AggregationProblem.from_clustering(coded.combination, clusters, tables)
     if algorithm == "auto":
         algorithm = "exact" if problem.choices <= PROVABLE_CHOICES else "local-search"
     solution = choose_representatives(problem, algorithm, seed=seed, deadline=Deadline.after(time_limit))
@@ -133,8 +139,8 @@ def choose_representatives(
     deadline: Deadline,
     effort: str = "exact",
 ) -> OptimalChoices:
-    """Run one algorithm on a preprocessed problem."""
-    if len(problem.sizes) == 0:  # every cluster is decided
+    """Choose the representatives of a preprocessed problem by one algorithm."""
+    if len(problem.sizes) == 0:  # every cluster consists of equal records
         nothing = np.empty(0, np.int64)
         return OptimalChoices(nothing, problem.chi2(nothing), True, "proof")
     if algorithm == "clique":
@@ -154,10 +160,10 @@ def _unproved(chosen: np.ndarray) -> OptimalChoices:
 
 
 def _clusters(labels: np.ndarray, records: int) -> np.ndarray:
-    """Labels as 0 ... clusters - 1, none empty."""
+    """Return the labels as consecutive numbers from 0."""
     given = np.asarray(labels)
     if given.shape != (records,):
-        raise ShapeMismatch(f"labels have shape {given.shape}, expected ({records},): one per record")
+        raise ShapeMismatch(f"labels: expected one per record, shape ({records},), found shape {given.shape}")
     if not np.issubdtype(given.dtype, np.integer):
-        raise InvalidParameter(f"labels are integers, found {given.dtype}")
+        raise InvalidParameter(f"labels: expected integers, found type {given.dtype}")
     return np.unique(given, return_inverse=True)[1].astype(np.int64)

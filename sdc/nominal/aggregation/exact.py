@@ -1,7 +1,7 @@
-"""Optimal representatives (5.2.1)-(5.2.3) as a mixed-integer linear program over hulls.
+"""Optimal representatives (Cost 2023, (5.2.1)-(5.2.3)) by a mixed-integer linear program over convex hulls.
 
-Clusters of the same size with the same distinct members are interchangeable: an integer counts how many of
-them take each choice, which removes the symmetry.
+Clusters of the same size with the same distinct members are interchangeable. One integer variable counts how
+many of them take each choice, which removes the symmetry.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class OptimalChoices:
-    """Choices and what was proved.
+    """Choice of each open cluster, and what was proved about chi-square.
 
     Attributes
     ----------
-    chosen : (c,) choice of each open cluster
-    lower_bound : valid bound on the chi-square of every choice, or None
-    optimal : whether the choices are proved best
+    chosen : (c,) int64 array
+        Choice of each open cluster.
+    lower_bound : float or None
+        Valid bound on the chi-square of all choices.
+    optimal : bool
+        Whether the choices are proved optimal.
     stopped_by : "proof", "work" or "time"
     """
 
@@ -38,8 +41,8 @@ class OptimalChoices:
 def aggregate_exactly(
     problem: AggregationProblem, start: np.ndarray, *, nodes: int, deadline: Deadline
 ) -> OptimalChoices:
-    """Solve a problem with open clusters, from given choices, which bound the hulls and the search."""
-    kinds = _Kinds.of(problem)
+    """Solve a problem with open clusters exactly; the start solution bounds the hulls and the search."""
+    kinds = _Kinds.from_problem(problem)
     rows = merge_cells(kinds.incidence(problem), problem.base, problem.tables.original)
     settled = problem.chi2(start) - float(rows.values(rows.incidence @ kinds.tally(start)).sum())
     known = problem.chi2(start) - settled
@@ -81,14 +84,20 @@ def aggregate_exactly(
 
 @dataclass(frozen=True)
 class _Kinds:
-    """Interchangeable open clusters: the same size and the same choices.
+    """Kinds of open clusters: clusters of one kind have the same size and the same choices.
 
     Attributes
     ----------
-    clusters : per kind, its open clusters
-    first : (kinds,) first open cluster of each kind; its choices stand for the kind's
-    count : (kinds,) clusters of each kind
-    kind_of_variable, choice_of_variable : (variables,) one variable per kind and choice
+    clusters : list of lists
+        Open clusters of each kind.
+    count : (kinds,) array
+        Number of clusters of each kind.
+    sizes : (kinds,) array
+        Number of records of a cluster of each kind.
+    kind_of_variable, choice_of_variable : (variables,) arrays
+        Kind and choice of each variable. The choices are those of the kind's first cluster.
+    start : (c + 1,) array
+        See `AggregationProblem`.
     """
 
     clusters: list[list[int]]
@@ -99,7 +108,7 @@ class _Kinds:
     start: np.ndarray
 
     @classmethod
-    def of(cls, problem: AggregationProblem) -> _Kinds:
+    def from_problem(cls, problem: AggregationProblem) -> _Kinds:
         kinds: dict[tuple[int, ...], list[int]] = {}
         for cluster in range(len(problem.sizes)):
             members = problem.choice[problem.start[cluster] : problem.start[cluster + 1]]
@@ -121,7 +130,7 @@ class _Kinds:
         return len(self.kind_of_variable)
 
     def incidence(self, problem: AggregationProblem) -> sparse.csr_matrix:
-        """Records that each variable counts in each cell, (cells, variables): f_ti of section 5.2."""
+        """Return the records that each variable adds to each cell, (cells, variables): f_ti."""
         cells = problem.cells[self.choice_of_variable]
         variable, table = np.nonzero(cells != SETTLED)
         return sparse.csr_matrix(
@@ -130,7 +139,7 @@ class _Kinds:
         )
 
     def tally(self, chosen: np.ndarray) -> np.ndarray:
-        """How many clusters of the kind take each variable's choice, (variables,)."""
+        """Count the clusters of the kind that take each variable's choice, (variables,)."""
         tally = np.zeros(self.variables)
         begin = np.searchsorted(self.kind_of_variable, np.arange(len(self.count)))
         for kind, clusters in enumerate(self.clusters):
@@ -139,7 +148,7 @@ class _Kinds:
         return tally
 
     def choices(self, tally: np.ndarray) -> np.ndarray:
-        """Hand the tallies out to the clusters of each kind in order, (c,)."""
+        """Assign the counted choices to the clusters of each kind in order, (c,)."""
         chosen = np.empty(sum(len(clusters) for clusters in self.clusters), dtype=np.int64)
         for kind, clusters in enumerate(self.clusters):
             of_kind = np.flatnonzero(self.kind_of_variable == kind)
@@ -150,11 +159,11 @@ class _Kinds:
 
 
 def _attainable(rows: ErrorRows, kinds: _Kinds) -> list[np.ndarray]:
-    """Per row, the counts that sums of whole clusters can make."""
+    """Return for each row the counts that are sums of whole clusters."""
     points = []
     for row in range(rows.incidence.shape[0]):
         span = slice(rows.incidence.indptr[row], rows.incidence.indptr[row + 1])
-        reachable = 1  # bit g: count g can be made
+        reachable = 1  # bit g is set if the count g is attainable
         for kind in np.unique(kinds.kind_of_variable[rows.incidence.indices[span]]):
             for _ in range(int(kinds.count[kind])):
                 reachable |= reachable << int(kinds.sizes[kind])

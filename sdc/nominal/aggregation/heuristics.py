@@ -1,4 +1,4 @@
-"""Representatives without a solver: greedy, clique heuristic (Cost 2023, section 5.4), local search."""
+"""Heuristic representatives: greedy, clique heuristic (Cost 2023, section 5.4), simulated annealing."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.aggregation.problem import AggregationProblem
 
-#: Chi-square by which a choice must be better to be taken: sums in another order differ by less, and the
-#: descent ends.
+#: Least improvement of chi-square. Rounding differences of reordered sums are smaller, so the descent
+#: terminates.
 _IMPROVEMENT = 1e-9
 
-#: Cost of emptying a cell that is to be kept: above what any choice adds to chi-square.
+#: Penalty for emptying a cell that must not be emptied; larger than the chi-square of any choice.
 _EMPTYING = 1e9
 
-#: Temperature of the annealing at the start, as a share of the objective per open cluster.
+#: Initial temperature of the annealing as a share of the objective per open cluster.
 _START_SHARE = 0.1
 
 
 def aggregate_greedily(problem: AggregationProblem) -> np.ndarray:
-    """Algorithm 8: clusters in turn take the choice that raises the objective least. (c,) choices.
+    """Run Algorithm 8: each cluster in turn takes the choice that increases the objective least, (c,).
 
-    The thesis prints the criterion without its square; the text ("the lowest increase with respect to
-    the objective function") and its cell counts ask for the square. A choice that fills a cell which is to
-    be kept goes before all that fill none.
+    The thesis prints the criterion without its square. The text ("the lowest increase with respect to the
+    objective function") and the printed cell counts imply the square. A choice that fills an empty cell that
+    must not be emptied takes precedence.
     """
     counts = problem.base.copy()
     return _greedy(
@@ -37,9 +37,9 @@ def aggregate_greedily(problem: AggregationProblem) -> np.ndarray:
 
 
 def aggregate_by_cliques(problem: AggregationProblem) -> np.ndarray:
-    """Algorithm 9: delete, cluster by cluster, the choice whose cliques weigh most at best. (c,) choices.
+    """Run Algorithm 9: delete in each cluster in turn the choice whose cheapest clique is heaviest, (c,).
 
-    The base counts are part of the vertex weights: sum over cells of (f^2 + 2 f (base - o)) / o.
+    The vertex weights include the base counts: sum over cells of (f^2 + 2 f (base - o)) / o.
     """
     return _clique(
         problem.cells,
@@ -53,10 +53,10 @@ def aggregate_by_cliques(problem: AggregationProblem) -> np.ndarray:
 
 
 def improve_choices(problem: AggregationProblem, chosen: np.ndarray, *, moves: int, seed: int) -> np.ndarray:
-    """Annealing from given choices, then descent to a local optimum: one cluster changes its choice.
+    """Improve choices by simulated annealing, then by descent to a local optimum, (c,).
 
-    Errors are updated incrementally; a move costs the number of tables in which it matters. The result
-    is never worse than `chosen`.
+    A move changes the choice of one cluster. Errors are updated incrementally, so the cost of a move is the
+    number of tables that it affects. The result is never worse than `chosen`.
     """
     return _anneal(
         problem.cells,
@@ -77,7 +77,7 @@ def improve_choices(problem: AggregationProblem, chosen: np.ndarray, *, moves: i
 def _increase(
     cells: np.ndarray, size: int, counts: np.ndarray, original: np.ndarray, reciprocals: np.ndarray
 ) -> float:
-    """Change of the objective when `size` records are added to these cells."""
+    """Return the change of the objective if `size` records are added to these cells."""
     change = 0.0
     for t in range(len(cells)):
         cell = cells[t]
@@ -88,7 +88,7 @@ def _increase(
 
 @kernel
 def _emptied(cells: np.ndarray, size: int, counts: np.ndarray, kept: np.ndarray) -> int:
-    """Cells to be kept emptied, less those filled, when `size` records are added."""
+    """Return emptied minus filled cells among those not to be emptied, if `size` records are added."""
     number = 0
     for t in range(len(cells)):
         cell = cells[t]
@@ -144,7 +144,7 @@ def _clique(
     vertex = np.zeros(choices)
     for i in range(choices):
         vertex[i] = _increase(cells[i], sizes[owner[i]], base, original, reciprocals)
-    share = 1.0 / max(clusters - 1, 1)  # each vertex weight is divided among the edges of a clique
+    share = 1.0 / max(clusters - 1, 1)  # a vertex weight is divided among the edges of a clique
     while left.max() > 1:
         for cluster in range(clusters):
             if left[cluster] == 1:
@@ -197,9 +197,9 @@ def _anneal(
     for cluster in range(len(sizes)):
         _add(cells[now[cluster]], sizes[cluster], counts)
     best = now.copy()
-    gain = 0.0  # objective now, less that at the beginning
+    gain = 0.0  # current minus initial objective
     best_gain = 0.0
-    stride = 1 + len(sizes) // 500  # keeping the best costs its length: not at every move of a large file
+    stride = 1 + len(sizes) // 500  # copying the best choices takes time, so large files do it less often
     for move in range(moves):
         cluster = np.random.randint(len(sizes))
         choice = start[cluster] + np.random.randint(start[cluster + 1] - start[cluster])
@@ -246,7 +246,7 @@ def _switch(
     reciprocals: np.ndarray,
     kept: np.ndarray,
 ) -> float:
-    """Let a cluster count as `new` instead of `old`; the change of the objective."""
+    """Change a cluster's choice from `old` to `new`; return the change of the objective."""
     change = _increase(cells[old], -size, counts, original, reciprocals)
     emptied = _emptied(cells[old], -size, counts, kept)
     _add(cells[old], -size, counts)

@@ -1,10 +1,10 @@
-"""Representatives of all clusters of any clustering, chosen together on the errors of the control tables.
+"""Joint choice of the representatives of all clusters, to minimise the errors of the control tables.
 
-The mode, cluster by cluster, drops every rare value in every cluster: errors add up (Cost 2023, Example
-5.1.2). Here the clusters of a mixed, household or diverse clustering, of all blocks, are one aggregation
-problem: each cluster publishes one of its own combinations, so that k and diversity are as they were, and
-the choices make up for each other. It works on the distinct combinations of each cluster, so that a
-reconcile step collects those instead of records.
+If every cluster publishes its mode, rare values vanish from every cluster and the errors add up (Cost 2023,
+Example 5.1.2). Here all clusters of a clustering, over all blocks, form one aggregation problem. Each cluster
+publishes one of its own key combinations, so that k and diversity are preserved, and the errors of different
+clusters compensate each other. The input is the distinct key combinations of each cluster, which are far
+fewer than the records.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from microguard.sdc.stop import Deadline, StoppedBy
 
 @dataclass(frozen=True)
 class JointRepresentatives:
-    """One combination per cluster, and what the choices do to the control tables.
+    """Key combination of each cluster, and the resulting errors of the control tables.
 
     Attributes
     ----------
-    labels : (c,) int64 array, sorted
-        The clusters.
+    labels : (c,) int64 array
+        Sorted labels of the clusters.
     codes : (c, a) int32 array
-        Values that each cluster publishes: a combination of one of its records.
+        Published values of each cluster: the key combination of one of its records.
     chi2 : float
-        Over the cells of the control tables, regions included.
-    errors : dict
-        Largest absolute error of a cell of the whole file by dimension.
-    region_errors : dict
-        The same of a cell of a region, by level of regions and dimension.
+        Chi-square over the cells of the control tables, including those by region.
+    errors : dict of dimension to int
+        Largest absolute error in tables of the whole file.
+    region_errors : dict of region level to dict of dimension to int
+        Largest absolute error in tables by region.
     certificate : Certificate
-        Bound on the chi-square of every choice for these clusters; None only where one is of one record.
+        Bound on the chi-square of every choice for these clusters. There is none if a cluster has one record.
     stopped_by : "proof", "work" or "time"
     """
 
@@ -76,38 +76,44 @@ def joint_representatives(
     seed: int = 0,
     deadline: Deadline | None = None,
 ) -> JointRepresentatives:
-    """Choose the representatives of all clusters together.
+    """Choose the representatives of all clusters jointly.
 
     Parameters
     ----------
     codes : (n, a) int array
-        Values of the nominal variables, coded 0, 1, ...: one row a record, or one a cluster and
-        combination with `records`. The order of rows does not matter.
+        Codes from 0 of the nominal variables. A row is a record or, with `records`, the equal records of a
+        cluster. The order of the rows does not matter.
     labels : (n,) int array
-        Cluster of each row, over all blocks; clusters in order of their labels.
-    names : a labels
+        Cluster of each row, unique over all blocks.
+    names : tuple of a labels
         Names of the variables.
     control_tables : int or sequence of tuples of names
-        All tables up to a dimension, or those named.
+        All tables up to this dimension, or tables given by their variables.
     records : (n,) int array, optional
-        Records that each row stands for; 1 each by default.
+        Number of records of each row; 1 by default.
     regions : (n,) int array, optional
-        Region of each row, fixed: a cluster lies in one.
-    levels, region_dimension : as of `ControlTables.of`
+        Region of each row. A cluster must not cross regions.
+    levels, region_dimension
+        See `ControlTables`.
     k, kept_dimension : int
-        Cells that at least k records hold, of tables of up to so many variables (a region is none), are not
-        emptied where the search finds a way: 1 keeps categories, 0 none.
+        The search avoids emptying cells with at least k original records in tables with at most
+        `kept_dimension` variables, not counting a region. 1 keeps categories, 0 no cells.
     effort : {"fast", "standard", "thorough", "exact"}
-        Moves of the local search per choice; few choices are proved by the solver at every effort but
-        fast, where no cell is to be kept.
+        Determines the number of local search moves per choice. The solver proves problems with few choices,
+        unless the effort is "fast" or cells must be kept.
     seed : int
+        Seed of the local search.
     deadline : Deadline, optional
-        A safety net for the solver.
+        Wall-clock limit of the solver, as a safety net.
 
     Raises
     ------
-    ShapeMismatch, InvalidParameter, UnknownVariable
-        Arrays of other lengths; a cluster in two regions; a bad effort or control table.
+    ShapeMismatch
+        If the arrays have different lengths.
+    InvalidParameter
+        If a cluster crosses regions, or the effort or a control table is invalid.
+    UnknownVariable
+        If a control table names an unknown variable.
 
     References
     ----------
@@ -119,12 +125,15 @@ def joint_representatives(
     distinct, cluster = np.unique(labels, return_inverse=True)
     cluster = cluster.ravel()
     if regions is not None and len(np.unique(np.column_stack([cluster, regions]), axis=0)) > len(distinct):
-        raise InvalidParameter("a cluster lies in two regions; representatives would move records")
+        raise InvalidParameter(
+            "clusters: expected each cluster inside one region, found one in two regions, whose "
+            "representative would move records"
+        )
     sizes = codes.max(axis=0, initial=0) + 1
     frequencies, combination = collapse(codes, sizes, tuple(names), regions=regions, counts=rows)
     tables = ControlTables.of(frequencies, control_tables, levels=levels, region_dimension=region_dimension)
     kept = tables.kept(k, kept_dimension) if kept_dimension else None
-    problem = AggregationProblem.of(combination, cluster, tables, rows, kept)
+    problem = AggregationProblem.from_clustering(combination, cluster, tables, rows, kept)
     provable = effort != "fast" and not kept_dimension and problem.choices <= PROVABLE_CHOICES
     choices = choose_representatives(
         problem,
@@ -139,7 +148,7 @@ def joint_representatives(
     chi2 = tables.chi2(counts)
     least = int(masses.min())
     if least > 1:
-        # A cell holds no cluster, or at least the smallest one: a bound for every clustering into such.
+        # Every cell is empty or has at least as many records as the smallest cluster, so the bound is valid.
         bound = max(nested_bound(tables, least), choices.lower_bound or 0.0)
         choices = replace(choices, lower_bound=min(bound, chi2))
     return JointRepresentatives(
@@ -160,13 +169,17 @@ def _checked(
     records: np.ndarray | None,
     regions: np.ndarray | None,
 ) -> np.ndarray:
-    """Records of each row, where everything fits together."""
+    """Validate the arrays and return the number of records of each row."""
     if codes.ndim != 2 or not len(codes) or codes.shape[1] != len(names):
-        raise ShapeMismatch(f"codes of shape {codes.shape} for {len(names)} variables and at least one row")
+        raise ShapeMismatch(
+            f"codes: expected at least one row and {len(names)} variables, found shape {codes.shape}"
+        )
     rows = np.ones(len(codes), np.int64) if records is None else np.asarray(records, np.int64)
     for what, given in (("labels", labels), ("records", rows), ("regions", regions)):
         if given is not None and np.shape(given) != (len(codes),):
-            raise ShapeMismatch(f"{what} have shape {np.shape(given)}, expected ({len(codes)},)")
+            raise ShapeMismatch(f"{what}: expected shape ({len(codes)},), found {np.shape(given)}")
     if not np.issubdtype(np.asarray(labels).dtype, np.integer) or (rows < 1).any():
-        raise InvalidParameter("labels are integers, and every row stands for at least one record")
+        raise InvalidParameter(
+            "labels and records: expected integer labels and at least one record in every row, found others"
+        )
     return rows

@@ -1,8 +1,8 @@
 """The aggregation problem: one representative per cluster (Cost 2023, sections 5.2 and 5.4).
 
-Preprocessing is that of section 5.4: duplicates within a cluster are dropped; a cluster of identical
-records is decided; and where all members of a cluster agree on a table's variables, the cluster's count in
-that table is added to the base counts at once.
+Preprocessing follows section 5.4. Duplicates within a cluster are removed. A cluster of equal records is
+decided. If all members of a cluster agree in the variables of a table, the cluster's count in that table does
+not depend on the choice and is part of the base counts.
 """
 
 from __future__ import annotations
@@ -12,25 +12,33 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.nominal.control_tables import ControlTables
 
-#: Cell of a choice in a table in which its whole cluster counts alike: already in the base counts.
+#: Marks a table in which all choices of the cluster have the same cell, which is part of the base counts.
 SETTLED = -1
 
 
 @dataclass(frozen=True)
 class AggregationProblem:
-    """The open clusters after preprocessing.
+    """Open clusters, whose representative is not decided by preprocessing.
 
     Attributes
     ----------
     tables : ControlTables
-    base : (cells,) int64 array, counts that do not depend on the choices
-    sizes : (c,) int64 array, records of each open cluster
-    start : (c + 1,) int64 array; the choices of cluster i are start[i] ... start[i + 1] - 1
-    choice : (v,) int64 array, combination of each choice
-    cells : (v, T) int64 array, cell in which the choice counts in each table, or SETTLED
-    cluster : (c,) int64 array, label of each open cluster
-    decided : (clusters,) int64 array, combination by label; -1 where the cluster is open
-    kept : (cells,) bool array, cells that are not to be emptied and that no decided cluster holds
+    base : (cells,) int64 array
+        Counts that do not depend on the choices.
+    sizes : (c,) int64 array
+        Number of records of each open cluster.
+    start : (c + 1,) int64 array
+        The choices of cluster i are start[i] to start[i + 1] - 1.
+    choice : (v,) int64 array
+        Key combination of each choice.
+    cells : (v, T) int64 array
+        Cell of each choice in each table, or SETTLED.
+    cluster : (c,) int64 array
+        Label of each open cluster.
+    decided : (clusters,) int64 array
+        Key combination of each cluster by label; -1 for an open cluster.
+    kept : (cells,) bool array
+        Cells that must not be emptied and that contain no decided cluster.
     """
 
     tables: ControlTables
@@ -44,7 +52,7 @@ class AggregationProblem:
     kept: np.ndarray
 
     @classmethod
-    def of(
+    def from_clustering(
         cls,
         combination: np.ndarray,
         labels: np.ndarray,
@@ -56,11 +64,15 @@ class AggregationProblem:
 
         Parameters
         ----------
-        combination : (n,) combination of each row
-        labels : (n,) cluster of each row, 0 ... clusters - 1, none empty
+        combination : (n,) int array
+            Key combination of each row.
+        labels : (n,) int array
+            Cluster of each row, 0 to clusters - 1; no cluster is empty.
         tables : ControlTables
-        records : (n,) records that each row stands for; 1 each by default
-        kept : (cells,) bool, cells that are not to be emptied; none by default
+        records : (n,) int array, optional
+            Number of records of each row; 1 by default.
+        kept : (cells,) bool array, optional
+            Cells that must not be emptied; none by default.
         """
         m = len(tables.cells)
         label, member = np.divmod(np.unique(labels.astype(np.int64) * m + combination), m)
@@ -91,23 +103,23 @@ class AggregationProblem:
         return len(self.choice)
 
     def owner(self) -> np.ndarray:
-        """Open cluster of each choice, (v,)."""
+        """Return the open cluster of each choice, (v,)."""
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.start))
 
     def representatives(self, chosen: np.ndarray) -> np.ndarray:
-        """Combination of each cluster by label, given the choice (c,) of each open one."""
+        """Return the key combination of each cluster by label, given the choices (c,) of the open ones."""
         result = self.decided.copy()
         result[self.cluster] = self.choice[chosen]
         return result
 
     def chi2(self, chosen: np.ndarray) -> float:
-        """Objective (5.2.1) of a choice per open cluster."""
+        """Return the objective (5.2.1) of the choices (c,) of the open clusters."""
         counts = self.base.copy()
         _add(counts, self.cells[chosen], self.sizes)
         return float(np.sum((counts - self.tables.original) ** 2 * self.tables.reciprocals))
 
 
 def _add(counts: np.ndarray, cells: np.ndarray, records: np.ndarray) -> None:
-    """Add the records of each row of `cells` (rows, T) to its cells, those settled left out."""
+    """Add the records of each row to its cells (rows, T), except settled ones."""
     everywhere = cells != SETTLED
     np.add.at(counts, cells[everywhere], np.broadcast_to(records[:, None], cells.shape)[everywhere])

@@ -1,7 +1,7 @@
-"""The schedule of the local search: cool from hot to cold while the wall at the maxima rises.
+"""Schedule of the local search: the temperature falls while the penalty for exceeding maximum errors rises.
 
-All of it is relative to what a transfer costs where the search begins, so that a file of 200 records
-and one of a million need no settings of their own.
+All settings are relative to the cost of a transfer at the start, so that they apply to files of 200 and of a
+million records.
 """
 
 from __future__ import annotations
@@ -17,34 +17,44 @@ from microguard.sdc.nominal.frequency_search.search_state import SearchState, ne
 from microguard.sdc.nominal.neighbours import similarity_orders
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: Cost of a squared error above the maximum, as a multiple of the temperature: at first, and when the search
-#: is cold. The wall is as high as the temperature halfway: one that stands earlier closes ways to better
-#: counts (on Adult with SAFE's maxima 0.03 at first costs 1 to 4 % more chi-square).
+#: Penalty per squared excess over the maximum, as a multiple of the temperature, at the start and at the end.
+#: It equals the temperature halfway. A penalty that is high too early blocks paths to better counts: on Adult
+#: with SAFE's maxima, 0.03 at the start costs 1 to 4 % more chi-square.
 SOFT, _STEEP = 0.001, 1000.0
-#: The same at the end, in units of the objective: nothing that exceeds a maximum is worth it.
+#: Final penalty in units of the objective, higher than any possible gain.
 _WALL = 1e6
-#: Further runs, one by one, as long as a maximum is exceeded at the end of each.
+#: Maximum number of additional runs while a maximum is exceeded.
 _FURTHER_RUNS = 1
-#: First temperature, as a multiple of the median cost of a transfer at the start; last, of the first.
+#: Initial temperature as a multiple of the median cost of a transfer; final one as a multiple of the initial.
 _HOT, _COLD = 0.25, 0.005
-#: Share of the moves spent after cooling on descent against the wall.
+#: Number of moves of the descent after cooling, as a share of the moves of a run.
 DESCENT = 0.1
-#: Moves per movable combination that one run can use; small files run several times instead.
+#: Useful number of moves per movable combination in one run, and maximum number of runs. Small files have
+#: several runs.
 _USEFUL, _MOST_RUNS = 20_000, 8
-#: Moves between two looks at the clock.
+#: Number of moves between two checks of the deadline.
 _STRETCH = 1_000_000
 _SAMPLE = 20_000
 
 
 @dataclass(frozen=True)
 class Annealing:
-    """Runs from one start; the best vector met at the end of a run wins, the start included.
+    """Annealing runs from one start. The result is the best of the start and the final vectors of all runs.
 
     Attributes
     ----------
-    state : SearchState, working copy
-    start : (m,) counts every run begins with
-    movable : positions that moves start from
+    state : SearchState
+        Working copy.
+    start : (m,) int64 array
+        Initial counts of every run.
+    frequencies, tables, objective
+        Original counts, control tables and objective.
+    movable : int array
+        Positions of the key combinations from which moves start.
+    orders, places : (q, m) int32 arrays
+        See `similarity_orders`.
+    stream : (1,) uint64 array
+        State of the random numbers.
     """
 
     state: SearchState
@@ -58,7 +68,7 @@ class Annealing:
     stream: np.ndarray
 
     @classmethod
-    def of(
+    def from_state(
         cls,
         state: SearchState,
         frequencies: FrequencyVector,
@@ -67,19 +77,22 @@ class Annealing:
         movable: np.ndarray,
         stream: np.ndarray,
     ) -> Annealing:
-        """Annealing from where the state is."""
+        """Build an annealing that starts from the counts of the state."""
         orders, places = similarity_orders(frequencies)
         start = state.counts.copy()
         return cls(state, start, frequencies, tables, objective, movable, orders, places, stream)
 
     def at(self, counts: np.ndarray, objective: Objective) -> Annealing:
-        """The same search from other counts, by another objective."""
+        """Return the same search with other initial counts and another objective."""
         allowed, tables = self.state.allowed, self.tables
         state = new_state(self.frequencies, counts, self.state.k, tables, objective, allowed)
         return replace(self, state=state, start=state.counts.copy(), objective=objective)
 
     def run(self, moves: int, deadline: Deadline, firm: bool = False) -> tuple[np.ndarray, int, StoppedBy]:
-        """Best counts, moves tried, and what ended the search; behind a `firm` wall from the first move."""
+        """Run the annealing; return the best counts, the moves tried and the stopping reason.
+
+        With `firm`, the final penalty applies from the first move.
+        """
         hot = self.first_temperature()
         if hot == 0:
             return self.start, 0, "work"
@@ -100,7 +113,7 @@ class Annealing:
         return best, work, "work"
 
     def first_temperature(self) -> float:
-        """What the search begins with from where the state is; 0 where nothing can move."""
+        """Return the initial temperature for the current state; 0 if no move is possible."""
         sample = sample_changes(self.state, *self._parts, 0.0, _SAMPLE)
         return max(_HOT * float(np.median(sample)), 1e-9) if len(sample) else 0.0
 
@@ -114,8 +127,8 @@ class Annealing:
         begin: int = 0,
         end: int | None = None,
     ) -> tuple[int, bool]:
-        """The moves from `begin` to before `end` of a run of so many: those tried, and whether in time."""
-        share = 1 / max(moves, 1)  # without moves nothing cools
+        """Run the moves `begin` to `end` - 1 of `moves`; return the number tried, and whether in time."""
+        share = 1 / max(moves, 1)
         cooling, rising = _COLD**share, 1.0 if firm else (_STEEP * _COLD / SOFT) ** share
         done, end = begin, moves if end is None else end
         while done < end:
@@ -128,7 +141,7 @@ class Annealing:
         return done - begin, True
 
     def descend(self, moves: int) -> int:
-        """Moves tried, of which only those that cost nothing are made, against the wall."""
+        """Try moves at temperature zero with the final penalty; return their number."""
         anneal(self.state, *self._parts, moves, 0.0, 1.0, _WALL, 1.0)
         return moves
 

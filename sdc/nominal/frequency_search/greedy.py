@@ -1,4 +1,4 @@
-"""Sequential greedy on live errors: each combination below k becomes 0 or k, then totals are repaired."""
+"""Sequential greedy heuristic: set each count below k to 0 or k by table errors, then repair totals."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import numpy as np
 from microguard.sdc.kernels.compile import borrowing
 from microguard.sdc.nominal.frequency_search.search_state import SearchState, apply_change, change_cost
 
-#: Cost of a region's squared imbalance while the greedy runs, in units of chi-square: it keeps the
-#: imbalance to a few records, so that little is left to repair.
+#: Cost per squared imbalance of a region's total during the greedy heuristic, in units of chi-square. It
+#: limits the imbalance to a few records, so that little must be repaired.
 _IMBALANCE_WEIGHT = 0.3
 
 
 def settle(state: SearchState, order: np.ndarray, excess: float) -> None:
-    """Make every combination 0 or at least k, in this order, and restore each region's records.
+    """Set every count to 0 or at least k, in this order, and restore the total of each region.
 
     Parameters
     ----------
     state : SearchState
-        Changed in place; any counts, so a vector settled before is only repaired.
-    order : (m,) positions
-    excess : cost per squared error above the maximum
+        Any counts, changed in place. Counts that are already 0 or at least k only change to restore totals.
+    order : (m,) int array
+        Positions of the key combinations in the order of processing.
+    excess : float
+        Penalty per squared error above the maximum.
     """
     imbalance = np.add.reduceat(state.counts - state.original, state.stretch[:-1])
     _settle(state, order.astype(np.int64), imbalance, excess)
@@ -28,7 +30,7 @@ def settle(state: SearchState, order: np.ndarray, excess: float) -> None:
 
 @borrowing
 def _settle(state: SearchState, order: np.ndarray, imbalance: np.ndarray, excess: float) -> None:
-    """Set each combination below k to 0 or k, whichever costs less with the errors so far."""
+    """Set each count below k to 0 or k, whichever costs less with the current errors."""
     for i in order:
         count = state.counts[i]
         if not state.allowed[i]:
@@ -47,10 +49,10 @@ def _settle(state: SearchState, order: np.ndarray, imbalance: np.ndarray, excess
 
 @borrowing
 def _restore_totals(state: SearchState, imbalance: np.ndarray, excess: float) -> None:
-    """Add or take records one by one where it costs least, until each region has its number again.
+    """Add or remove single records at the least cost until each region has its original total.
 
-    Where nobody can give one record, a whole combination is emptied; where nobody is left to take
-    one, a combination is opened with k.
+    If no combination can lose one record, a whole combination is emptied. If none can gain one, an empty
+    combination gets k records.
     """
     for r in range(len(imbalance)):
         while imbalance[r] != 0:
@@ -64,9 +66,9 @@ def _restore_totals(state: SearchState, imbalance: np.ndarray, excess: float) ->
 
 @borrowing
 def _cheapest(state: SearchState, r: int, step: int, excess: float, within: bool) -> tuple[int, int]:
-    """Combination and change that costs least: one record, else a whole combination.
+    """Return the cheapest combination to change, and its change: one record, or else a whole combination.
 
-    With `within`, only changes of one record that keep the largest deviation; else any.
+    With `within`, only changes of one record that respect the maximum deviation are considered.
     """
     best, chosen, amount = np.inf, -1, 0
     for i in range(state.stretch[r], state.stretch[r + 1]):

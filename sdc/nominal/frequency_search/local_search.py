@@ -1,8 +1,8 @@
-"""Local search on the frequency vector with live errors: annealing over transfers of records.
+"""Local search on the frequency vector: simulated annealing over transfers of records.
 
-Every move keeps the number of records of a region and every frequency at 0 or at least k, so each
-vector on the way is a valid answer. Partners are mostly combinations that differ in few values,
-because records moved between them leave most cells as they are.
+Every move keeps the total of each region, and every count at 0 or at least k, so every intermediate vector is
+feasible. Records are mostly transferred between key combinations that differ in few values, because most
+cells then do not change.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from microguard.sdc.nominal.frequency_search.search_state import (
     transfer_cost,
 )
 
-#: Partners lie up to this many places away in an order of similar combinations.
+#: Largest distance of a partner in a sort order of similar combinations.
 _WINDOW = 4
-#: One move in ten opens or closes a combination against several partners at once.
+#: Share of the moves that occupy or empty a combination with several partners at once.
 _DISPERSALS = 0.1
-#: Partners tried for each of them, and the most partners of one move.
+#: Number of candidates for each partner of such a move, and its maximum number of partners.
 _TRIED, _MOST_PARTNERS = 6, 8
 
 
@@ -42,18 +42,24 @@ def anneal(
     excess: float,
     steepening: float,
 ) -> int:
-    """Try so many moves, accepting by Metropolis's rule; return how many were accepted.
+    """Try a number of moves with Metropolis acceptance; return how many were accepted.
 
     Parameters
     ----------
     state : SearchState
         Changed in place.
-    movable : positions that moves start from: seven of eight from these, others from anywhere
-    orders, places : of `similarity_orders`
-    stream : random state, advanced in place
-    temperature, cooling : in units of the objective; its factor per move
-    excess, steepening : cost per squared error above the maximum; its factor per move. It starts
-        low, since a wall met too early freezes the search, and ends as a wall.
+    movable : int array
+        Positions from which seven of eight moves start; the others start from any position.
+    orders, places : (q, m) int32 arrays
+        See `similarity_orders`.
+    stream : (1,) uint64 array
+        State of the random numbers, changed in place.
+    moves : int
+    temperature, cooling : float
+        Temperature in units of the objective, and its factor per move.
+    excess, steepening : float
+        Penalty per squared error above the maximum, and its factor per move. It starts low, because a high
+        penalty blocks moves, and ends high.
     """
     aside = np.empty((3, max(_TRIED, _MOST_PARTNERS)), np.int64)
     return _annealed(
@@ -63,7 +69,7 @@ def anneal(
 
 @borrowing
 def _annealed(state, movable, orders, places, stream, moves, temperature, cooling, excess, steepening, aside):
-    """The loop of `anneal`, which borrows its scratch `aside`, (3, most partners)."""
+    """Run the loop of `anneal` with the work array `aside`, (3, most partners)."""
     accepted = 0
     for _ in range(moves):
         temperature *= cooling
@@ -91,7 +97,7 @@ def sample_changes(
     excess: float,
     samples: int,
 ) -> np.ndarray:
-    """Absolute cost of random admissible transfers from where the search stands, to set temperatures."""
+    """Return the absolute costs of random feasible transfers from the current state, to set temperatures."""
     changes = np.empty(samples)
     number = 0
     for _ in range(20 * samples):
@@ -115,7 +121,7 @@ def _transfer(
     excess: float,
     threshold: float,
 ) -> int:
-    """Move records between two combinations."""
+    """Try to move records between two combinations; return 1 if accepted, else 0."""
     j, records = _draw_transfer(state, i, orders, places, stream)
     if j < 0 or transfer_cost(state, i, j, records, excess) > threshold:
         return 0
@@ -128,9 +134,9 @@ def _transfer(
 def _draw_transfer(
     state: SearchState, i: int, orders: np.ndarray, places: np.ndarray, stream: np.ndarray
 ) -> tuple[int, int]:
-    """A partner and how many records i gives it (takes, if negative); partner -1 where none fits.
+    """Draw a partner and the number of records that i transfers to it (negative: receives), or partner -1.
 
-    What the two have together is split anew: all to one of them, one record over, or k to one.
+    The sum of both counts is divided again: all to one of them, one record transferred, or exactly k to one.
     """
     nothing = (-1, 0)
     j = _partner(state, i, orders, places, stream, 0.25)
@@ -171,7 +177,7 @@ def _disperse(
     threshold: float,
     aside: np.ndarray,
 ) -> int:
-    """Open or close a combination against several occupied ones, each chosen as the best of a few."""
+    """Occupy or empty a combination, balanced by several occupied ones, each the best of a few candidates."""
     k = state.k
     count = int(state.counts[i])
     if count == 0:
@@ -226,7 +232,7 @@ def _partner(
     stream: np.ndarray,
     anywhere: float,
 ) -> int:
-    """Another combination of i's region: mostly one close by in an order, sometimes any; or -1."""
+    """Draw another combination of i's region, mostly near in a sort order; return -1 if none is found."""
     begin, end = int(state.stretch[state.region[i]]), int(state.stretch[state.region[i] + 1])
     if uniform(stream) < anywhere:
         j = begin + integer_below(stream, end - begin)
@@ -243,7 +249,7 @@ def _partner(
 
 @embedded
 def _prefetch(state: SearchState, i: int) -> None:
-    """Ask for what a change of combination i is priced by: it lies anywhere in memory."""
+    """Prefetch the data of combination i, which is anywhere in memory."""
     prefetch(state.counts, i)
     prefetch(state.original, i)
     prefetch(state.deviation_weight, i)

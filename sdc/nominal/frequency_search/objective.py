@@ -1,8 +1,8 @@
-"""What the search on the frequency vector minimises, as an agency sets it.
+"""Objective of the search on the frequency vector, with parameters that an agency can set.
 
-Chi-square alone deletes rare combinations, lets errors of large cells drift, and pays with the tables
-that are not controlled. So an error also costs by its absolute size, steeply above a maximum, and a
-combination's own change costs, too.
+Minimising chi-square alone deletes rare key combinations, allows large absolute errors in large cells, and
+distorts tables that are not control tables. The objective therefore also penalises absolute errors, errors
+above a maximum, and deviations of the counts of key combinations.
 """
 
 from __future__ import annotations
@@ -21,16 +21,21 @@ from microguard.sdc.nominal.frequency import FrequencyVector
 
 @dataclass(frozen=True)
 class Objective:
-    """The objective in the arrays the kernels read.
+    """Objective as arrays for the kernels.
 
     Attributes
     ----------
-    cell_weight : (cells,) float array, weight of the table over the original count
-    table_cost : (T, 3) float array: absolute weight, tolerance, maximum (infinity for none)
-    deviation_weight : (m,) float array, per squared change of a combination
-    max_deviation : largest change of a combination
-    kept : (cells,) int64 array, original count of a cell that is not to be emptied, else 0; or of length 0,
-        where every cell may be
+    cell_weight : (cells,) float array
+        Weight of the table divided by the original count.
+    table_cost : (T, 3) float array
+        Absolute weight, tolerance and maximum (infinity for none) of each table.
+    deviation_weight : (m,) float array
+        Cost per squared deviation of a key combination.
+    max_deviation : int
+        Largest deviation of a key combination.
+    kept : (cells,) int64 array
+        Original count of a cell that must not be emptied, else 0. It has length 0 if all cells may be
+        emptied.
     """
 
     cell_weight: np.ndarray
@@ -49,21 +54,21 @@ class Objective:
         max_absolute_error: ByTable | None,
         kept_dimension: int = 0,
     ) -> Objective:
-        """Objective over these tables; `kept_dimension` as of `protect_frequencies`.
+        """Build the objective over these tables; see `protect_frequencies` for the parameters.
 
         Raises
         ------
         InvalidParameter
-            A maximum that is negative or no number, or of a table that is none of these; a max_deviation
-            below k - 1; a kept_dimension that is no whole number.
+            If a maximum is negative, not a number or for an unknown table; if max_deviation is below k - 1;
+            if kept_dimension is not a whole number.
         """
         check_kept_dimension(kept_dimension)
         if max_absolute_error is not None:
             _check_bounds(max_absolute_error, tables)
         if parameters.max_deviation is not None and parameters.max_deviation < k - 1:
             raise InvalidParameter(
-                f"max_deviation = {parameters.max_deviation} is below k - 1 = {k - 1}: a combination "
-                "could reach neither 0 nor k"
+                f"max_deviation: expected at least k - 1 = {k - 1}, so that every count can reach 0 or k; "
+                f"found {parameters.max_deviation}. Raise it"
             )
         first = np.unique(tables.table, return_index=True)[1]
         dimensions, levels = tables.dimension[first], tables.level[first]
@@ -83,9 +88,8 @@ class Objective:
                 for names, d in zip(tables.tables, dimensions, strict=True)
             ]
         )
-        pays = tables.held(frequencies.counts) / np.maximum(
-            tables.original, 1
-        )  # all, but for a part of a file
+        # Share of each cell's records in these frequencies; below 1 only for a partition of a file.
+        pays = tables.held(frequencies.counts) / np.maximum(tables.original, 1)
         controlled = float((weight[tables.table] * pays) @ least_chi2(tables.original, k))
         combined = float(least_chi2(frequencies.counts, k).sum())
         share = controlled / combined if combined > 0 else 0.0
@@ -101,7 +105,7 @@ class Objective:
 
     @property
     def only_kept(self) -> Objective:
-        """The objective in which nothing counts but cells that are not to be emptied."""
+        """Objective that only penalises emptied cells that must not be emptied."""
         return replace(
             self,
             cell_weight=np.zeros_like(self.cell_weight),
@@ -110,19 +114,19 @@ class Objective:
         )
 
     def emptied(self, tables: ControlTables, counts: np.ndarray) -> int:
-        """Cells that are not to be emptied, and are."""
+        """Count the empty cells that must not be emptied."""
         if len(self.kept) == 0:
             return 0
         return int(np.count_nonzero((self.kept > 0) & (tables.totals(counts) == 0)))
 
     def exceeded(self, tables: ControlTables, counts: np.ndarray) -> int:
-        """Cells with an error above their maximum."""
+        """Count the cells with an error above their maximum."""
         return int(np.count_nonzero(np.abs(tables.errors(counts)) > self.table_cost[tables.table, 2]))
 
     def value(
         self, frequencies: FrequencyVector, tables: ControlTables, counts: np.ndarray, excess: float
     ) -> float:
-        """Objective of these counts, with `excess` per squared error above the maximum, or of emptying."""
+        """Return the objective of these counts, with a penalty for violated maxima and emptied cells."""
         errors = tables.errors(counts)
         emptied = errors[: len(self.kept)] == -self.kept
         size = np.abs(errors)
@@ -141,28 +145,28 @@ class Objective:
 def cell_cost(
     error: int, weight: float, absolute: float, tolerance: float, bound: float, kept: int, excess: float
 ) -> float:
-    """Cost of a cell with this error; one that is `kept` and empty costs as if its maximum were 0."""
+    """Return the cost of a cell with this error; an empty cell to be `kept` has the maximum error 0."""
     size = abs(error)
     cost = weight * error * error
     if size > tolerance:
         cost += absolute * (size - tolerance)
     if size > bound:
         cost += excess * (size - bound) * (size - bound)
-    if error == -kept:  # of another cell this is an error of 0, which costs nothing
+    if error == -kept:  # kept is 0 for other cells, and then the error and its cost are 0
         cost += excess * error * error
     return cost
 
 
 def maximum_of(names: tuple[Hashable, ...], dimension: int, bounds: ByTable | None) -> float:
-    """Largest absolute error asked of a table's cells; infinity where none is."""
+    """Return the maximum absolute error of a table's cells; infinity if there is none."""
     bounds = bounds or {}
     return float(bounds.get(names, bounds.get(dimension, np.inf)))
 
 
 def check_kept_dimension(dimension: int) -> None:
-    """Refuse what is no number of variables."""
+    """Raise InvalidParameter unless the dimension is a whole number of at least 0."""
     if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < 0:
-        raise InvalidParameter(f"kept_dimension must be a whole number of at least 0, found {dimension!r}")
+        raise InvalidParameter(f"kept_dimension: expected a whole number of at least 0, found {dimension!r}")
 
 
 def _of_level(parameters: SearchParameters, tables: ControlTables, level: int) -> float:
@@ -174,11 +178,14 @@ def _of_level(parameters: SearchParameters, tables: ControlTables, level: int) -
 def _check_bounds(bounds: ByTable, tables: ControlTables) -> None:
     if not isinstance(bounds, Mapping):
         raise InvalidParameter(
-            "max_absolute_error takes a mapping of dimension to bound, such as {1: 6, 2: 9}"
+            "max_absolute_error: expected a mapping of dimension to bound, such as {1: 6, 2: 9}, found "
+            f"{type(bounds).__name__}"
         )
     unknown = sum(isinstance(key, tuple) and key not in tables.tables for key in bounds)
     if unknown:
-        raise InvalidParameter(f"max_absolute_error bounds {unknown} tables that are no control tables")
+        raise InvalidParameter(
+            f"max_absolute_error: expected names of control tables, found {unknown} others"
+        )
     dimensions = {key: bound for key, bound in bounds.items() if not isinstance(key, tuple)}
     check_by_dimension("max_absolute_error", dimensions)
     for bound in (bound for key, bound in bounds.items() if isinstance(key, tuple)):

@@ -1,8 +1,8 @@
-"""The method recommended at scale: greedy on live errors, then local search on live errors.
+"""The method for large files: a greedy heuristic, then local search, both with current table errors.
 
-One process works on the combinations of the whole file (`protect_frequencies`); or blocks settle
-their own combinations in parallel (`protect_block`), and one global pass that starts from their counts
-finishes on the errors of all blocks together. Errors that each block sees only for itself would add up.
+`protect_frequencies` works on the key combinations of the whole file in one process. `protect_block` does so
+for one block; a global pass must then start from the counts of all blocks, because errors that blocks correct
+independently would add up.
 """
 
 from __future__ import annotations
@@ -26,36 +26,35 @@ from microguard.sdc.nominal.neighbours import sorted_combinations
 from microguard.sdc.nominal.protected_counts import ProtectedCounts
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: Moves tried, per square root of the combinations below k. "exact" spends what "thorough" does: the
-#: search proves nothing, and more work would not either.
+#: Number of moves per square root of the number of combinations below k. "exact" has the moves of "thorough",
+#: because the search proves nothing.
 _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 3_000_000}
-#: The most moves: beyond, a file has so much freedom that more work gains little. "fast" is to cost seconds
-#: beside a job that sorts the file: on 129,000 combinations of a million records (77,600 below k = 3) 5.5
-#: million moves take 7 s of one core and leave a chi-square 3 % above that of 13.2 million in 18 s.
+#: Maximum number of moves; in larger files more work gains little. "fast" must cost seconds in a job that
+#: sorts the file: for 129,000 combinations of a million records (77,600 below k = 3), 5.5 million moves take
+#: 7 s of one core. Their chi-square is 3 % above that of 13.2 million moves in 18 s.
 _MOST = {"fast": 5_000_000, "standard": 150_000_000, "thorough": 2_000_000_000, "exact": 2_000_000_000}
-#: Times as many moves where errors have maxima, which close many of the ways.
+#: Factor of the number of moves if errors have maxima, which block many moves.
 _BEHIND_A_WALL = 3
-#: Part of the moves that go into filling cells to be kept, where the search has left some empty, before it
-#: begins anew from there.
+#: If cells that must be kept are empty, moves / this are spent on filling them before the search restarts.
 _FILLING = 4
 
 
 @dataclass(frozen=True)
 class ProtectedFrequencies:
-    """Protected counts and what they do to the control tables.
+    """Protected counts, and their errors in the control tables.
 
     Attributes
     ----------
     counts : (m,) int64 array
-        0 or at least k each, as many records as before in every region.
+        Counts that are 0 or at least k and keep the total of every region.
     chi2 : float
-        Over the cells of the control tables.
-    errors : dict
-        Largest absolute error by table dimension.
+        Chi-square over the cells of the control tables.
+    errors : dict of table dimension to int
+        Largest absolute error of a cell.
     max_deviation : int
-        Largest change of a combination.
+        Largest deviation of a key combination.
     work : int
-        Moves tried.
+        Number of moves tried.
     stopped_by : "work" or "time"
     """
 
@@ -81,37 +80,43 @@ def protect_frequencies(
     allowed: np.ndarray | None = None,
     deadline: Deadline | None = None,
 ) -> ProtectedFrequencies:
-    """Protect a frequency vector as a whole.
+    """Protect a frequency vector by the greedy heuristic and local search.
 
     Parameters
     ----------
     frequencies : FrequencyVector
-        In canonical order; totals per region are kept, and k holds on combination and region.
+        Original counts. The total of each region is kept, and k holds for key combination and region.
     k : int
     tables : ControlTables
-        Of these frequencies.
-    start : (m,) array of counts, optional
-        Where the search begins: by default the original counts, or what blocks have made of them. Counts
-        below k are settled first, and totals that blocks missed are repaired.
-    effort : how much work the search does
-        "fast" is bounded to about 5 million moves, however many combinations there are.
+        Control tables of these frequencies.
+    start : (m,) int array, optional
+        Initial counts, by default the original ones. Counts below k are set to 0 or k first, and totals of
+        regions are repaired.
+    effort : {"fast", "standard", "thorough", "exact"}
+        Amount of work. "fast" is limited to about 5 million moves for any number of combinations.
     seed : int
-    max_absolute_error : mapping of dimension, or of a table's names, to records, optional
-        What the search is to respect; not a promise: see `errors`.
+    max_absolute_error : mapping, optional
+        Maximum absolute error by table dimension, or by the names of a table. The search aims at it but may
+        exceed it; see `errors`.
     kept_dimension : int
-        Cells that at least k records hold, of tables of up to so many variables (a region is none), are not
-        to be emptied: 1 keeps categories. Nor is this a promise: it may be impossible.
+        The search avoids emptying cells with at least k original records in tables with at most this many
+        variables, not counting a region. 1 keeps categories. It may be impossible.
     parameters : SearchParameters, optional
     allowed : (m,) bool array, optional
-        False for structural zeros: they end with no records.
+        False for structural zeros, which get the count 0.
     deadline : Deadline, optional
-        A safety net: where it fires, the answer depends on the machine and says so.
+        Wall-clock limit, as a safety net. If it ends the search, the result depends on the machine.
 
     Raises
     ------
-    InvalidParameter, TooFewRecords, ImpossibleProtection, ShapeMismatch
-        A bad k, effort or parameter; a region with fewer than k records; a region all of whose
-        combinations are structural zeros; counts of another length.
+    InvalidParameter
+        If k, the effort or a parameter is invalid.
+    TooFewRecords
+        If a region has fewer than k records.
+    ImpossibleProtection
+        If all combinations of a region with records are structural zeros.
+    ShapeMismatch
+        If there is not one count per combination.
     """
     check_name("effort", effort, _MOVES)
     start = frequencies.counts if start is None else start
@@ -130,21 +135,21 @@ def protect_frequencies(
     tried = _MOVES[effort] * (_BEHIND_A_WALL if max_absolute_error else 1)
     moves = min(int(tried * len(movable) ** 0.5), _MOST[effort])
     stream, deadline = new_stream(seed), deadline or Deadline.after(None)
-    search = Annealing.of(state, frequencies, tables, objective, movable, stream)
+    search = Annealing.from_state(state, frequencies, tables, objective, movable, stream)
     best, work, stopped_by = search.run(moves, deadline)
     if objective.emptied(tables, best) or objective.exceeded(tables, best):
-        best, further, stopped_by = begun_anew(search, best, moves, deadline)
+        best, further, stopped_by = restart_search(search, best, moves, deadline)
         work += further
     return _result(frequencies, tables, best, work, stopped_by)
 
 
-def begun_anew(
+def restart_search(
     search: Annealing, counts: np.ndarray, moves: int, deadline: Deadline
 ) -> tuple[np.ndarray, int, StoppedBy]:
-    """Search on behind a firm wall, from counts that leave cells empty, or beyond a maximum.
+    """Restart the search with the final penalty, from counts that violate a maximum or empty a kept cell.
 
-    Cells that are not to be emptied are filled first, by themselves: the way to such counts may be closed
-    where small errors count, too.
+    Cells that must be kept are filled first, with an objective that ignores all other errors. Other errors
+    could block the path to such counts.
     """
     objective, work = search.objective, 0
     stopped_by: StoppedBy = "work"
@@ -160,28 +165,32 @@ def begun_anew(
 def protect_block(
     frequencies: FrequencyVector, k: int, tables: ControlTables, *, seed: int = 0
 ) -> ProtectedFrequencies:
-    """Protect the combinations of one block by themselves, as a start of the global pass or a fallback.
+    """Protect the key combinations of one block, as the start of a global pass or as a fallback.
 
-    `tables` are the control tables of the block. Little work is done on errors that only the block
-    sees, and bounds on errors are left to the global pass.
+    `tables` are the control tables of the block. The effort is fast and there are no maximum errors, because
+    the errors of a block alone matter little.
     """
     return protect_frequencies(frequencies, k, tables, effort="fast", seed=seed)
 
 
 def _check(frequencies: FrequencyVector, start: np.ndarray, k: int, allowed: np.ndarray | None) -> np.ndarray:
-    """Refuse what cannot be protected; return which combinations may be occupied."""
+    """Validate the arguments; return which key combinations may be occupied, (m,) bool."""
     check_k(frequencies.records, k)
     check_regions(frequencies, k)
     m = len(frequencies)
     allowed = np.ones(m, bool) if allowed is None else np.asarray(allowed, bool)
     if len(start) != m or len(allowed) != m:
-        raise ShapeMismatch(f"{m} combinations, but {len(start)} counts and {len(allowed)} marks")
+        raise ShapeMismatch(
+            f"start and allowed: expected one entry per key combination, {m}, found {len(start)} and "
+            f"{len(allowed)}"
+        )
     regions = frequencies.region_matrix()
     records, open_combinations = regions @ frequencies.counts, regions @ allowed
     closed = int(((records > 0) & (open_combinations == 0)).sum())
     if closed:
         raise ImpossibleProtection(
-            f"in {closed} regions every combination that occurs is declared a structural zero"
+            "structural zeros: expected a possible key combination in every region, found "
+            f"{closed} regions without one. Correct the declaration"
         )
     return allowed
 

@@ -1,4 +1,4 @@
-"""The working frequency vector with its live errors, and what changing it costs."""
+"""Mutable frequency vector of the search, its current table errors, and the costs of changes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,26 @@ from microguard.sdc.nominal.frequency_search.objective import Objective, cell_co
 
 
 class SearchState(NamedTuple):
-    """What the kernels read and write; `counts` and `errors` belong together at all times.
+    """Arrays of the search. `errors` always corresponds to `counts`.
 
     Attributes
     ----------
-    counts, original : (m,) int64, current and original frequencies
-    k : smallest occupied frequency
-    cells : (m, T) int32
-    errors : (cells,) int64, protected minus original
-    cell_weight, table_cost, deviation_weight, max_deviation, kept : of the objective
-    allowed : (m,) bool, False for structural zeros
-    region : (m,) int64, rank of each combination's region
-    stretch : (regions + 1,) int64, where each region's combinations begin
+    counts, original : (m,) int64 arrays
+        Current and original counts.
+    k : int
+        Smallest positive count.
+    cells : (m, T) int32 array
+        Cell of each key combination in each table.
+    errors : (cells,) int64 array
+        Current minus original count of each cell.
+    cell_weight, table_cost, deviation_weight, max_deviation, kept
+        See `Objective`.
+    allowed : (m,) bool array
+        False for structural zeros.
+    region : (m,) int64 array
+        Rank of each combination's region.
+    stretch : (regions + 1,) int64 array
+        First combination of each region.
     """
 
     counts: np.ndarray
@@ -49,7 +57,7 @@ def new_state(
     objective: Objective,
     allowed: np.ndarray,
 ) -> SearchState:
-    """State at these counts."""
+    """Build the state for these counts."""
     _, stretch, region = np.unique(frequencies.region_of(), return_index=True, return_inverse=True)
     return SearchState(
         counts=np.array(counts, np.int64),
@@ -70,14 +78,14 @@ def new_state(
 
 @embedded
 def deviation_cost(state: SearchState, i: int, change: int) -> float:
-    """Cost of the combination's own distance from its original frequency."""
+    """Return the change of the deviation cost if combination i changes by `change` records."""
     deviation = state.counts[i] - state.original[i]
     return state.deviation_weight[i] * change * (2 * deviation + change)
 
 
 @embedded
 def change_cost(state: SearchState, i: int, change: int, excess: float) -> float:
-    """Cost of changing combination i by so many records."""
+    """Return the change of the objective if combination i changes by `change` records."""
     cells, errors, cell_weight, table_cost = state.cells, state.errors, state.cell_weight, state.table_cost
     kept, keeping = state.kept, len(state.kept) > 0
     total = deviation_cost(state, i, change)
@@ -93,7 +101,7 @@ def change_cost(state: SearchState, i: int, change: int, excess: float) -> float
 
 @embedded
 def transfer_cost(state: SearchState, origin: int, target: int, records: int, excess: float) -> float:
-    """Cost of moving records between two combinations; cells they share do not change."""
+    """Return the change of the objective if records move between two combinations."""
     cells, errors, cell_weight, table_cost = state.cells, state.errors, state.cell_weight, state.table_cost
     kept, keeping = state.kept, len(state.kept) > 0
     total = deviation_cost(state, origin, -records) + deviation_cost(state, target, records)
@@ -112,7 +120,7 @@ def transfer_cost(state: SearchState, origin: int, target: int, records: int, ex
 
 @embedded
 def apply_change(state: SearchState, i: int, change: int) -> None:
-    """Change a combination's frequency and the errors of its cells."""
+    """Change the count of a combination and the errors of its cells."""
     cells, errors = state.cells, state.errors
     state.counts[i] += change
     for t in range(cells.shape[1]):
@@ -121,7 +129,7 @@ def apply_change(state: SearchState, i: int, change: int) -> None:
 
 @embedded
 def may_become(state: SearchState, i: int, count: int) -> bool:
-    """Whether combination i may have this many records: 0 or k and more, near enough the original."""
+    """Return whether combination i may have this count: 0 or at least k, within the maximum deviation."""
     if not state.allowed[i]:
         return count == 0
     return (count == 0 or count >= state.k) and abs(count - state.original[i]) <= state.max_deviation

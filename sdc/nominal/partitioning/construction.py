@@ -1,8 +1,8 @@
-"""An integer partition guided by the duals of a fractional one (Cost 2023, section 4.4).
+"""Construct an integer partition from the duals of a fractional one (Cost 2023, section 4.4).
 
-Clusters are added one by one; each minimises its weight minus gamma u_i + lambda for its members among the
-records not yet assigned, the auxiliary problem (4.4.7)-(4.4.11). gamma weighs the duals, lambda rewards
-larger clusters.
+Clusters are added one by one from the unassigned records. Each solves the auxiliary problem (4.4.7)-(4.4.11):
+it minimises the weight of the cluster minus gamma u_i + lambda summed over its members i. gamma weights the
+duals u_i, and lambda rewards larger clusters.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from microguard.sdc.nominal.partitioning.heuristic_pricing import greedy_columns
 from microguard.sdc.nominal.partitioning.pricing import cheapest_column
 from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
 
-#: Branch-and-bound nodes of one exact auxiliary problem; beyond, the best cluster met is taken.
+#: Branch-and-bound nodes of one exact auxiliary problem. At the limit, the best cluster so far is taken.
 AUXILIARY_NODES = 200_000
 
 
-#: Table 6.5: share of records at risk in a scenario, its pair after an optimal fractional solution, and
-#: after a heuristic one.
+#: Table 6.5: share of records at risk in a scenario, parameters for an optimal fractional solution, and for a
+#: heuristic one.
 TABLE_6_5: tuple[tuple[float, Guidance, Guidance], ...] = (
     (0.02, Guidance(0.75, 3.0), Guidance(0.25, 0.25)),
     (0.2, Guidance(0.75, 1.5), Guidance(0.25, 3.0)),
@@ -28,7 +28,7 @@ TABLE_6_5: tuple[tuple[float, Guidance, Guidance], ...] = (
 
 
 def default_guidance(problem: PartitionProblem, fractional: Solution) -> Guidance:
-    """The pair of Table 6.5 whose scenario is nearest in the share of records at risk."""
+    """Return the parameters of Table 6.5 for the scenario with the nearest share of records at risk."""
     at_risk = problem.multiplicity[problem.multiplicity < problem.k].sum() / problem.records
     _, optimal, heuristic = min(TABLE_6_5, key=lambda row: abs(row[0] - at_risk))
     return optimal if fractional == "exact" else heuristic
@@ -37,12 +37,16 @@ def default_guidance(problem: PartitionProblem, fractional: Solution) -> Guidanc
 def construct_integer(
     problem: PartitionProblem, duals: np.ndarray, guidance: Guidance, auxiliary: Solution
 ) -> np.ndarray:
-    """Algorithm 7: an integer partition as columns (clusters, 2k - 1), padded with -1.
+    """Run Algorithm 7; return the integer partition as columns (clusters, 2k - 1), padded with -1.
 
     Parameters
     ----------
-    duals : (u,) array, u_i of the fractional solution
-    auxiliary : solve (4.4.7)-(4.4.11) exactly, or by the greedy growth of Algorithm 5
+    problem : PartitionProblem
+    duals : (u,) array
+        Duals u_i of the fractional solution.
+    guidance : Guidance
+    auxiliary : "exact" or "heuristic"
+        Solve (4.4.7)-(4.4.11) exactly, or by the greedy growth of Algorithm 5.
     """
     k = problem.k
     prices = guidance.gamma * duals + guidance.reward
@@ -54,7 +58,7 @@ def construct_integer(
         np.subtract.at(unassigned, members, 1)
         clusters.append(members.tolist())
     for combination in np.repeat(np.arange(len(unassigned)), unassigned):
-        # The cluster whose weight grows least: problem.distances[i, C] summed, the first of equals.
+        # Add the record to the cluster whose weight grows least.
         growth = [problem.distances[combination, members].sum() for members in clusters]
         clusters[int(np.argmin(growth))].append(int(combination))
     rows = [part for members in clusters for part in _split(members, k)]
@@ -71,10 +75,10 @@ def _next_cluster(
         cheapest = cheapest_column(problem, unassigned, prices, AUXILIARY_NODES).columns
         if len(cheapest):
             return cheapest[0]
-    # No tolerance: the cluster is wanted whatever its reduced cost.
+    # The cluster is needed for any reduced cost, so there is no tolerance.
     return greedy_columns(problem.distances, unassigned, prices, problem.k, 1, -np.inf)[0]
 
 
 def _split(members: list[int], k: int) -> list[list[int]]:
-    """Clusters of 2k or more lose their first k members to a cluster of their own."""
+    """Split a cluster of 2k or more records into its first k members and the others."""
     return [members] if len(members) < 2 * k else [members[:k], members[k:]]

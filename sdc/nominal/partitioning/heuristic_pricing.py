@@ -1,6 +1,6 @@
-"""Heuristic pricing: some clusters of negative reduced cost, soon (Cost 2023, section 4.3).
+"""Heuristic pricing: find some clusters with negative reduced cost quickly (Cost 2023, section 4.3).
 
-Algorithms 5 and 6 work on combinations with multiplicities. Where they find no column nothing is proved.
+Algorithms 5 and 6 work on key combinations with multiplicities. If they find no column, nothing is proved.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 
-#: Clusters that Algorithm 5 adds per iteration (n_max; the thesis names no value).
+#: Number of clusters that Algorithm 5 adds per iteration (n_max; the thesis gives no value).
 GREEDY_COLUMNS = 50
-#: Algorithm 6 enumerates subsets of at most this many neighbours (2k - 2 of them up to k = 10).
+#: Algorithm 6 enumerates subsets of at most this many neighbours, which is 2k - 2 at k = 10.
 ENUMERATED_NEIGHBOURS = 18
 
 
@@ -18,10 +18,11 @@ ENUMERATED_NEIGHBOURS = 18
 def greedy_columns(
     distances: np.ndarray, multiplicity: np.ndarray, duals: np.ndarray, k: int, most: int, tolerance: float
 ) -> np.ndarray:
-    """Clusters of negative reduced cost by Algorithm 5, at most `most`; (count, 2k - 1), padded with -1.
+    """Find up to `most` clusters with negative reduced cost by Algorithm 5, (count, 2k - 1), padded by -1.
 
-    Each grows from the unassigned record of largest dual by the record that raises the reduced cost least,
-    to size k and then on to 2k - 1, and the best size is kept.
+    Each cluster starts with the unassigned record that has the largest dual. It grows to 2k - 1 records by
+    the record that increases the reduced cost least. Of its sizes from k on, the one with the least cost is
+    taken.
     """
     count = len(multiplicity)
     left = multiplicity.copy()
@@ -74,9 +75,9 @@ def enumerate_columns(
     most_neighbours: int,
     tolerance: float,
 ) -> np.ndarray:
-    """The first cluster of negative reduced cost that Algorithm 6 meets; (0 or 1, 2k - 1), padded with -1.
+    """Find the first cluster with negative reduced cost by Algorithm 6, (0 or 1, 2k - 1), padded with -1.
 
-    All subsets of k - 1 to 2k - 2 of the closest records to the record of largest dual are tried.
+    It enumerates subsets of k - 1 to 2k - 2 of the nearest records of the record with the largest dual.
     """
     count = len(multiplicity)
     seed = 0

@@ -1,11 +1,13 @@
-"""Local search for the partitioning problem: ruin and recreate, with annealed acceptance.
+"""Local search for the partitioning problem: ruin and recreate with simulated annealing acceptance.
 
-A partition is kept as a *stock* per combination (records clustered with their like, at no weight; 0 or at
-least k of them) and *mixed clusters* of k to 2k - 1 records. A move takes a few neighbouring mixed clusters
-apart and puts their records back: into the stock of their combination, into a mixed cluster with room, or
-into a new one grown by nearest records from those still loose and those that stocks can spare. So the
-number of clusters adapts, and a move costs the same however large the file is. The idea is that of
-Schrimpf, Schneider, Stamm-Wilbrandt and Dueck (2000), for vehicle routes.
+A partition consists of a *stock* for each key combination and of *mixed clusters*. The stock has 0 or at
+least k equal records, which are clustered at no weight. A mixed cluster has k to 2k - 1 records.
+
+A move dissolves a few neighbouring mixed clusters and reassigns their records: to the stock of their
+combination, to an *unfilled* mixed cluster (fewer than 2k - 1 records), or to a new cluster. A new cluster is
+grown from the nearest loose records and surplus records of stocks. The number of clusters therefore adapts,
+and the cost of a move does not depend on the size of the file. Schrimpf, Schneider, Stamm-Wilbrandt and Dueck
+(2000) introduced ruin and recreate for vehicle routing.
 """
 
 from __future__ import annotations
@@ -30,30 +32,33 @@ from microguard.sdc.nominal.partitioning.search_state import (
 from microguard.sdc.nominal.points import Points, distance
 from microguard.sdc.stop import Deadline
 
-#: Nearest combinations that a record's moves look at.
+#: Number of nearest combinations that the moves of a record consider.
 NEIGHBOURS = 40
-#: Moves between two looks at the clock: about a tenth of a second.
+#: Number of moves between two checks of the deadline, about a tenth of a second.
 STRETCH = 1000
-#: Mixed clusters taken apart by one move, at most, and clusters with room that are looked at per record.
-_MOST_RUINED, _MOST_ROOMS = 5, 20
-#: Chance that a move passes over a neighbouring combination, or breaks up a neighbouring small stock.
+#: Largest number of mixed clusters that a move dissolves, and of unfilled clusters considered for a record.
+_MOST_RUINED, _MOST_UNFILLED = 5, 20
+#: Probabilities that a move skips a neighbouring combination, and that it dissolves a neighbouring small
+#: stock.
 _PASS_OVER, _BREAK_STOCK = 0.3, 0.1
-#: Temperature at the start, in units of the cheapest mismatch of a whole variable; it falls linearly to 0
-#: after four fifths of the moves.
+#: Initial temperature in units of `PartitionProblem.unit`. It falls linearly to 0 after this share of the
+#: moves.
 _TEMPERATURE, _COOLED = 1.0, 0.8
 
 
 def local_search(
     problem: PartitionProblem, *, moves: int, seed: int, deadline: Deadline | None = None
 ) -> np.ndarray:
-    """The best partition met, as columns (clusters, 2k - 1), padded with -1.
+    """Search for a partition of small weight; return it as columns (clusters, 2k - 1), padded with -1.
 
     Parameters
     ----------
-    moves : ruin-and-recreate moves, the work to do; 0 gives the greedy construction alone
+    problem : PartitionProblem
+    moves : int
+        Number of ruin-and-recreate moves. 0 is the greedy construction only.
     seed : int
     deadline : Deadline, optional
-        A safety net: no stretch of moves begins after it.
+        Wall-clock limit, as a safety net.
     """
     near = nearest_combinations(problem.points, NEIGHBOURS)
     walk = _construct(problem.points, problem.multiplicity, near, problem.k, seed % (1 << 32))
@@ -70,7 +75,7 @@ def local_search(
 
 
 def _stock_columns(stock: np.ndarray, k: int) -> np.ndarray:
-    """Stocks cut into clusters of k records, the last of a stock taking the remainder."""
+    """Split the stocks into clusters of k records; the last cluster of a stock takes the remainder."""
     rows = []
     for combination in np.flatnonzero(stock):
         clusters, rest = divmod(int(stock[combination]), k)
@@ -81,14 +86,18 @@ def _stock_columns(stock: np.ndarray, k: int) -> np.ndarray:
 
 
 class _Walk(NamedTuple):
-    """A search under way.
+    """State of a running search.
 
     Attributes
     ----------
     state : PartitionState
-    queue : (n,) room for the records that a move takes out
-    stock, members, sizes : (u,), (clusters, 2k - 1) padded with -1 and (clusters,), of the best partition
-    weights : (2,) weight of the partition and of the best one
+        Current partition.
+    queue : (n,) int64 array
+        Buffer for the records that a move removes from clusters.
+    stock, members, sizes : (u,), (clusters, 2k - 1) and (clusters,) int64 arrays
+        Best partition so far; members are padded with -1.
+    weights : (2,) int64 array
+        Weights of the current and of the best partition.
     """
 
     state: PartitionState
@@ -101,13 +110,13 @@ class _Walk(NamedTuple):
 
 @kernel
 def _construct(points: Points, multiplicity: np.ndarray, near: np.ndarray, k: int, seed: int) -> _Walk:
-    """The greedy partition; the random numbers of the whole search begin here."""
+    """Construct the greedy partition. It also seeds the random numbers of the whole search."""
     np.random.seed(seed)
     state = new_state(multiplicity, k)
     queue = np.empty(multiplicity.sum(), np.int64)
     queued = _queue_loose(state.loose, queue)
     possible, weight = _recreate(state, points, near, k, queue[:queued], False)
-    if not possible:  # all clusters were full, and too few records left for one
+    if not possible:  # all clusters were full, and too few records remained for a new one
         state = new_state(multiplicity, k)
         queued = _queue_loose(state.loose, queue)
         _, weight = _recreate(state, points, near, k, queue[:queued], True)
@@ -119,10 +128,10 @@ def _construct(points: Points, multiplicity: np.ndarray, near: np.ndarray, k: in
 def _ruin_and_recreate(
     walk: _Walk, points: Points, near: np.ndarray, k: int, unit: int, first: int, last: int, moves: int
 ) -> None:
-    """Moves `first` to `last` - 1 of all, or until no mixed cluster is left."""
+    """Run the moves `first` to `last` - 1, or stop if there is no mixed cluster."""
     state, queue = walk.state, walk.queue
     weight, best = walk.weights
-    stride = 1 + len(queue) // 500  # keeping the best costs n: not at every move of a large file
+    stride = 1 + len(queue) // 500  # copying the best partition takes time, so large files do it less often
     for move in range(first, last):
         if mixed_clusters(state) == 0:
             break
@@ -156,7 +165,7 @@ def _queue_loose(loose: np.ndarray, queue: np.ndarray) -> int:
 
 @kernel
 def _ruin(state: PartitionState, near: np.ndarray, k: int, queue: np.ndarray) -> tuple[int, int]:
-    """Take neighbouring mixed clusters apart; how many records are queued, and the weight removed."""
+    """Dissolve neighbouring mixed clusters; return the number of queued records and the weight removed."""
     anchor = state.alive[np.random.randint(mixed_clusters(state))]
     centre = state.members[anchor, np.random.randint(state.sizes[anchor])]
     quota = 1 + np.random.randint(_MOST_RUINED)
@@ -183,12 +192,12 @@ def _ruin(state: PartitionState, near: np.ndarray, k: int, queue: np.ndarray) ->
 
 @kernel
 def _recreate(
-    state: PartitionState, points: Points, near: np.ndarray, k: int, queue: np.ndarray, rooms_last: bool
+    state: PartitionState, points: Points, near: np.ndarray, k: int, queue: np.ndarray, unfilled_last: bool
 ) -> tuple[bool, int]:
-    """Put the queued records back; whether that was possible, and the weight added.
+    """Reassign the queued records; return whether that was possible, and the weight added.
 
-    With `rooms_last` none joins a cluster while one can be grown: then fewer than k are left over, which
-    have room in any cluster, so that it is always possible where there are k.
+    If `unfilled_last`, new clusters are grown as long as possible before records join existing ones. Then
+    fewer than k records remain, which fit into any cluster, so that the reassignment always succeeds.
     """
     np.random.shuffle(queue)
     added = 0
@@ -196,14 +205,14 @@ def _recreate(
     for position in range(len(queue)):
         c = queue[position]
         if state.loose[c] == 0:
-            continue  # a cluster grown before has taken it
+            continue  # the record is already in a cluster that was grown before
         if state.stock[c] >= k:
             to_stock(state, c, state.loose[c])
             state.loose[c] = 0
             continue
-        room, insertion = _best_room(state, points, near, c)
+        unfilled, insertion = _best_unfilled_cluster(state, points, near, c)
         possible, weight, absorbed = _grow(state, points, near, k, c, grown)
-        grows = rooms_last or room < 0
+        grows = unfilled_last or unfilled < 0
         if possible and (grows or weight <= insertion * absorbed * (0.7 + 0.6 * np.random.random())):
             for index in range(k):
                 member = grown[index]
@@ -216,9 +225,9 @@ def _recreate(
             else:
                 open_cluster(state, grown, k, weight)
             added += weight
-        elif room >= 0:
+        elif unfilled >= 0:
             state.loose[c] -= 1
-            insert(state, room, c, insertion)
+            insert(state, unfilled, c, insertion)
             added += insertion
         else:
             forced = _join_anything(state, points, k, c)
@@ -230,9 +239,10 @@ def _recreate(
 
 @kernel
 def _join_anything(state: PartitionState, points: Points, k: int, c: int) -> int:
-    """Put a loose record into any mixed cluster with room or with any small stock; weight added, or -1.
+    """Add a loose record to the best unfilled mixed cluster or small stock; return the weight added, or -1.
 
-    Only where neither its neighbours nor what is left over can take it: every row is looked at.
+    It checks all clusters and stocks. It is used only if no neighbour of the record is in an unfilled
+    cluster.
     """
     width = state.members.shape[1]
     best, best_stock, best_weight = -1, -1, 0
@@ -262,14 +272,16 @@ def _join_anything(state: PartitionState, points: Points, k: int, c: int) -> int
 
 
 @kernel
-def _best_room(state: PartitionState, points: Points, near: np.ndarray, c: int) -> tuple[int, int]:
-    """The mixed cluster with room, among those with near records, to which c adds the least weight."""
+def _best_unfilled_cluster(
+    state: PartitionState, points: Points, near: np.ndarray, c: int
+) -> tuple[int, int]:
+    """Return the nearby unfilled mixed cluster to which c adds the least weight, and that weight."""
     width = state.members.shape[1]
     best, best_weight, seen = -1, 0, 0
     for position in range(-1, near.shape[1]):
         other = c if position < 0 else near[c, position]
         slot = state.head[other]
-        while slot >= 0 and seen < _MOST_ROOMS:
+        while slot >= 0 and seen < _MOST_UNFILLED:
             cluster = slot // width
             if state.sizes[cluster] < width:
                 weight = _distance_to(points, c, state.members[cluster], state.sizes[cluster])
@@ -277,7 +289,7 @@ def _best_room(state: PartitionState, points: Points, near: np.ndarray, c: int) 
                     best, best_weight = cluster, weight
                 seen += 1
             slot = state.after[slot]
-        if seen == _MOST_ROOMS:
+        if seen == _MOST_UNFILLED:
             break
     return best, best_weight
 
@@ -286,13 +298,13 @@ def _best_room(state: PartitionState, points: Points, near: np.ndarray, c: int) 
 def _grow(
     state: PartitionState, points: Points, near: np.ndarray, k: int, seed: int, grown: np.ndarray
 ) -> tuple[bool, int, int]:
-    """Grow a cluster of k records from `seed`; whether possible, its weight, and loose records in it."""
+    """Grow a cluster of k records from `seed`; return success, its weight and its number of loose records."""
     grown[0] = seed
     weight = 0
     absorbed = 1
     for size in range(1, k):
         chosen, chosen_cost, chosen_draw = -1, 0, 0.0
-        for whole in range(2):  # the neighbours first; where they do not suffice, every combination
+        for whole in range(2):  # first the neighbours, then all combinations if the neighbours do not suffice
             others = near.shape[1] + 1 if whole == 0 else len(state.stock)
             for position in range(others):
                 c = position
@@ -318,7 +330,7 @@ def _grow(
 
 @kernel
 def _distance_to(points: Points, c: int, members: np.ndarray, size: int) -> int:
-    """Sum of the distances from c to the first `size` members."""
+    """Return the sum of the distances from c to the first `size` members."""
     apart = 0
     for index in range(size):
         apart += distance(points, c, members[index])
@@ -327,7 +339,7 @@ def _distance_to(points: Points, c: int, members: np.ndarray, size: int) -> int:
 
 @kernel
 def _copies(members: np.ndarray, size: int, c: int) -> int:
-    """How many of the first `size` members are c."""
+    """Count how many of the first `size` members are c."""
     copies = 0
     for index in range(size):
         if members[index] == c:

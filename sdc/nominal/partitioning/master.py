@@ -1,8 +1,8 @@
 """The restricted master problem and column generation (Cost 2023, section 4.3).
 
-The rows are combinations: the clusters that use combination c, counted with its copies, must add up to its
-multiplicity (4.3.2), so the duals are free. Nothing is lost against rows of records, whose duals may be
-taken equal for equal records.
+The rows are key combinations: the copies of combination c in all clusters must add up to its multiplicity
+(4.3.2). These are equations, so the duals are free. Rows for records would give the same bound, because equal
+records have equal duals in an optimal solution.
 """
 
 from __future__ import annotations
@@ -24,29 +24,38 @@ from microguard.sdc.solver import INFINITY, Master, Program, Status
 from microguard.sdc.stop import Deadline, StoppedBy
 from scipy import sparse
 
-#: Branch-and-bound nodes of all exact pricings together; beyond, bounds hold but the LP may not be optimal.
+#: Branch-and-bound nodes of all exact pricings together. At the limit, bounds are valid but the LP may not be
+#: solved to optimality.
 PRICING_NODES = 5_000_000
-#: The relaxation is solved when bound and value agree to this much; weights are integers.
+#: The relaxation is solved if bound and value differ by at most this; weights are integers.
 OPTIMALITY_TOLERANCE = 1e-4
 
-#: A pricing takes problem and duals and returns columns, and a bound on the LP or None.
+#: A pricing function returns columns, and a lower bound on the LP or None, for a problem and duals.
 Pricing = Callable[[PartitionProblem, np.ndarray], tuple[np.ndarray, float | None]]
 
 
 @dataclass(frozen=True)
 class FractionalPartition:
-    """A solution of the linear relaxation, optimal or heuristic.
+    """Solution of the restricted master problem, which may be optimal for the linear relaxation.
 
     Attributes
     ----------
-    value : objective of the restricted master problem
-    duals : (u,) array, one per combination
-    lower_bound : valid bound on the weight of every partition, or None where no exact pricing ended
-    columns : (count, 2k - 1) array, the columns of the restricted master problem
-    values : (count,) array, x_C
-    optimal : whether `value` is proved to be that of the relaxation
-    iterations : solves of the restricted master problem
-    stopped_by : "proof" (optimal), "work" (no pricing finds a column, or iterations) or "time"
+    value : float
+        Objective of the restricted master problem.
+    duals : (u,) array
+        Dual of each combination.
+    lower_bound : float or None
+        Valid bound on the weight of every partition; None without a completed exact pricing.
+    columns : (count, 2k - 1) array
+        Columns of the restricted master problem.
+    values : (count,) array
+        Values x_C of the columns.
+    optimal : bool
+        Whether `value` is proved to be the optimum of the relaxation.
+    iterations : int
+        Number of solved restricted master problems.
+    stopped_by : "proof", "work" or "time"
+        "work" means that no pricing found a column, or that the iteration limit was reached.
     """
 
     value: float
@@ -67,13 +76,23 @@ def solve_fractional(
     most_iterations: int = 10_000,
     deadline: Deadline | None = None,
 ) -> FractionalPartition:
-    """Column generation: solve the master, price by the first method that finds something, add, repeat.
+    """Solve the linear relaxation by column generation.
+
+    Each iteration solves the master problem and adds the columns of the first pricing that finds any.
 
     Parameters
     ----------
-    pricings : tried in this order
+    problem : PartitionProblem
+    pricings : tuple of Pricing
+        Pricing functions in the order in which they are tried.
     columns : (count, 2k - 1) array, optional
-        Further columns to begin with, besides the one cluster that contains all records.
+        Initial columns, in addition to the cluster of all records.
+    most_iterations : int
+    deadline : Deadline, optional
+
+    Raises
+    ------
+    SolverFailed
     """
     deadline = deadline or Deadline.after(None)
     pool = np.empty((0, problem.largest), np.int64) if columns is None else columns
@@ -85,7 +104,10 @@ def solve_fractional(
     while True:
         solution = master.solve()
         if solution.status is not Status.OPTIMAL or solution.row_duals is None or solution.values is None:
-            raise SolverFailed("the master problem of the partitioning was not solved")
+            raise SolverFailed(
+                "partitioning: expected an optimal master problem, found status "
+                f'{solution.status.value}. Choose algorithm = "local-search"'
+            )
         iterations += 1
         duals = solution.row_duals
         priced = np.empty((0, problem.largest), np.int64)
@@ -122,14 +144,14 @@ def solve_fractional(
 
 
 def price_greedily(problem: PartitionProblem, duals: np.ndarray) -> tuple[np.ndarray, None]:
-    """Algorithm 5."""
+    """Price columns by Algorithm 5."""
     return greedy_columns(
         problem.distances, problem.multiplicity, duals, problem.k, GREEDY_COLUMNS, REDUCED_COST_TOLERANCE
     ), None
 
 
 def price_by_enumeration(problem: PartitionProblem, duals: np.ndarray) -> tuple[np.ndarray, None]:
-    """Algorithm 6."""
+    """Price columns by Algorithm 6."""
     return enumerate_columns(
         problem.distances,
         problem.multiplicity,
@@ -141,19 +163,19 @@ def price_by_enumeration(problem: PartitionProblem, duals: np.ndarray) -> tuple[
 
 
 class ExactPricing:
-    """Branch and bound; with it a bound on the weight of every partition.
+    """Exact pricing by branch and bound, which also bounds the weight of every partition.
 
-    If a cluster of size s has reduced cost at least r_s, then n records in clusters of sizes k to 2k - 1
-    weigh at least u @ multiplicity + n min_s (r_s / s), where that minimum is negative.
+    If every cluster of size s has a reduced cost of at least r_s, then the weight of a partition of n records
+    is at least u @ multiplicity + n min(0, min_s r_s / s).
 
-    The nodes of all calls together are limited: once they are used up, nothing is found or bounded.
+    The number of nodes of all calls is limited. At the limit, a call returns no columns and no bound.
     """
 
     def __init__(self, nodes: int = PRICING_NODES) -> None:
         self._nodes = nodes
 
     def __call__(self, problem: PartitionProblem, duals: np.ndarray) -> tuple[np.ndarray, float | None]:
-        """Columns of negative reduced cost, and the bound."""
+        """Return columns with negative reduced cost, and the bound."""
         if self._nodes <= 0:
             return np.empty((0, problem.largest), np.int64), None
         priced = best_columns(problem, duals, self._nodes)
@@ -165,17 +187,17 @@ class ExactPricing:
 
 
 def column_matrix(problem: PartitionProblem, columns: np.ndarray) -> sparse.csc_matrix:
-    """Copies of each combination in each column, (u, columns)."""
+    """Return the number of copies of each combination in each column, (u, columns)."""
     column, position = np.nonzero(columns != NONE)
     matrix = sparse.coo_matrix(
         (np.ones(len(column)), (columns[column, position], column)),
         shape=(len(problem.multiplicity), len(columns)),
     )
-    return matrix.tocsc()  # adds up the copies
+    return matrix.tocsc()  # the conversion adds up duplicate entries
 
 
 def _one_cluster(problem: PartitionProblem) -> Master:
-    """The master problem with the single cluster of all records: feasible, and never wanted."""
+    """Build the master problem with one column, the cluster of all records, which makes it feasible."""
     multiplicity = problem.multiplicity.astype(float)
     weight = 0.5 * float(multiplicity @ problem.distances @ multiplicity)
     return Master(

@@ -1,4 +1,4 @@
-"""Partitioning step: clusters of at least k similar records (Cost 2023, chapter 4)."""
+"""Partitioning step: clusters of at least k similar nominal records (Cost 2023, chapter 4)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,17 @@ from microguard.sdc.stop import Deadline, StoppedBy
 
 @dataclass(frozen=True)
 class Effort:
-    """Work by effort: moves of the local search per record at risk; size, columns and nodes of a proof."""
+    """Work limits of an effort.
+
+    Attributes
+    ----------
+    moves_per_record, fewest_moves : int
+        Local search moves per record at risk, and their minimum.
+    provable_combinations : int
+        Largest number of key combinations for which the linear relaxation and the integer program are tried.
+    columns, nodes : int
+        Columns of one integer program, and nodes of all exact pricings.
+    """
 
     moves_per_record: int
     fewest_moves: int
@@ -43,7 +53,7 @@ class Effort:
     nodes: int
 
 
-#: `provable_combinations`: the linear relaxation and the integer program are tried up to this many.
+#: Work limits by the name of the effort.
 EFFORTS: dict[str, Effort] = {
     "fast": Effort(moves_per_record=20, fewest_moves=2_000, provable_combinations=0, columns=0, nodes=0),
     "standard": Effort(
@@ -64,9 +74,10 @@ EFFORTS: dict[str, Effort] = {
         nodes=2_000_000_000,
     ),
 }
-#: Algorithms by name besides the twelve of the thesis.
+#: Names of algorithms, in addition to the twelve names of the thesis.
 ALGORITHMS = ("auto", "set-partitioning", "local-search", "random")
-#: Beyond this many combinations the neighbours of all would cost too much: the search goes by blocks.
+#: Larger numbers of combinations are searched in blocks of this size, because computing all neighbours is
+#: slow.
 _BLOCK = 10_000
 
 
@@ -76,12 +87,18 @@ class Partition:
 
     Attributes
     ----------
-    labels : (n,) int64 array, cluster of each record, 0 ... clusters - 1
-    weight : sum over clusters of all pairwise distances
-    lp_bound : value of the linear relaxation where it was solved to optimality, else None
-    lower_bound : valid bound on the weight of every partition into clusters of at least k, or None
-    optimal : whether `weight` is proved least
-    algorithm : the algorithm that ran
+    labels : (n,) int64 array
+        Cluster of each record, 0 to clusters - 1.
+    weight : int
+        Sum over the clusters of all pairwise distances.
+    lp_bound : float or None
+        Optimum of the linear relaxation; None if it was not solved to optimality.
+    lower_bound : float or None
+        Valid bound on the weight of every partition into clusters of at least k.
+    optimal : bool
+        Whether the weight is proved minimal.
+    algorithm : str
+        Algorithm that ran.
     stopped_by : "proof", "work" or "time"
     """
 
@@ -112,59 +129,59 @@ def partition(
     guidance: Guidance | None = None,
     distances: Mapping[Hashable, Distance] | None = None,
 ) -> Partition:
-    """Cluster the records of a frame of nominal variables, at least k per cluster, with least weight.
+    """Cluster a frame of nominal variables into clusters of at least k records with small weight.
 
-    The weight is the sum over clusters of the Hamming distances of all pairs of records in them: the
-    number of variables in which the two differ.
+    The weight is the sum over the clusters of the distances of all pairs of records. By default this is the
+    Hamming distance, the number of variables in which two records differ.
 
     Parameters
     ----------
     frame : DataFrame (n, a)
-        Nominal variables of any dtype; a missing value is one more category.
+        Nominal variables of any dtype. A missing value is a category of its own.
     k : int
-        Least records per cluster, 2 <= k <= n.
+        Minimum cluster size, 2 <= k <= n.
     effort : {"fast", "standard", "thorough", "exact"}
-        Moves of the local search per record at risk (20, 100, 500, 500), and the columns and nodes that a
-        proof may take. The twelve methods of the thesis and "random" take none of it; "set-partitioning"
-        by name has the proof of "standard" at least. "exact" proves, or states the gap: it is refused for
-        any other algorithm, and for "auto" beyond 20,000 combinations.
+        Determines the local search moves per record at risk (20, 100, 500, 500) and the work limits of a
+        proof. The twelve methods of the thesis and "random" ignore it. "set-partitioning" has at least the
+        limits of "standard". "exact" requires set-partitioning, so "auto" refuses it for more than 20,000
+        combinations.
     algorithm : str
-        "set-partitioning" (column generation, all columns within the gap, an integer program),
-        "local-search", "random" (section 6.2.5), or a name of the thesis such as "own-ehg", of which the
-        first two letters decide here. "auto" takes set-partitioning where the effort's limit on
-        combinations allows, else local-search.
+        "set-partitioning" (column generation, then an integer program over all columns within the gap),
+        "local-search", "random" (section 6.2.5), or a name of the thesis such as "own-ehg", whose first two
+        letters select the algorithm. "auto" is set-partitioning up to the effort's number of combinations,
+        and local-search beyond.
     seed : int
-        Of the local search or the random partition, not negative.
+        Seed of the local search or the random partition, at least 0.
     time_limit : float, optional
-        Seconds, a safety net; only a construction goes on to its end.
+        Seconds, as a safety net. A construction is never interrupted.
     guidance : Guidance, optional
-        gamma and lambda of the thesis's construction (Algorithm 7), for its own names; by default the pair
-        of Table 6.5 whose scenario is nearest.
+        gamma and lambda of Algorithm 7, for the names of the thesis; by default those of the nearest scenario
+        of Table 6.5.
     distances : mapping of name to Nominal, Ordinal, Hierarchical or Costs, optional
-        Distances and weights of variables; the others are nominal of weight 1.
+        Distances of variables; the others are nominal with weight 1.
 
     Returns
     -------
     Partition
-        Labels in the order of the frame's records.
+        Labels in the order of the records of the frame.
 
     Raises
     ------
     TooFewRecords
-        Fewer than k records, or none.
+        If there are fewer than k records.
     InvalidParameter
-        A bad k, effort, algorithm or time limit; a frame without variables, or with values that cannot be
-        told equal or not.
+        If k, the effort, the algorithm or the time limit is invalid; if the frame has no variables, or values
+        that cannot be compared.
     UnknownVariable
-        Two variables of one name, or a distance of a name that is none.
+        If two variables have the same name, or a distance names an unknown variable.
     UnsupportedCombination
-        Guidance of a method without duals; effort "exact" where nothing would be proved.
+        If guidance is given for a method without duals, or effort "exact" for a method without proof.
     SolverFailed
-        The linear program ended in a state from which nothing can be concluded.
+        If the solver ends a linear program without a conclusive status.
 
     References
     ----------
-    Cost 2023, chapter 4; the local search is ours (Schrimpf et al. 2000).
+    Cost 2023, chapter 4. The local search follows Schrimpf et al. 2000.
     """
     coded = from_frame(frame)
     check_k(len(frame), k)
@@ -178,11 +195,13 @@ def partition(
         algorithm = "set-partitioning" if provable else "local-search"
     if effort == "exact" and algorithm != "set-partitioning":
         raise UnsupportedCombination(
-            f'effort "exact" is for set-partitioning of at most {spend.provable_combinations:,} '
-            f"combinations, found {algorithm} and {len(coded.frequencies):,}; ask for thorough"
+            f'effort "exact": expected set-partitioning and at most {spend.provable_combinations:,} key '
+            f"combinations, found {algorithm} and {len(coded.frequencies):,}. Choose effort thorough"
         )
     if guidance is not None and algorithm not in TWO_STEP:
-        raise UnsupportedCombination(f"{algorithm} takes no guidance; the two-step methods of the thesis do")
+        raise UnsupportedCombination(
+            f"guidance: expected a two-step method of the thesis, found {algorithm}. Leave guidance out"
+        )
     solution = partition_problem(
         problem, algorithm, spend, seed=seed, deadline=Deadline.after(time_limit), guidance=guidance
     )
@@ -206,7 +225,7 @@ def partition_problem(
     deadline: Deadline,
     guidance: Guidance | None = None,
 ) -> IntegerPartition:
-    """Run one algorithm on combinations; the names are checked by `partition`."""
+    """Partition key combinations by one algorithm, whose name the caller has checked."""
     if algorithm in TWO_STEP:
         return _thesis(problem, TWO_STEP[algorithm], deadline, guidance)
     if algorithm == "random":
@@ -223,7 +242,7 @@ def partition_problem(
 def _thesis(
     problem: PartitionProblem, steps: TwoSteps, deadline: Deadline, guidance: Guidance | None
 ) -> IntegerPartition:
-    """The method of chapter 4: a fractional solution, then clusters guided by its duals (section 4.5)."""
+    """Run the method of chapter 4: solve the relaxation, then construct clusters by its duals."""
     heuristics = (price_greedily, price_by_enumeration)
     pricings = (*heuristics, ExactPricing()) if steps.fractional == "exact" else heuristics
     fractional = solve_fractional(problem, pricings, deadline=deadline)
@@ -243,7 +262,7 @@ def _thesis(
 
 
 def _search_by_blocks(problem: PartitionProblem, effort: Effort, seed: int, deadline: Deadline) -> np.ndarray:
-    """Local search, on blocks of combinations in canonical order where there are many."""
+    """Run the local search, in blocks of consecutive combinations if there are many."""
     count = len(problem.multiplicity)
     blocks = np.array_split(np.arange(count), -(-count // _BLOCK))
     columns = []
@@ -270,7 +289,7 @@ def _effort(name: str) -> Effort:
 
 
 def _labels(coded: CodedFrame, columns: np.ndarray) -> np.ndarray:
-    """Give the records of each combination, in their order, to the clusters that hold copies of it."""
+    """Return the cluster of each record: the records of a combination fill its copies in order, (n,)."""
     columns = columns[np.lexsort(columns.T[::-1])]
     cluster, position = np.nonzero(columns != NONE)
     by_combination = np.argsort(columns[cluster, position], kind="stable")

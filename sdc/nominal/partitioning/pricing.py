@@ -1,15 +1,15 @@
-"""Exact pricing: clusters of negative reduced cost (Cost 2023, section 4.3), on combinations.
+"""Exact pricing of clusters of key combinations by branch and bound (Cost 2023, section 4.3).
 
-Exact branch and bound over the members, in place of the thesis's integer program (which the tests keep for
-comparison). It finds the best column of each seed, lists *all* columns up to a reduced cost, and finds the
-single best one that Algorithm 7 asks for. The thesis's heuristics, which find most columns sooner, are in
-`heuristic_pricing`.
+The branch and bound over members replaces the thesis's integer program, which the tests use for comparison.
+It finds the best column for each first member and size, enumerates *all* columns up to a reduced cost, or
+finds the single best column for Algorithm 7. The thesis's heuristics are in `heuristic_pricing`; they find
+most columns faster.
 
-The branch and bound fixes the size s of the cluster and chooses its members one after the other. With
-members P chosen and r still to come, a candidate c adds d(P, c) - u_c exactly and at least half the sum of
-its r - 1 smallest distances for the pairs among those to come. The sum of the r smallest such keys bounds
-the branch; candidates are tried by increasing key and, once tried, leave the list of their siblings, so
-that every multiset is met once.
+The search fixes the size s of the cluster and chooses its members one by one. If the members P are chosen and
+r are missing, a candidate c adds exactly d(P, c) - u_c. For the pairs among the missing members it adds at
+least half the sum of its r - 1 smallest distances. This lower bound is the key of the candidate, and the sum
+of the r smallest keys bounds the branch. Candidates are tried in increasing order of their key. A tried
+candidate is removed from the list of its siblings, so that every multiset is visited once.
 """
 
 from __future__ import annotations
@@ -20,28 +20,32 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.partitioning.problem import PartitionProblem
 
-#: A reduced cost counts as negative from here on: the solver's duals carry about 1e-9 of noise.
+#: A reduced cost is negative if it is below minus this. The solver's duals have errors of about 1e-9.
 REDUCED_COST_TOLERANCE = 1e-7
-#: What the search returns: the best column, the best one per first member and size, or all.
+#: Modes of the search: return the best column, the best one per first member and size, or all.
 _BEST, _BEST_PER_SEED, _ALL = 0, 1, 2
 
 
-#: Sums of duals in another order differ by this much: a branch that only ties is not explored.
+#: Rounding differences of sums of duals are below this. A branch that can only tie is not explored.
 _TIE = 1e-12
 
 
 @dataclass(frozen=True)
 class PricedColumns:
-    """Columns found, their reduced costs, and what was proved about those not found.
+    """Columns of a search, and lower bounds on the reduced costs of all others.
 
     Attributes
     ----------
-    columns : (count, 2k - 1) int array, padded with -1
+    columns : (count, 2k - 1) int array
+        Columns, padded with -1.
     reduced_costs : (count,) array
-    bounds : (2k,) array; entry s bounds the reduced cost of every cluster of size s from below,
-        as far as it is below the threshold of the search (else it is the threshold)
-    complete : whether the search ended by itself, not by its limits
-    nodes : branch-and-bound nodes
+    bounds : (2k,) array
+        Entry s is a lower bound on the reduced cost of every cluster of size s, or the threshold of the
+        search if that is smaller.
+    complete : bool
+        Whether the search ended before its limits.
+    nodes : int
+        Number of branch-and-bound nodes.
     """
 
     columns: np.ndarray
@@ -52,21 +56,21 @@ class PricedColumns:
 
 
 def best_columns(problem: PartitionProblem, duals: np.ndarray, nodes: int) -> PricedColumns:
-    """The best cluster of negative reduced cost for each seed and size, exactly, within a number of nodes."""
+    """Find the best cluster with negative reduced cost for each first member and size, up to a node limit."""
     return _search(problem, problem.multiplicity, duals, -REDUCED_COST_TOLERANCE, _BEST_PER_SEED, 0, nodes)
 
 
 def columns_within(
     problem: PartitionProblem, duals: np.ndarray, threshold: float, most: int, nodes: int
 ) -> PricedColumns:
-    """All clusters of reduced cost at most `threshold`; not `complete` where there are more than `most`."""
+    """Find all clusters with reduced cost at most `threshold`; incomplete if there are more than `most`."""
     return _search(problem, problem.multiplicity, duals, threshold, _ALL, most, nodes)
 
 
 def cheapest_column(
     problem: PartitionProblem, available: np.ndarray, prices: np.ndarray, nodes: int
 ) -> PricedColumns:
-    """The cluster of available records with the least weight minus prices: problem (4.4.7)-(4.4.11)."""
+    """Find the cluster of available records that minimises weight minus prices: problem (4.4.7)-(4.4.11)."""
     return _search(problem, available, prices, np.inf, _BEST, 0, nodes)
 
 
@@ -106,21 +110,29 @@ def _search_columns(
     most: int,
     most_nodes: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool, int]:
-    """Branch and bound over the members of a cluster, for each size from k to 2k - 1.
+    """Run the branch and bound over the members of a cluster, for each size from k to 2k - 1.
 
     Parameters
     ----------
-    distances, half_sums : as of `PartitionProblem`
-    available : (u,) copies of each combination that may be used
-    duals : (u,) prices of the members
-    threshold : only clusters of reduced cost at most this are of interest
-    mode : _BEST, _BEST_PER_SEED or _ALL
-    most : with _ALL, stop beyond this many columns
-    most_nodes : stop beyond this many nodes, over all sizes
+    distances, half_sums
+        See `PartitionProblem`.
+    available : (u,) int array
+        Number of copies of each combination that may be used.
+    duals : (u,) float array
+        Dual of each combination.
+    threshold : float
+        Only clusters with a reduced cost of at most this are returned.
+    mode : int
+        _BEST, _BEST_PER_SEED or _ALL.
+    most : int
+        Limit on the number of columns with _ALL.
+    most_nodes : int
+        Limit on the number of nodes over all sizes.
 
     Returns
     -------
-    columns, reduced_costs, bounds, complete, nodes : the fields of `PricedColumns`
+    columns, reduced_costs, bounds, complete, nodes
+        The fields of `PricedColumns`.
     """
     count = len(available)
     largest = 2 * k - 1
@@ -131,9 +143,9 @@ def _search_columns(
     nodes = 0
     complete = True
     bounds = np.full(2 * k, threshold)
-    best = threshold  # to be improved on: over everything, or by the present first member
+    best = threshold  # least reduced cost so far, overall or for the current first member
 
-    # Level l holds the candidates for member l, sorted by key; `left` the copies not in the cluster.
+    # Level l has the candidates for member l, sorted by key. `left` counts the copies outside the cluster.
     candidate = np.empty((largest, count), np.int64)
     increase = np.empty((largest, count))  # d(P, c) - u_c
     key = np.empty((largest, count))
@@ -164,7 +176,7 @@ def _search_columns(
             )
             explore = bound <= best and not (mode != _ALL and best < threshold and bound >= best - _TIE)
             if explore and (not complete or nodes >= most_nodes):
-                complete = False  # whatever is still open bounds the clusters of this size
+                complete = False  # the open branches bound the clusters of this size
                 bounds[size] = min(bounds[size], bound)
                 explore = False
             if not explore:
@@ -196,7 +208,7 @@ def _search_columns(
                 columns[slot, size:] = -1
                 continue
             left[chosen] -= 1
-            # The child's candidates: this one, where copies remain, and its later siblings.
+            # The candidates of the child are this one, if copies remain, and its later siblings.
             length[level + 1] = _sort_candidates(
                 candidate[level, position : length[level]],
                 increase[level, position : length[level]],
@@ -219,7 +231,7 @@ def _search_columns(
 def _smallest_sum(
     candidate: np.ndarray, key: np.ndarray, left: np.ndarray, start: int, end: int, need: int
 ) -> float:
-    """Sum of the `need` smallest keys from `start` on, copies counted; infinity where there are too few."""
+    """Return the sum of the `need` smallest keys from `start` on, with copies; infinity if too few."""
     total = 0.0
     for position in range(start, end):
         take = min(need, left[candidate[position]])
@@ -243,11 +255,18 @@ def _sort_candidates(
     increase: np.ndarray,
     key: np.ndarray,
 ) -> int:
-    """Write those members that may still be chosen, by key, into the three last arrays; return how many.
+    """Write the candidates of a level, sorted by key, into the three last arrays; return their number.
 
-    `increases` are those before the last member was chosen, `added` (u,) the distances to it; `others` is
-    how many members are to come besides the one chosen here. What exceeds `budget` even if all of them
-    cost the smallest key is left out.
+    Parameters
+    ----------
+    members, increases : (count,) arrays
+        Candidates of the parent level and their increases.
+    added : (u,) array
+        Distances to the member chosen at the parent level, which are added to the increases.
+    others : int
+        Number of members that are missing after this level.
+    budget : float
+        Candidates are dropped if they exceed the budget even if all missing members had the smallest key.
     """
     count = len(members)
     values = np.full(count, np.inf)

@@ -1,8 +1,8 @@
-"""The partitioning problem on distinct combinations (Cost 2023, section 4.2).
+"""The partitioning problem on distinct key combinations (Cost 2023, section 4.2).
 
-Records that agree in every variable are interchangeable, so the complete graph of the thesis is kept on
-*combinations* with multiplicities. A cluster, which is a *column* of the master problem, is a multiset of
-combinations: a sorted row of combination numbers, padded with -1.
+Equal records are interchangeable, so the vertices of the thesis's complete graph are key *combinations* with
+multiplicities instead of records. A cluster, which is a *column* of the master problem, is a multiset of
+combinations. It is stored as a sorted row of combination numbers, padded with -1.
 """
 
 from __future__ import annotations
@@ -20,14 +20,18 @@ NONE = -1
 
 @dataclass(frozen=True)
 class PartitionProblem:
-    """Combinations, how often each occurs, and the minimum cluster size.
+    """Key combinations with their multiplicities, and the minimum cluster size.
 
     Attributes
     ----------
-    points : Points, one per distinct combination, of a diameter below 2^15
-    multiplicity : (u,) int array, records of each combination
-    k : minimum cluster size; clusters need never be larger than 2k - 1
-    unit : what a mismatch of the lightest variable costs at most: the search's temperatures are in it
+    points : Points
+        One point per distinct combination. The diameter is below 2^15.
+    multiplicity : (u,) int array
+        Number of records of each combination.
+    k : int
+        Minimum cluster size. An optimal partition has no cluster larger than 2k - 1.
+    unit : int
+        Unit of the temperatures of the search, see `Similarity.unit`.
     """
 
     points: Points
@@ -42,25 +46,25 @@ class PartitionProblem:
 
     @property
     def largest(self) -> int:
-        """Largest cluster that has to be considered, 2k - 1."""
+        """Maximum cluster size, 2k - 1."""
         return 2 * self.k - 1
 
     @cached_property
     def distances(self) -> np.ndarray:
-        """Distances (u, u) between combinations; of plain ones equation 1.1.1."""
+        """Distances between the combinations, (u, u); by default equation 1.1.1."""
         return all_distances(self.points)
 
     @cached_property
     def half_sums(self) -> np.ndarray:
-        """Half the sum of the r smallest distances from a copy to other copies, (u, 2k) for r = 0...2k-1.
+        """Half the sum of the r smallest distances from a record to others, (u, 2k), for r = 0 to 2k - 1.
 
-        Every edge inside a cluster is shared by its two ends, so the sum of these halves over the members
-        of a cluster is at most its weight: the bound that exact pricing prunes with.
+        Every edge of a cluster has two ends. The sum of these halves over the members is therefore a lower
+        bound on the weight of the cluster, which exact pricing uses.
         """
         return _half_sums(self.distances, self.multiplicity, self.largest)
 
     def pure_columns(self) -> np.ndarray:
-        """Columns of identical records, of every size from k to 2k - 1 that the multiplicities allow."""
+        """Return the columns of equal records, for all sizes k to 2k - 1 that the multiplicities allow."""
         rows = [
             [combination] * size + [NONE] * (self.largest - size)
             for combination in range(len(self.multiplicity))
@@ -69,7 +73,7 @@ class PartitionProblem:
         return np.array(rows, dtype=np.int64).reshape(-1, self.largest)
 
     def column_weights(self, columns: np.ndarray) -> np.ndarray:
-        """Weight of each column: the sum of the distances of all pairs of its members."""
+        """Return the weight of each column: the sum of the distances of all pairs of its members."""
         return column_weights(self.points, np.ascontiguousarray(columns))
 
 
@@ -92,14 +96,14 @@ def _half_sums(distances: np.ndarray, multiplicity: np.ndarray, largest: int) ->
                 half[c, taken] = 0.5 * total
             if taken == largest:
                 break
-        for short in range(taken + 1, largest + 1):  # fewer records than that: never asked for
+        for short in range(taken + 1, largest + 1):  # there are fewer records, so no cluster has this size
             half[c, short] = 0.5 * total
     return half
 
 
 @kernel
 def column_weights(points: Points, columns: np.ndarray) -> np.ndarray:
-    """Sum of pairwise distances (columns,) of padded rows of combination numbers."""
+    """Return the sum of pairwise distances of padded rows of combination numbers, (columns,)."""
     weights = np.zeros(len(columns))
     for row in range(len(columns)):
         for i in range(columns.shape[1]):

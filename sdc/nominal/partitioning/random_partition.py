@@ -1,4 +1,4 @@
-"""A random partition: the baseline that ignores how alike records are (Cost 2023, section 6.2.5)."""
+"""A random partition, the baseline that ignores distances (Cost 2023, section 6.2.5)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
 
 
 def random_partition(problem: PartitionProblem, *, seed: int) -> np.ndarray:
-    """Clusters of random sizes between k and 2k - 1 filled at random, as columns (clusters, 2k - 1).
+    """Draw a random partition with cluster sizes k to 2k - 1; return its columns (clusters, 2k - 1).
 
-    The thesis draws a list of sizes whose sum is n; here sizes are drawn one by one, and one that would
-    leave fewer than k records is drawn among those that do not.
+    The thesis draws a list of sizes with sum n. Here sizes are drawn one by one, from those that do not leave
+    1 to k - 1 records.
     """
     rng = np.random.default_rng(seed)
     k, n = problem.k, problem.records

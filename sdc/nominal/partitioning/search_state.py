@@ -1,8 +1,8 @@
-"""A partition under change: what a move of the local search does to it, and how a move is undone.
+"""Mutable partition of the local search, with an undo journal.
 
-Every change of a move is written into a journal, so that a move that is not accepted costs no more to undo
-than it did to make, however large the file is. Records that a move has taken out are *loose*; they are put
-back by the move, or counted out again by whoever undoes it.
+Every change of a move is written to a journal. Undoing a rejected move therefore costs no more than making
+it, for files of any size. Records that a move has removed from a cluster are *loose*. The move
+reassigns them, or the caller resets their counts before it undoes the move.
 """
 
 from __future__ import annotations
@@ -19,23 +19,34 @@ _STOCKED, _OPENED, _INSERTED, _CLOSED = 0, 1, 2, 3
 
 
 class PartitionState(NamedTuple):
-    """Stocks and mixed clusters of u combinations, with room for `rows` clusters of up to 2k - 1.
+    """Stocks and mixed clusters of u key combinations, with capacity for `rows` clusters.
 
-    A *slot* is a place of a record in a mixed cluster: row times (2k - 1) plus the index in the row.
+    A *slot* is the position of a record in a mixed cluster: row * (2k - 1) + index in the row.
 
     Attributes
     ----------
-    stock : (u,) records of each combination that are clustered with their like: 0 or at least k
-    loose : (u,) records of each combination that are in no cluster
-    members : (rows, 2k - 1) combinations in each mixed cluster, padded with -1
-    sizes, weights : (rows,)
-    head : (u,) first slot of each combination, -1 for none
-    after, before : (slots,) next and previous slot of the same combination, -1 for none
-    free : (rows,) stack of rows that are not in use
-    alive, place : (rows,) the rows in use in some order, and the place of each in it
-    journal : (entries, 3) kind, what and amount, to be undone from the last to the first
-    saved : (rows, 2k - 1) members of the clusters closed
-    counters : (4,) lengths of `free`, `alive`, `journal` and `saved`
+    stock : (u,) int64 array
+        Number of records of each combination that form clusters of equal records: 0 or at least k.
+    loose : (u,) int64 array
+        Number of records of each combination that are in no cluster.
+    members : (rows, 2k - 1) int64 array
+        Combinations in each mixed cluster, padded with -1.
+    sizes, weights : (rows,) int64 arrays
+        Number of records and weight of each mixed cluster.
+    head : (u,) int64 array
+        First slot of each combination; -1 for none.
+    after, before : (slots,) int64 arrays
+        Next and previous slot of the same combination; -1 for none.
+    free : (rows,) int64 array
+        Stack of unused rows.
+    alive, place : (rows,) int64 arrays
+        Used rows in arbitrary order, and the position of each row in `alive`.
+    journal : (entries, 3) int64 array
+        Kind, object and amount of each change; undone from the last to the first.
+    saved : (rows, 2k - 1) int64 array
+        Members of the closed clusters.
+    counters : (4,) int64 array
+        Lengths of `free`, `alive`, `journal` and `saved`.
     """
 
     stock: np.ndarray
@@ -56,7 +67,7 @@ class PartitionState(NamedTuple):
 
 @kernel
 def new_state(multiplicity: np.ndarray, k: int) -> PartitionState:
-    """Safe combinations in stock, the others loose."""
+    """Return a state in which combinations with at least k records are stocks and the others are loose."""
     count = len(multiplicity)
     total = multiplicity.sum()
     rows = total // k + 2
@@ -83,20 +94,20 @@ def new_state(multiplicity: np.ndarray, k: int) -> PartitionState:
 
 @kernel
 def mixed_clusters(state: PartitionState) -> int:
-    """How many mixed clusters there are; their rows are the first of `alive`."""
+    """Return the number of mixed clusters; their rows are the first entries of `alive`."""
     return state.counters[_ALIVE]
 
 
 @kernel
 def begin_move(state: PartitionState) -> None:
-    """Start the journal afresh: what happened before can no longer be undone."""
+    """Clear the journal, so that earlier changes cannot be undone."""
     state.counters[_LOGGED] = 0
     state.counters[_SAVED] = 0
 
 
 @kernel
 def undo_move(state: PartitionState) -> None:
-    """Undo the journal, last entry first; rows are freed and taken as a stack, so the rows agree."""
+    """Undo all changes in the journal, last entry first. The stack of free rows restores the row numbers."""
     while state.counters[_LOGGED] > 0:
         state.counters[_LOGGED] -= 1
         kind, what, amount = state.journal[state.counters[_LOGGED]]
@@ -113,20 +124,20 @@ def undo_move(state: PartitionState) -> None:
 
 @kernel
 def to_stock(state: PartitionState, c: int, copies: int) -> None:
-    """Put records of a combination into its stock, or take them out where negative."""
+    """Add records of a combination to its stock; a negative number removes them."""
     state.stock[c] += copies
     _log(state, _STOCKED, c, copies)
 
 
 @kernel
 def open_cluster(state: PartitionState, members: np.ndarray, size: int, weight: int) -> None:
-    """Make a mixed cluster of the first `size` members."""
+    """Create a mixed cluster of the first `size` members."""
     _log(state, _OPENED, _fill(state, members, size, weight), 0)
 
 
 @kernel
 def insert(state: PartitionState, cluster: int, c: int, weight: int) -> None:
-    """Add a record, and this much weight, to a mixed cluster with room."""
+    """Add a record to an unfilled mixed cluster; its weight grows by `weight`."""
     _append(state, cluster, c)
     state.weights[cluster] += weight
     _log(state, _INSERTED, cluster, weight)
@@ -134,7 +145,7 @@ def insert(state: PartitionState, cluster: int, c: int, weight: int) -> None:
 
 @kernel
 def close_cluster(state: PartitionState, cluster: int, queue: np.ndarray, queued: int) -> int:
-    """Take a mixed cluster apart: its records become loose and join the queue, whose length is returned."""
+    """Dissolve a mixed cluster: its records become loose and are appended to the queue; return its length."""
     row = state.counters[_SAVED]
     state.saved[row] = state.members[cluster]
     state.counters[_SAVED] = row + 1
@@ -159,7 +170,7 @@ def _log(state: PartitionState, kind: int, what: int, amount: int) -> None:
 
 @kernel
 def _fill(state: PartitionState, members: np.ndarray, size: int, weight: int) -> int:
-    """A new mixed cluster, in the row that was freed last; returns the row."""
+    """Create a mixed cluster in the row that was freed last; return the row."""
     state.counters[_FREE] -= 1
     cluster = state.free[state.counters[_FREE]]
     for index in range(size):

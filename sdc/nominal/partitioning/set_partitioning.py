@@ -1,10 +1,10 @@
-"""The optimal partition: local search above, the linear relaxation below, an integer program between.
+"""The optimal partition: local search, the linear relaxation, and a set-partitioning program.
 
-If a partition of weight z is known and the relaxation is solved with duals u and value z', then no column
-of reduced cost above z - 1 - z' is in a better partition (weights are integers). Exact pricing lists the
-others, and the set partitioning problem (4.2.1)-(4.2.3) over them is exact. Where they are too many, the
-cheapest are taken together with the columns of the incumbent, so that the integer program always has a
-feasible point; then its optimum is an incumbent and proves nothing.
+Local search gives an incumbent of weight z, and the relaxation has the value z' with duals u. Weights are
+integers, so a column with a reduced cost above z - 1 - z' is in no better partition. Exact pricing enumerates
+the other columns, and the set-partitioning problem (4.2.1)-(4.2.3) over them is exact. If there are too many,
+only the cheapest columns and those of the incumbent are used. Then the program may improve the incumbent but
+proves nothing.
 """
 
 from __future__ import annotations
@@ -25,22 +25,26 @@ from microguard.sdc.nominal.partitioning.problem import PartitionProblem
 from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: Bounds and reduced costs carry this much noise of the linear solver; weights are integers.
+#: Numerical error of the solver in bounds and reduced costs; weights are integers.
 _NOISE = 1e-5
-#: Columns of the first, small integer program, which improves the incumbent and so narrows the gap.
+#: Number of columns of the first, small program, which improves the incumbent and reduces the gap.
 _FIRST_COLUMNS = 2_000
 
 
 @dataclass(frozen=True)
 class Work:
-    """What may be spent.
+    """Work limits.
 
     Attributes
     ----------
-    moves : of the local search
-    columns : of one integer program
-    pricing_nodes : of all exact pricings together, and of each listing of columns
-    program_nodes : of one integer program
+    moves : int
+        Moves of the local search.
+    columns : int
+        Columns of one integer program.
+    pricing_nodes : int
+        Nodes of all exact pricings together, and of each enumeration of columns.
+    program_nodes : int
+        Nodes of one integer program.
     """
 
     moves: int
@@ -51,15 +55,20 @@ class Work:
 
 @dataclass(frozen=True)
 class IntegerPartition:
-    """A partition and what was proved about it.
+    """Partition, and what was proved about its weight.
 
     Attributes
     ----------
-    columns : (clusters, 2k - 1) int array, padded with -1
-    weight : sum of the weights of the clusters
-    lp_bound : value of the linear relaxation, None where it was not solved to optimality
-    lower_bound : valid bound on the weight of every partition, or None
-    optimal : whether `weight` meets it
+    columns : (clusters, 2k - 1) int array
+        Clusters, padded with -1.
+    weight : int
+        Sum of the weights of the clusters.
+    lp_bound : float or None
+        Optimum of the linear relaxation; None if it was not solved to optimality.
+    lower_bound : float or None
+        Valid bound on the weight of every partition.
+    optimal : bool
+        Whether the weight is proved minimal.
     stopped_by : "proof", "work" or "time"
     """
 
@@ -74,7 +83,7 @@ class IntegerPartition:
 def partition_optimally(
     problem: PartitionProblem, *, work: Work, seed: int, deadline: Deadline
 ) -> IntegerPartition:
-    """Find a partition of least weight and prove it, as far as the work allows."""
+    """Find a partition of minimal weight and prove its optimality, within the work limits."""
     incumbent = local_search(problem, moves=work.moves, seed=seed, deadline=deadline)
     fractional = solve_fractional(
         problem,
@@ -91,11 +100,11 @@ def partition_optimally(
         needed = weight - 1 - _value(problem, fractional) + _NOISE
         pool, within = _columns(problem, fractional.duals, needed, most, work.pricing_nodes)
         if most > _FIRST_COLUMNS and not within:
-            break  # a large program that proves nothing costs much and was never seen to gain anything
+            break  # a large program that cannot prove optimality is slow and has never improved a partition
         incumbent, proved, timed_out = _set_partitioning(problem, pool, incumbent, work, deadline)
         weight = _weight(problem, incumbent)
         if within and proved and fractional.optimal:
-            lower = weight  # no better partition was left out
+            lower = weight  # the program contained the columns of every better partition
     optimal = lower is not None and weight <= lower
     return IntegerPartition(
         columns=incumbent,
@@ -110,7 +119,7 @@ def partition_optimally(
 def _columns(
     problem: PartitionProblem, duals: np.ndarray, threshold: float, most: int, nodes: int
 ) -> tuple[np.ndarray, bool]:
-    """All columns up to a reduced cost; where they are too many, those up to a smaller one, and False."""
+    """Return all columns up to a reduced cost and True; if too many, those up to a smaller cost and False."""
     priced = columns_within(problem, duals, threshold, most, nodes)
     if priced.complete:
         return priced.columns, True
@@ -129,7 +138,7 @@ def _columns(
 def _set_partitioning(
     problem: PartitionProblem, pool: np.ndarray, fallback: np.ndarray, work: Work, deadline: Deadline
 ) -> tuple[np.ndarray, bool, bool]:
-    """(4.2.1)-(4.2.3) over a pool and a fallback: the partition, whether optimal, whether timed out."""
+    """Solve (4.2.1)-(4.2.3) over a pool and a fallback; return the partition, optimality and time-out."""
     columns = np.concatenate([pool, fallback])
     count = len(columns)
     multiplicity = problem.multiplicity.astype(float)
@@ -142,10 +151,10 @@ def _set_partitioning(
             row_lower=multiplicity,
             row_upper=multiplicity,
             lower=np.zeros(count),
-            upper=np.full(count, INFINITY),  # a combination may fill the same cluster more than once
+            upper=np.full(count, INFINITY),  # equal clusters may occur more than once
             integer=np.ones(count, dtype=bool),
         ),
-        # Weights are integers: a gap below 1 is none.
+        # Weights are integers, so a gap below 1 proves optimality.
         Limits(nodes=work.program_nodes, seconds=deadline.remaining, absolute_gap=0.999),
         start,
     )
@@ -161,10 +170,10 @@ def _weight(problem: PartitionProblem, columns: np.ndarray) -> int:
 
 
 def _value(problem: PartitionProblem, fractional: FractionalPartition) -> float:
-    """u @ multiplicity: what reduced costs are measured from."""
+    """Return the dual objective u @ multiplicity."""
     return float(fractional.duals @ problem.multiplicity)
 
 
 def next_integer(bound: float | None) -> int | None:
-    """The bound on weights that a bound on the linear relaxation gives, as these are integers."""
+    """Round a bound of the linear relaxation up to the next integer, because weights are integers."""
     return None if bound is None else int(np.ceil(bound - _NOISE))

@@ -1,7 +1,7 @@
-"""The cells that parts of a file share: numbered over the whole file, and where a part's are among them.
+"""Index of the cells that the partitions of a file share.
 
-A part numbers the cells it has by itself. What is the same in all parts is the key of a cell in its table:
-the codes of its values, read as one number.
+Each partition numbers its own cells. The key of a cell in its table, the mixed-radix number of its codes, is
+the same in all partitions. The index numbers all cells of the file and maps the cells of a partition to them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from microguard.sdc.nominal.frequency import LARGEST_KEY, FrequencyVector
 
 @dataclass(frozen=True)
 class CellIndex:
-    """The cells of the tables without a region, numbered table after table and by key within a table.
+    """Cells of the tables without a region, numbered by table, then by key.
 
     Attributes
     ----------
     tables : tuple of tuples of names
-    keys : tuple of int64 arrays, one a table, ascending
-    original : (cells,) int64 array, original count of each cell
+    keys : tuple of int64 arrays
+        Ascending keys of the cells of each table.
+    original : (cells,) int64 array
+        Original count of each cell.
     """
 
     tables: tuple[tuple[Hashable, ...], ...]
@@ -31,8 +33,8 @@ class CellIndex:
     original: np.ndarray
 
     @classmethod
-    def of(cls, frequencies: FrequencyVector, tables: ControlTables) -> CellIndex:
-        """The cells of a part, in the order in which they stand among those of its control tables."""
+    def from_tables(cls, frequencies: FrequencyVector, tables: ControlTables) -> CellIndex:
+        """Index the shared cells of one partition, in the order of its control tables."""
         level = np.zeros(len(tables.tables), np.int64)
         level[tables.table] = tables.level
         shared = np.flatnonzero(level == 0)
@@ -55,11 +57,11 @@ class CellIndex:
 
     @property
     def dimension(self) -> np.ndarray:
-        """Variables of the table of each cell, (cells,)."""
+        """Number of variables of the table of each cell, (cells,)."""
         return np.array([len(names) for names in self.tables])[self.table]
 
     def joined(self, other: CellIndex) -> CellIndex:
-        """The cells of both, their counts added up."""
+        """Return the union of the cells, with the sums of their counts."""
         keys = tuple(np.union1d(*pair) for pair in zip(self.keys, other.keys, strict=True))
         both = CellIndex(self.tables, keys, np.zeros(sum(map(len, keys)), np.int64))
         for each in (self, other):
@@ -67,7 +69,7 @@ class CellIndex:
         return both
 
     def places(self, part: CellIndex) -> np.ndarray:
-        """Number here of each cell of a part."""
+        """Return the number in this index of each cell of a partition."""
         begin, places = 0, []
         for mine, theirs in zip(self.keys, part.keys, strict=True):
             places.append(begin + np.searchsorted(mine, theirs))
@@ -78,6 +80,6 @@ class CellIndex:
 def comparable(
     names: Sequence[Hashable], domain_sizes: Sequence[int], tables: Sequence[Sequence[Hashable]]
 ) -> bool:
-    """Whether a key tells the cells of each table apart in every part: their values make no larger number."""
+    """Return whether all keys are below `LARGEST_KEY`, so that they agree between partitions."""
     sizes = dict(zip(names, map(int, domain_sizes), strict=True))
     return all(prod(sizes.get(name, 1) for name in table) < LARGEST_KEY for table in tables)

@@ -1,7 +1,7 @@
-"""A part of a file: its search, one stage of the schedule at a time, on what it sees of the others' errors.
+"""Local search of one partition: run one stage of the schedule given the other partitions' table errors.
 
-What a part changes in the cells it shares is the sum of what all parts do there. So before every stage a part
-is told which errors to take its shared cells to have: its portion of the errors of the whole file.
+The error of a shared cell is the sum of the errors of all partitions. Before every stage, each partition
+receives its portion of the errors of the whole file, and treats it as the error of its shared cells.
 """
 
 from __future__ import annotations
@@ -19,35 +19,37 @@ from microguard.sdc.nominal.frequency import FrequencyVector, check_regions
 from microguard.sdc.nominal.frequency_search.annealing import DESCENT, SOFT, Annealing
 from microguard.sdc.nominal.frequency_search.greedy import settle
 from microguard.sdc.nominal.frequency_search.objective import Objective
-from microguard.sdc.nominal.frequency_search.search import begun_anew
+from microguard.sdc.nominal.frequency_search.search import restart_search
 from microguard.sdc.nominal.frequency_search.search_state import new_state
 from microguard.sdc.nominal.neighbours import similarity_orders, sorted_combinations
 from microguard.sdc.nominal.region_levels import RegionLevels
 from microguard.sdc.stop import Deadline
 
-#: Moves tried, per combination below k: what one process tries on half a million of them.
+#: Number of moves per key combination below k; as many as one process tries for half a million combinations.
 _MOVES: Mapping[Effort, int] = {"fast": 10, "standard": 300, "thorough": 1_500, "exact": 1_500}
-#: Stages that a search cools in, and that it descends in when it is cold.
+#: Number of cooling stages, and of descent stages after them.
 COOLING, DESCENTS = 4, 2
-#: An error of shared cells weighs as much as the number of parts that move at a time, to this power: what all
-#: of them leave alike adds up, what each leaves for itself cancels.
+#: Errors of shared cells are weighted by the number of concurrent partitions to this power. Common errors of
+#: these partitions add up, while independent ones cancel.
 _CROWD = 0.25
 
-Kind = Literal["settle", "cool", "descend", "mend"]
+Kind = Literal["greedy", "cool", "descend", "repair"]
 
 
 @dataclass(frozen=True)
 class PartitionRequest:
-    """What is asked of every part.
+    """Parameters that are the same for all partitions.
 
     Attributes
     ----------
     k : int
     tables : tuple of tuples of names
+        Control tables.
     levels : RegionLevels or None
-    effort, seed, max_absolute_error, kept_dimension : as of `protect_frequencies`
+    effort, seed, max_absolute_error, kept_dimension
+        See `protect_frequencies`.
     moves : int or None
-        Moves tried for each combination below k, instead of what the effort gives.
+        Number of moves per key combination below k; by default the effort determines it.
     """
 
     k: int
@@ -62,13 +64,16 @@ class PartitionRequest:
 
 @dataclass(frozen=True)
 class Stage:
-    """One of the stages that every part goes through.
+    """One stage of the schedule.
 
     Attributes
     ----------
-    number : int, from 0
-    kind : "settle", "cool", "descend" or "mend"
-    step : which of the stages of its kind
+    number : int
+        Number of the stage, from 0.
+    kind : "greedy", "cool", "descend" or "repair"
+        Greedy repair of counts below k, cooling of the annealing, descent, or repair of violated limits.
+    step : int
+        Number among the stages of its kind, from 0.
     """
 
     number: int
@@ -76,24 +81,27 @@ class Stage:
     step: int = 0
 
 
-SETTLE = Stage(0, "settle")
+GREEDY = Stage(0, "greedy")
 SEARCHING = (
     *(Stage(1 + step, "cool", step) for step in range(COOLING)),
     *(Stage(1 + COOLING + step, "descend", step) for step in range(DESCENTS)),
 )
-#: Stages that every part goes through.
+#: Number of stages that every partition runs; repair stages are additional.
 STAGES = 1 + len(SEARCHING)
 
 
 @dataclass(frozen=True)
 class VisibleErrors:
-    """What a part sees of the whole file, in the cells it shares.
+    """Information about the whole file that a partition receives for its shared cells.
 
     Attributes
     ----------
-    original : (shared,) int64, records of the whole file
-    errors : (shared,) int64, errors that its cells are taken to have
-    moving : int, parts that move at a time
+    original : (shared,) int64 array
+        Original counts of the whole file.
+    errors : (shared,) int64 array
+        Portion of the errors that the partition treats as the errors of its cells.
+    moving : int
+        Number of partitions that run concurrently.
     """
 
     original: np.ndarray
@@ -103,7 +111,7 @@ class VisibleErrors:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a part is: its counts, and the temperature that its search began with."""
+    """State of a partition between stages: its counts, and the initial temperature of its search."""
 
     counts: np.ndarray
     hot: float = 0.0
@@ -111,15 +119,18 @@ class Standing:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a file: whole regions, in the order of the file.
+    """Partition of a file: consecutive whole regions.
 
     Attributes
     ----------
-    number : int, its place among the parts
+    number : int
+        Number of the partition, from 0.
     frequencies : FrequencyVector
+        Key combinations of the partition.
     tables : ControlTables
-        Its cells and what it has in them, those by region among them.
-    orders, places : of `similarity_orders`
+        Cells of the partition, including those of tables by region.
+    orders, places : (q, m) int32 arrays
+        See `similarity_orders`.
     """
 
     number: int
@@ -129,16 +140,16 @@ class Part:
     places: np.ndarray
 
     @classmethod
-    def of(cls, number: int, frequencies: FrequencyVector, asked: PartitionRequest) -> Part:
-        """The part, indexed.
+    def of(cls, number: int, frequencies: FrequencyVector, request: PartitionRequest) -> Part:
+        """Build a partition with its control tables and sort orders.
 
         Raises
         ------
         TooFewRecords
-            A region with fewer than k records.
+            If a region has fewer than k records.
         """
-        check_regions(frequencies, asked.k)
-        tables = ControlTables.of(frequencies, asked.tables, levels=asked.levels)
+        check_regions(frequencies, request.k)
+        tables = ControlTables.of(frequencies, request.tables, levels=request.levels)
         return cls(number, frequencies, tables, *similarity_orders(frequencies))
 
     @property
@@ -147,32 +158,32 @@ class Part:
         return np.asarray(self.tables.level == 0)
 
     def errors(self, counts: np.ndarray) -> np.ndarray:
-        """What these counts change in the cells it shares, (shared,) int64."""
+        """Return the errors of these counts in the shared cells, (shared,) int64."""
         return self.tables.errors(counts)[self.shared]
 
     def chi2_by_region(self, counts: np.ndarray) -> float:
-        """Chi-square of the tables by region, which are of this part alone."""
+        """Return the chi-square of the tables by region, whose cells are in this partition only."""
         squares = self.tables.errors(counts) ** 2 * self.tables.reciprocals
         return float(squares[~self.shared].sum())
 
-    def advanced(
-        self, asked: PartitionRequest, stage: Stage, seen: VisibleErrors, standing: Standing
+    def run_stage(
+        self, request: PartitionRequest, stage: Stage, visible: VisibleErrors, progress: Standing
     ) -> tuple[Standing, int]:
-        """One stage further: where the part stands then, and moves tried."""
-        search = self._search(asked, stage, seen, standing)
-        if stage.kind == "settle":
+        """Run one stage; return the new state and the number of moves tried."""
+        search = self._search(request, stage, visible, progress)
+        if stage.kind == "greedy":
             settle(search.state, sorted_combinations(self.frequencies), SOFT)
             return Standing(search.state.counts), 0
-        each = _MOVES[asked.effort] if asked.moves is None else asked.moves
+        each = _MOVES[request.effort] if request.moves is None else request.moves
         moves, never = each * len(search.movable), Deadline.after(None)
         if moves == 0:
-            return standing, 0
-        if stage.kind == "mend":
-            counts, tried, _ = begun_anew(search, standing.counts, moves, never)
-            return replace(standing, counts=counts), tried
-        hot = standing.hot or search.first_temperature()
+            return progress, 0
+        if stage.kind == "repair":
+            counts, tried, _ = restart_search(search, progress.counts, moves, never)
+            return replace(progress, counts=counts), tried
+        hot = progress.hot or search.first_temperature()
         if hot == 0:
-            return standing, 0
+            return progress, 0
         if stage.kind == "cool":
             begin, end = (moves * step // COOLING for step in (stage.step, stage.step + 1))
             tried, _ = search.cool(hot, moves, never, begin=begin, end=end)
@@ -181,22 +192,22 @@ class Part:
         return Standing(search.state.counts, hot), tried
 
     def _search(
-        self, asked: PartitionRequest, stage: Stage, seen: VisibleErrors, standing: Standing
+        self, request: PartitionRequest, stage: Stage, visible: VisibleErrors, progress: Standing
     ) -> Annealing:
-        """The search where the part stands, with the errors that it sees."""
-        frequencies, shared, k = self.frequencies, self.shared, asked.k
+        """Build the search from the current state and the visible errors."""
+        frequencies, shared, k = self.frequencies, self.shared, request.k
         original, elsewhere = self.tables.original.copy(), np.zeros(len(shared), np.int64)
-        original[shared] = seen.original
-        elsewhere[shared] = seen.original + seen.errors - self.tables.totals(standing.counts)[shared]
+        original[shared] = visible.original
+        elsewhere[shared] = visible.original + visible.errors - self.tables.totals(progress.counts)[shared]
         tables = self.tables.beside(original, elsewhere)
         objective = Objective.of(
-            frequencies, tables, k, SearchParameters(), asked.max_absolute_error, asked.kept_dimension
+            frequencies, tables, k, SearchParameters(), request.max_absolute_error, request.kept_dimension
         )
-        weight = objective.cell_weight * np.where(shared, seen.moving**_CROWD, 1.0)
+        weight = objective.cell_weight * np.where(shared, visible.moving**_CROWD, 1.0)
         objective = replace(objective, cell_weight=weight)
         anywhere = np.ones(len(frequencies), bool)
-        state = new_state(frequencies, standing.counts, k, tables, objective, anywhere)
-        stream = new_stream(asked.seed, self.number, stage.number)
+        state = new_state(frequencies, progress.counts, k, tables, objective, anywhere)
+        stream = new_stream(request.seed, self.number, stage.number)
         movable, orders = np.flatnonzero(frequencies.at_risk(k)), (self.orders, self.places)
         start = state.counts.copy()
         return Annealing(state, start, frequencies, tables, objective, movable, *orders, stream)

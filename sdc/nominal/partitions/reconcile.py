@@ -1,12 +1,12 @@
-"""Parts of a file protected together: all search at once, and no two correct the same error.
+"""Protect the partitions of a file concurrently, so that no two partitions correct the same table error.
 
-Each part anneals by itself; its schedule is cut in stages, and before each stage the errors of the cells that
-all share are added up. The parts then move in turns, a few at a time, and every error of the whole file is
-dealt out, record by record, to those whose turn it is: what they see adds up to what there is. That is one
-process's search with errors that are a turn old, and it depends on nothing but the parts.
+Each partition runs its own annealing, divided into stages. In each stage the partitions run in turns, a few
+at a time. Before each turn, the errors of all shared cells are added up and allocated, in whole records, to
+the partitions of that turn. The allocated portions sum to the total error. The result equals that of a single
+search with errors that are one turn old, and depends only on how the file is partitioned.
 
-An error that no part finds worth its price would stay in all of them, so what stays is remembered, and dealt
-out beside the error itself (as the multipliers of Boyd et al. 2011, section 7.3, do).
+An error that no partition reduces would remain in all turns. Remaining errors are therefore accumulated and
+allocated in addition, like the multipliers of Boyd et al. 2011, section 7.3.
 """
 
 from __future__ import annotations
@@ -18,57 +18,57 @@ from typing import Protocol
 import numpy as np
 from microguard.sdc.nominal.frequency_search.objective import maximum_of
 from microguard.sdc.nominal.partitions.cell_index import CellIndex
-from microguard.sdc.nominal.partitions.part import SEARCHING, SETTLE, PartitionRequest, Stage
+from microguard.sdc.nominal.partitions.part import GREEDY, SEARCHING, PartitionRequest, Stage
 
-#: Combinations of a part, about: it is indexed and searched in about 100 MB.
+#: Approximate number of key combinations of a partition, which needs about 100 MB.
 PART = 125_000
-#: Turns of a stage: in each move the parts whose number leaves the same remainder.
+#: Number of turns of a stage. In turn t, the partitions with number = t modulo TURNS run.
 TURNS = 8
-#: Of the errors that stay, what is remembered at each turn, and what is forgotten.
+#: Weight of the current error in the accumulated one at each turn, and decay factor of the accumulated error.
 _REMEMBERED, _LEFT = 0.5, 0.7
-#: Rounds in which parts one by one mend what exceeds a maximum, or is empty and should not be.
-_MENDING = 2
+#: Number of rounds in which the partitions, one by one, repair errors above the maximum and emptied cells.
+_REPAIR_ROUNDS = 2
 
 
 @dataclass(frozen=True)
 class SharedState:
-    """What a part holds of the shared cells: their numbers in the whole file, and its original records."""
+    """Shared cells of a partition: their numbers in the whole file, and its original records in each."""
 
     places: np.ndarray
     records: np.ndarray
 
 
 class Parts(Protocol):
-    """The parts of a file, wherever they lie."""
+    """Interface to the partitions of a file, which may be in memory or in files."""
 
     @property
     def index(self) -> CellIndex:
-        """The cells that they share."""
+        """Index of the shared cells."""
 
     def __len__(self) -> int: ...
 
-    def held(self, part: int) -> SharedState:
-        """What a part holds of the shared cells."""
+    def shared_state(self, part: int) -> SharedState:
+        """Return the shared cells of a partition."""
 
     def advance(self, stage: Stage, portions: Mapping[int, np.ndarray]) -> int:
-        """Take parts through a stage, each with the errors it is to see; return the moves they tried."""
+        """Run a stage of these partitions with their portions of the errors; return the moves tried."""
 
     def change(self, part: int) -> np.ndarray:
-        """What the last stage of a part changed in its shared cells, (held,) int64."""
+        """Return the change of each shared cell in the last stage of a partition, (shared,) int64."""
 
 
 @dataclass(frozen=True)
 class Reconciled:
-    """Errors of the shared cells, (cells,) int64, when all parts are protected, and moves tried."""
+    """Final errors of the shared cells, (cells,) int64, and the number of moves tried."""
 
     errors: np.ndarray
     work: int
 
 
 def cut_regions(combinations: np.ndarray, most: int = PART) -> np.ndarray:
-    """Part of each region, (regions,): consecutive regions of together at most so many combinations.
+    """Return the partition of each region, (regions,): consecutive regions with at most `most` combinations.
 
-    A region that has more is a part of its own.
+    A region with more combinations is a partition of its own.
     """
     part, inside, parts = 0, 0, []
     for number in combinations.tolist():
@@ -79,71 +79,72 @@ def cut_regions(combinations: np.ndarray, most: int = PART) -> np.ndarray:
     return np.array(parts, np.int64)
 
 
-def reconcile(parts: Parts, asked: PartitionRequest) -> Reconciled:
-    """Take all parts through the schedule, until every count is 0 or at least k."""
-    everybody = range(len(parts))
+def reconcile(parts: Parts, request: PartitionRequest) -> Reconciled:
+    """Run all stages of the schedule for all partitions; then every count is 0 or at least k."""
+    numbers = range(len(parts))
     errors = np.zeros(len(parts.index), np.int64)
-    nothing = {part: np.zeros(len(parts.held(part).places), np.int64) for part in everybody}
-    work = _advance(parts, SETTLE, nothing, errors)
-    staying = np.zeros(len(errors))
+    zero_portions = {part: np.zeros(len(parts.shared_state(part).places), np.int64) for part in numbers}
+    work = _advance(parts, GREEDY, zero_portions, errors)
+    accumulated = np.zeros(len(errors))
     for stage in SEARCHING:
         for turn in range(TURNS):
-            moving = everybody[turn::TURNS]
-            staying = _LEFT * staying + _REMEMBERED * errors * len(moving) / len(parts)
-            seen = errors + np.rint(staying).astype(np.int64)
-            work += _advance(parts, stage, portions(parts, moving, seen), errors)
-    for step in range(_MENDING):
-        work += _mend(parts, Stage(len(SEARCHING) + 1 + step, "mend", step), asked, errors)
+            moving = numbers[turn::TURNS]
+            accumulated = _LEFT * accumulated + _REMEMBERED * errors * len(moving) / len(parts)
+            visible = errors + np.rint(accumulated).astype(np.int64)
+            work += _advance(parts, stage, portions(parts, moving, visible), errors)
+    for step in range(_REPAIR_ROUNDS):
+        work += _repair(parts, Stage(len(SEARCHING) + 1 + step, "repair", step), request, errors)
     return Reconciled(errors, work)
 
 
 def portions(parts: Parts, moving: Sequence[int], errors: np.ndarray) -> dict[int, np.ndarray]:
-    """The errors that each moving part is to see: whole records, by what it holds, that add up to all.
+    """Allocate the errors of all cells to the moving partitions, in proportion to their original records.
 
-    An error of a cell that none of them holds is dealt out to nobody.
+    Portions are integers and sum to the error of each cell. If no moving partition has records in a cell, its
+    error is not allocated.
     """
     records = np.zeros(len(errors), np.int64)
-    for _, held in _held(parts, moving):
-        records[held.places] += held.records
-    # where a cell's records are counted from: else the same part would see every error of a single record
+    for _, shared_state in _shared_states(parts, moving):
+        records[shared_state.places] += shared_state.records
+    # A pseudo-random offset for each cell. Without it, one partition would receive all errors of one record.
     phase = np.arange(len(errors)) * 2_654_435_761 % np.maximum(records, 1)
-    before, dealt = np.zeros(len(errors), np.int64), {}
-    for part, held in _held(parts, moving):
-        at, of_cell = held.places, np.maximum(records[held.places], 1)
-        after = before[at] + held.records
+    before, allocated = np.zeros(len(errors), np.int64), {}
+    for part, shared_state in _shared_states(parts, moving):
+        at, of_cell = shared_state.places, np.maximum(records[shared_state.places], 1)
+        after = before[at] + shared_state.records
         ends = [(errors[at] * number + phase[at]) // of_cell for number in (before[at], after)]
-        dealt[part] = ends[1] - ends[0]
+        allocated[part] = ends[1] - ends[0]
         before[at] = after
-    return dealt
+    return allocated
 
 
-def _held(parts: Parts, moving: Sequence[int]) -> Iterator[tuple[int, SharedState]]:
-    return ((part, parts.held(part)) for part in moving)
+def _shared_states(parts: Parts, moving: Sequence[int]) -> Iterator[tuple[int, SharedState]]:
+    return ((part, parts.shared_state(part)) for part in moving)
 
 
-def _advance(parts: Parts, stage: Stage, dealt: Mapping[int, np.ndarray], errors: np.ndarray) -> int:
-    """Take parts through a stage and add up what they changed; return the moves tried."""
-    work = parts.advance(stage, dealt) if dealt else 0
-    for part in dealt:
-        errors[parts.held(part).places] += parts.change(part)
+def _advance(parts: Parts, stage: Stage, allocated: Mapping[int, np.ndarray], errors: np.ndarray) -> int:
+    """Run a stage and add the changes of the partitions to the errors; return the moves tried."""
+    work = parts.advance(stage, allocated) if allocated else 0
+    for part in allocated:
+        errors[parts.shared_state(part).places] += parts.change(part)
     return work
 
 
-def _mend(parts: Parts, stage: Stage, asked: PartitionRequest, errors: np.ndarray) -> int:
-    """One part after the other, on the very errors, as long as a shared cell is not as it was asked."""
+def _repair(parts: Parts, stage: Stage, request: PartitionRequest, errors: np.ndarray) -> int:
+    """Repair the partitions one by one with up-to-date errors, until no shared cell violates a limit."""
     work = 0
     for part in range(len(parts)):
-        amiss = _amiss(parts.index, asked, errors)
-        if not amiss.any():
+        violated = _violations(parts.index, request, errors)
+        if not violated.any():
             break
-        if amiss[parts.held(part).places].any():
+        if violated[parts.shared_state(part).places].any():
             work += _advance(parts, stage, portions(parts, [part], errors), errors)
     return work
 
 
-def _amiss(index: CellIndex, asked: PartitionRequest, errors: np.ndarray) -> np.ndarray:
-    """Cells beyond their maximum, or empty where they should not be, (cells,) bool."""
-    maxima = np.array([maximum_of(names, len(names), asked.max_absolute_error) for names in index.tables])
-    kept = (index.original >= asked.k) & (index.dimension <= asked.kept_dimension)
+def _violations(index: CellIndex, request: PartitionRequest, errors: np.ndarray) -> np.ndarray:
+    """Return the cells above their maximum error, or empty although they must not be, (cells,) bool."""
+    maxima = np.array([maximum_of(names, len(names), request.max_absolute_error) for names in index.tables])
+    kept = (index.original >= request.k) & (index.dimension <= request.kept_dimension)
     beyond = np.abs(errors) > maxima[index.table] if len(maxima) else np.zeros(0, bool)
     return np.asarray(beyond | (kept & (errors == -index.original)))

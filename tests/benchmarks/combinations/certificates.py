@@ -1,4 +1,4 @@
-"""Certificates of the nominal methods: the gap of whole files; bounds and distances against brute force."""
+"""Certificates of the nominal methods: gaps of whole files, and bounds compared with brute force."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tests.benchmarks.combinations.scenarios import adult
 from tests.benchmarks.table import Table
 from tests.sdc.nominal.brute_force import least_chi2, partitions
 
-#: Largest share of the chi-square that may be open: asked of Adult, 5 and 8 variables, k = 3 and 5.
+#: Maximum gap as a share of the chi-square: for Adult with 5 and 8 variables, k = 3 and 5.
 LARGEST_GAP = 0.40
 DIMENSION = 3
 
 
 def tables(quick: bool = False) -> dict[str, Callable[[], Table]]:
-    """All tables; quick: Adult of five variables at fast effort, and 30 instances."""
+    """Return all tables; quick: Adult with five variables at effort fast, and 30 instances."""
     instances = 30 if quick else 300
     return {
         "bounds of Adult": partial(of_adult, (5,) if quick else (5, 8), "fast" if quick else "standard"),
@@ -38,7 +38,7 @@ def tables(quick: bool = False) -> dict[str, Callable[[], Table]]:
 
 
 def of_adult(variables: tuple[int, ...], effort: Effort) -> Table:
-    """What is certified of full Adult, all tables to dimension 3."""
+    """Return the certified gaps of full Adult with all tables up to dimension 3."""
     rows: list[tuple[object, ...]] = []
     for number in variables:
         frequencies = from_frame(adult(number)).frequencies
@@ -62,7 +62,7 @@ def of_adult(variables: tuple[int, ...], effort: Effort) -> Table:
 
 
 def against_brute_force(instances: int) -> Table:
-    """Share of the optimum that each bound proves on tiny files; a bound above the optimum is an error."""
+    """Compare each bound with the optimum of tiny files; a bound above the optimum is an error."""
     free, nested = [], []
     for seed in range(instances):
         rng = np.random.default_rng(seed)
@@ -89,7 +89,7 @@ def against_brute_force(instances: int) -> Table:
 
 
 def distances_against_brute_force(instances: int) -> Table:
-    """Partitions and transports by weighted, ordinal, hierarchical distances and cost matrices."""
+    """Compare partitions and transports with brute force, for all kinds of distances."""
     proved = dict.fromkeys(_KINDS, 0)
     moved = dict.fromkeys(_KINDS, 0)
     for seed in range(instances):
@@ -135,7 +135,7 @@ _KINDS = ("weighted", "ordinal", "hierarchical", "cost matrix")
 
 
 def _distance(kind: str, rng: np.random.Generator) -> tuple[Distance, np.ndarray]:
-    """A distance of the values 0 to 3, and its matrix, written down apart."""
+    """Return a distance of the values 0 to 3, and its matrix, which is written independently."""
     weight = int(rng.integers(1, 5))
     values = np.arange(4)
     unlike = (values[:, None] != values).astype(int)

@@ -1,7 +1,7 @@
-"""Combinations in parts beside one process: towns in many regions, tables to dimension 2 and by region.
+"""Compare the search in partitions with one process, for many regions and tables up to dimension 2.
 
-The parts lie in the memory of this process and are searched one after the other: what Spark's tasks answer,
-in the CPU seconds of one core.
+The partitions are in the memory of this process and are searched one after the other. The results are those
+of Spark's tasks, and times are CPU seconds of one core.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.demo import QUASI_IDENTIFIERS, SEED
-from microguard.pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import generate_persons
 from microguard.sdc.nominal.control_tables import ControlTables, named_tables
 from microguard.sdc.nominal.frequency import FrequencyVector, collapse
 from microguard.sdc.nominal.frequency_search.search import protect_frequencies
-from microguard.sdc.nominal.partitions.part import Asked
+from microguard.sdc.nominal.partitions.part import PartitionRequest
 from microguard.sdc.nominal.partitions.reconcile import PART
 from microguard.sdc.nominal.region_levels import REGION, RegionLevels
 
@@ -34,25 +34,25 @@ TOWNS = ((100_000, 400, 10_000, True), (1_000_000, 2_000, PART, False))
 
 
 def tables(quick: bool = False) -> dict[str, Callable[[], Table]]:
-    """One table."""
+    """Return one table."""
     return {"combinations in parts": partial(table, quick)}
 
 
 def table(quick: bool = False) -> Table:
-    """Towns at effort fast; quick: the smaller one."""
+    """Compare files at effort fast; quick: only the smaller one."""
     rows: list[tuple[object, ...]] = []
     for records, regions, most, as_many in TOWNS[:1] if quick else TOWNS:
         file = regional_town(records, regions)
         by_region = tuple((REGION, name) for name in NAMES)
         levels = RegionLevels.single(regions)
-        asked = Asked(K, (*named_tables(file, 2), *by_region), levels, "fast")
-        control = ControlTables.of(file, asked.tables, levels=levels)
+        request = PartitionRequest(K, (*named_tables(file, 2), *by_region), levels, "fast")
+        control = ControlTables.of(file, request.tables, levels=levels)
         begin = time.process_time()
-        searched = protect_frequencies(file, K, control, effort=asked.effort)
+        searched = protect_frequencies(file, K, control, effort=request.effort)
         one, middle = searched.counts, time.process_time()
-        if as_many:  # a tenth of them descends
-            asked = replace(asked, moves=round(searched.work / 1.1 / file.at_risk(K).sum()))
-        counts, parts, errors = protected_in_parts(file, asked, most)
+        if as_many:  # a tenth of the proposals is accepted
+            request = replace(request, moves=round(searched.work / 1.1 / file.at_risk(K).sum()))
+        counts, parts, errors = protected_in_parts(file, request, most)
         seconds = time.process_time() - middle
         _assert_protected(file, counts)
         assert np.array_equal(errors, control.errors(counts)[control.level == 0])
@@ -77,14 +77,16 @@ def table(quick: bool = False) -> Table:
             "CPU s",
         ),
         rows,
-        "Asked: what is minimised, national chi2 and 0.3 times that by region, at most 1.1 times that of one "
+        "What is minimised, national chi2 and 0.3 times that by region, at most 1.1 times that of one "
         "process. Effort fast; the parts of the smaller town try as many moves as the one process.",
     )
 
 
 def regional_town(records: int, regions: int) -> FrequencyVector:
-    """Persons of the demo's town whose households lie in so many regions of uneven size."""
-    persons = pa.concat_tables([chunk.select([*NAMES, "household"]) for chunk in town(records, SEED)])
+    """Generate demo persons whose households are in this number of regions of different size."""
+    persons = pa.concat_tables(
+        [chunk.select([*NAMES, "household"]) for chunk in generate_persons(records, SEED)]
+    )
     categories = [pc.unique(persons[name]) for name in NAMES]
     categories = [values.take(pc.array_sort_indices(values)) for values in categories]
     codes = [

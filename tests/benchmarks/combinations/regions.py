@@ -1,8 +1,8 @@
-"""What it saves to control tables by region: errors nationally, in region by one variable and by two.
+"""Effect of control tables by region: errors of national tables, and of region by one and two variables.
 
-Each file is searched without any table by region, as before these could be asked for, with region by one
-variable, which is the default, and with region by two. Adult has no place of residence: the country of birth
-stands for it, countries of fewer than k persons left out.
+Each file is searched without tables by region, with region by one variable (the default), and with region by
+two. Adult has no place of residence, so the country of birth is the region; countries with fewer than k
+persons are excluded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CONTROLLED = ("nothing", "region x 1, the default", "region x 2")
 
 @dataclass(frozen=True)
 class _Found:
-    """Chi-square and largest error nationally, in region by one variable and by two; CPU seconds."""
+    """Chi-square and largest error of national tables and of region by one and two variables; CPU time."""
 
     chi2: tuple[float, ...]
     errors: tuple[int, ...]
@@ -40,12 +40,12 @@ class _Found:
 
 
 def tables(quick: bool = False) -> dict[str, Callable[[], Table]]:
-    """One table."""
+    """Return one table."""
     return {"regions in control tables": partial(table, quick)}
 
 
 def table(quick: bool = False) -> Table:
-    """Towns and Adult at effort standard; quick: a small town at fast."""
+    """Compare demo files and Adult at effort standard; quick: a small demo file at effort fast."""
     files = {"town of 5,000 in 20": regional_town(5_000, 20)}
     if not quick:
         files |= {
@@ -90,7 +90,7 @@ def _adult() -> FrequencyVector:
 
 
 def _searched(file: FrequencyVector, beside: int, effort: Effort) -> _Found:
-    """A search for tables of the region by up to so many variables, judged by all up to two."""
+    """Search with tables of the region by at most `order` variables, and measure all tables up to two."""
     asked = ControlTables.of(file, 2, region_dimension=beside)
     begin = time.process_time()
     counts = protect_frequencies(file, K, asked, effort=effort).counts

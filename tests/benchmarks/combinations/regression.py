@@ -1,7 +1,7 @@
-"""The regression check of Cost 2023, section 6.2.8: does a model say the same of protected records?
+"""The regression check of Cost 2023, section 6.2.8: predictions before and after protection.
 
-A multinomial logit predicts one variable of Adult from four others, once fitted to the original and once
-to the protected records; compared are the probabilities both give to the original records.
+A multinomial logit predicts one variable of Adult from four others. It is fitted to the original records and
+to the protected records. The probabilities that both models predict for the original records are compared.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.benchmarks.combinations.scenarios import instance
 from tests.benchmarks.parts import Parts
 from tests.benchmarks.table import Table
 
-#: Attribute 3, the dependent variable of Figure 6.20.
+#: Dependent variable of Figure 6.20: attribute 3.
 DEPENDENT = "relationship"
 #: Weight of the ridge that keeps coefficients finite where 200 records separate a value perfectly.
 RIDGE = 0.1
@@ -58,7 +58,7 @@ def table(parts: Parts, quick: bool = False) -> Table:
 
 
 def _distances(number: int, quick: bool) -> dict[str, float]:
-    """Distance of the probabilities on one sample, by method."""
+    """Return the distance of the predicted probabilities on one sample, by method."""
     frame = instance("adult200m5", 100 + number)
     coded = from_frame(frame)
     frequencies = coded.frequencies
@@ -89,7 +89,7 @@ def _distances(number: int, quick: bool) -> dict[str, float]:
 
 
 def _probabilities(fitted: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
-    """Probabilities of the dependent values for `predicted` by a model fitted to `fitted`."""
+    """Return the probabilities of the dependent values for `predicted`, with a model fitted to `fitted`."""
     predictors = [name for name in fitted.columns if name != DEPENDENT]
     both = pd.get_dummies(
         pd.concat([fitted[predictors], predicted[predictors]]), drop_first=True, dtype=float
@@ -101,7 +101,7 @@ def _probabilities(fitted: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFram
 
 
 def _fit(design: np.ndarray, codes: np.ndarray, values: int) -> np.ndarray:
-    """Coefficients (predictors, values) of the multinomial logit by penalised maximum likelihood."""
+    """Return the coefficients (predictors, values) of a multinomial logit by penalised maximum likelihood."""
     indicator = np.eye(values)[codes]
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -116,7 +116,7 @@ def _fit(design: np.ndarray, codes: np.ndarray, values: int) -> np.ndarray:
 
 
 def _distance(before: pd.DataFrame, after: pd.DataFrame) -> float:
-    """Mean over records of the l2 distance; a value that vanished has probability 0."""
+    """Return the mean l2 distance over records; a value without records has probability 0."""
     values = before.columns.union(after.columns)
     difference = before.reindex(columns=values, fill_value=0.0) - after.reindex(
         columns=values, fill_value=0.0

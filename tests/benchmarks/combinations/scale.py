@@ -1,4 +1,4 @@
-"""Nominal protection at scale: full Adult against SAFE of the same run, and a census of a million."""
+"""Nominal protection of large files: full Adult compared with SAFE, and a census of a million records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.benchmarks.combinations.scenarios import adult
 from tests.benchmarks.table import Table
 
 K = 3
-#: Chi-square allowed as a share of SAFE's, by number of Adult's variables, and over all tables.
+#: Maximum chi-square as a share of SAFE's, by number of variables of Adult, and over all tables.
 TARGETS, OVER_ALL = {8: 0.725, 5: 0.72}, 0.90
 #: Values of the census's variables: sex, age, marital status, household, education, work, birth, language.
 CENSUS_SIZES = np.array([2, 18, 5, 6, 7, 12, 15, 10])
@@ -30,7 +30,7 @@ REGIONS = 100
 
 
 def tables(quick: bool = False) -> dict[str, Callable[[], Table]]:
-    """Both comparisons; quick: fast effort on Adult of five variables and 50,000 census records."""
+    """Run both comparisons; quick: effort fast on Adult with five variables and 50,000 census records."""
     efforts = ("fast",) if quick else ("fast", "standard")
     return {
         "against SAFE": partial(against_safe, (5,) if quick else (5, 8), efforts[-1]),
@@ -39,7 +39,7 @@ def tables(quick: bool = False) -> dict[str, Callable[[], Table]]:
 
 
 def against_safe(variables: tuple[int, ...], effort: str) -> Table:
-    """Full Adult, tables to dimension 3, bounds set to SAFE's own maxima."""
+    """Protect full Adult with tables up to dimension 3, bounded by the maximum errors of SAFE."""
     rows: list[tuple[object, ...]] = []
     for number in variables:
         frequencies = from_frame(adult(number)).frequencies
@@ -81,7 +81,7 @@ def against_safe(variables: tuple[int, ...], effort: str) -> Table:
 
 
 def census_table(records: int, efforts: tuple[str, ...]) -> Table:
-    """Synthetic census with regions, tables to dimension 2: one process, and blocks reconciled."""
+    """Protect a synthetic census with regions and tables up to dimension 2, in one process and in blocks."""
     frequencies = census(records)
     begin = time.process_time()
     tables = ControlTables.of(frequencies, 2)
@@ -134,7 +134,7 @@ def census_table(records: int, efforts: tuple[str, ...]) -> Table:
 
 
 def census(records: int, seed: int = 2026) -> FrequencyVector:
-    """Persons whose variables depend on a hidden way of life; regions of very different size."""
+    """Generate persons whose variables depend on a latent class, in regions of very different size."""
     rng = np.random.default_rng(seed)
     life = rng.integers(0, 6, records)
     columns = []
@@ -149,7 +149,7 @@ def census(records: int, seed: int = 2026) -> FrequencyVector:
 
 
 def _by_blocks(frequencies: FrequencyVector) -> np.ndarray:
-    """Each region protected for itself, with its own tables."""
+    """Protect each region separately, with its own tables."""
     counts = np.zeros(len(frequencies), np.int64)
     for region in np.unique(frequencies.region_of()):
         mine = frequencies.region_of() == region

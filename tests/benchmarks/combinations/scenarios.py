@@ -1,4 +1,4 @@
-"""The scenarios of Cost 2023, section 6.2.1: ten instances each, by fixed seeds."""
+"""The scenarios of Cost 2023, section 6.2.1: ten instances each, with fixed seeds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.reference import ADULT, reference_file
 
 #: Table 6.4: values per variable of the synthetic data.
 SYNTHETIC_SIZES = (2, 5, 6, 7, 7)
-#: Scenario and its share of confidentiality problems; None where it is sampled from Adult.
+#: Share of confidentiality problems by scenario; None if it is sampled from Adult.
 SCENARIOS: dict[str, float | None] = {
     "adult200m5": None,
     "200m5_2percent": 0.02,
@@ -21,7 +21,7 @@ SAMPLES = {"adult200m5": (200, 5), "adult500m5": (500, 5), "adult200m8": (200, 8
 
 
 def adult(variables: int = 8) -> pd.DataFrame:
-    """The 30,162 records of Adult without a missing value, its first nominal variables."""
+    """Return the 30,162 records of Adult without missing values, with its first nominal variables."""
     everything = pd.read_csv(reference_file("adult.csv"), na_values="?", skipinitialspace=True)
     complete = everything.dropna().reset_index(drop=True)
     return complete[list(ADULT[:variables])]
@@ -39,15 +39,15 @@ def instance(scenario: str, number: int, *, records: int = 200, k: int = 3) -> p
 def synthetic(records: int, share: float, k: int, rng: np.random.Generator) -> pd.DataFrame:
     """Synthetic data in which the share of confidentiality problems is prescribed.
 
-    Safe combinations come first, each with k to 0.15 n + 1 records, until floor((1 - p) n) records are
-    there; then distinct combinations of 1 to k - 1 records.
+    Combinations with k to 0.15 n + 1 records are drawn first, until they have floor((1 - p) n) records. Then
+    distinct combinations with 1 to k - 1 records are drawn.
     """
     cells = rng.permutation(int(np.prod(SYNTHETIC_SIZES)))
     counts: list[int] = []
     safe = int((1 - share) * records)
     while (left := safe - sum(counts)) > 0:
         drawn = int(rng.integers(k, int(0.15 * records) + 2))
-        counts.append(left if left - drawn < k else drawn)  # no remainder below k
+        counts.append(left if left - drawn < k else drawn)  # avoid a remainder below k
     while (left := records - sum(counts)) > 0:
         counts.append(min(left, int(rng.integers(1, k))))
     chosen = np.repeat(cells[: len(counts)], counts)

@@ -1,1 +1,1 @@
-"""Random jobs: specifications and inputs that nobody thought of."""
+"""Random jobs: random specifications with random inputs."""

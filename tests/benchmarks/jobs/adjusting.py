@@ -1,4 +1,4 @@
-"""Tables of random jobs: adjusted in a session that stays warm, and read as they were published."""
+"""Adjust the tables of random jobs in a long-lived session, and read the published tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 
 def adjusted(spark: SparkSession, content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The answer of the job: where release and report are."""
+    """Adjust the job's table, and return the result with the paths of release and report."""
 
     @contextmanager
     def shared(*_: object, **__: object) -> Iterator[SparkSession]:
@@ -33,19 +33,19 @@ def adjusted(spark: SparkSession, content: Mapping[str, Any], folder: Path) -> d
 
 
 def published_tables(answer: Mapping[str, Any]) -> list[pd.DataFrame]:
-    """Each table of a release: its codes, and its values in the last column."""
+    """Return each table of a release: its codes, and its values in the last column."""
     return [pq.read_table(path).to_pandas() for path in sorted(Path(answer["release"]).rglob("*.parquet"))]
 
 
 def cells_in_evidence(answer: Mapping[str, Any]) -> pd.DataFrame:
-    """What each cell was and became, numbers as floating-point ones."""
+    """Return the original and published value of each cell as floats."""
     cells = pq.read_table(Path(answer["report"]).parent / "cells.parquet").to_pandas()
     names = {"original", "published", "lower_protection", "upper_protection"} & set(cells)
     return cells.astype(dict.fromkeys(names, np.float64))
 
 
 def too_near(answer: Mapping[str, Any]) -> int:
-    """Sensitive cells that are nearer to their value than their level."""
+    """Count the sensitive cells whose deviation is below their protection level."""
     cells = cells_in_evidence(answer)
     sensitive = cells[cells["sensitive"]]
     change = sensitive["published"] - sensitive["original"]
@@ -56,7 +56,7 @@ def too_near(answer: Mapping[str, Any]) -> int:
 
 
 def adds_up(frame: pd.DataFrame, levels: list[str], value: str, total: str = "Total") -> bool:
-    """Whether every total of a dimension is the sum of its parts, to the last digit."""
+    """Return whether every total of a dimension is exactly the sum of its parts."""
     exact = frame.assign(**{value: [Decimal(str(each)) for each in frame[value]]})
     others = [name for name in frame.columns if name not in (*levels, value)]
     for depth, level in enumerate(levels):

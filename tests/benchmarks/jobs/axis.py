@@ -1,4 +1,4 @@
-"""Dimensions of random finished tables: their codes, and the codes above them."""
+"""Dimensions of random finished tables: codes and their ancestors."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Axis:
-    """A dimension.
+    """A dimension of a table.
 
     Attributes
     ----------
     name : str
     codes : list of str
-        The finest ones.
+        The finest codes.
     parents : dict of str to str
-        Code -> the code above it; one that is not named is a part of the total.
+        Map from a code to its parent; a code without a parent is a part of the total.
     levels : bool
-        Whether the codes above have a column of their own.
+        Whether parents have a separate column.
     """
 
     name: str
@@ -29,11 +29,11 @@ class Axis:
 
     @property
     def columns(self) -> list[str]:
-        """Columns, coarse to fine."""
+        """Names of the columns, coarse to fine."""
         return [f"g{self.name}", self.name] if self.levels else [self.name]
 
     def above(self, code: str, total: str) -> list[dict[str, str]]:
-        """What stands in the columns of the code, of each code above it, and of the total."""
+        """Values of the columns for a code, for each of its ancestors, and for the total."""
         if self.levels:
             coarse = self.parents[code]
             return [dict(zip(self.columns, each, strict=True)) for each in
@@ -45,7 +45,7 @@ class Axis:
 
 
 def drawn_axis(random: np.random.Generator, name: str) -> Axis:
-    """A dimension of one to eight codes: flat, of numbers, or with codes above them."""
+    """Draw a dimension of one to eight codes: flat, numeric, or hierarchical."""
     number = int(random.choice([1, 2, 4, 8]))
     kind = str(random.choice(["flat", "flat", "parents", "levels", "numbers"]))
     if kind == "numbers":
@@ -57,7 +57,7 @@ def drawn_axis(random: np.random.Generator, name: str) -> Axis:
     parents = {code: f"{name}G{group}" for code, group in zip(codes, groups, strict=True)}
     if kind == "levels":
         return Axis(name, codes, parents, levels=True)
-    if random.random() < 0.5:  # a part of the total beside groups, and a group of groups
+    if random.random() < 0.5:  # a leaf next to groups, and a group of groups
         parents |= {group: f"{name}T{int(group[-1]) // 2}" for group in sorted(set(parents.values()))}
         if number > 2:
             del parents[codes[0]]

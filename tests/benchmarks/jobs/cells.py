@@ -1,9 +1,9 @@
-"""Random jobs on finished cells: all of them are published, add up, and move as their rules and statuses say.
+"""Random jobs on finished cells: all are published, additive, and adjusted by their rules and statuses.
 
-The cells are summed from records that only this module sees: dimensions without and with coarser codes, in
-the same column (`table.parents`, of any depth) or in one of their own; linked tables; values that are signed,
-zero or rounded; as Parquet of several types, CSV, or files of tau-ARGUS. One job in six has a fault that must
-be refused.
+The cells are sums of records that only this module knows. Dimensions may have coarser codes, in the same
+column (`table.parents`, of any depth) or in a separate one. Tables may be linked, and values may be signed,
+zero or rounded. Files are Parquet with several types, CSV, or files of tau-ARGUS. One job in six has a fault
+that must be refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.benchmarks.jobs.tables import ALGORITHMS, NO_LIMITS
 
 STATUSES = {"safe": "s", "sensitive": "u", "fixed": "p"}
 NUMBERS = ("value", "firms", "first", "second", "down", "up", "fall", "rise", "price")
-#: What is wrong with an input that must be refused.
+#: Faults of inputs that must be refused.
 FAULTS = ("margin missing", "cell twice", "code missing", "value missing", "value infinite", "total wrong")
 
 
@@ -41,12 +41,12 @@ class CellsJob:
     Attributes
     ----------
     cells : DataFrame
-        The table as it is, before it was written to a file: codes, `value`, `firms`, `first`, `second`, and
-        `status`; values in units of the last published digit.
+        The true table: codes, `value`, `firms`, `first`, `second`, and `status`; values are in units of the
+        last published digit.
     content : dict
         The parsed specification.
     wrong : str
-        What is wrong with the input; empty where nothing is.
+        Description of the fault of the input; empty if there is none.
     """
 
     def __init__(self, seed: int) -> None:
@@ -86,7 +86,7 @@ class CellsJob:
         levels = any(axis.levels for axis in self._axes)
         if self._layout == "tau-ARGUS" and (
             linked or levels or "lower_capacity" in table
-        ):  # no such keywords
+        ):  # tau-ARGUS has no keywords for these
             self._layout = "csv"
         if self._layout != "tau-ARGUS":
             self.content["variables"] = {
@@ -95,7 +95,7 @@ class CellsJob:
             }
 
     def publish(self, spark: SparkSession, folder: Path) -> dict[str, Any]:
-        """The answer of the job."""
+        """Run the job, and return its result."""
         folder.mkdir(parents=True)
         for name, text in self._extra.items():
             (folder / name).write_text(text, encoding="utf-8")
@@ -105,7 +105,7 @@ class CellsJob:
         return adjusted(spark, self.content, folder)
 
     def publish_again(self, spark: SparkSession, folder: Path) -> dict[str, Any]:
-        """The answer of a second job on the same file, of another name, seed and public area."""
+        """Run a second job on the same file with another name, seed and public area; return its result."""
         content = self.content | {
             "release": self.content["release"] | {"name": "again", "seed": 1_000_000},
             "publish": self.content["publish"] | {"path": "again"},
@@ -113,7 +113,7 @@ class CellsJob:
         return adjusted(spark, content, folder)
 
     def fault(self, answer: dict[str, Any]) -> str:
-        """What a release breaks of its promise; nothing where it is kept."""
+        """Return the violated guarantees of a release; empty if there are none."""
         if self.wrong:
             return f"an input with a fault was published: {self.wrong}"
         for frame in published_tables(answer):
@@ -136,7 +136,7 @@ class CellsJob:
         return bool(totals.reindex(sums.index).equals(sums))
 
     def _moved(self, answer: dict[str, Any]) -> str:
-        """Whether each cell is the one that was drawn, and has moved as its rule or status says."""
+        """Return whether each cell was drawn, and has the adjustment that its rule or status requires."""
         table = self.content["table"]
         keys = [name for axis in self._axes for name in axis.columns]
         found = cells_in_evidence(answer).rename(columns={f"code_{name}": name for name in keys})
@@ -160,14 +160,14 @@ class CellsJob:
         few = (
             both["firms"].between(1, self.k - 1) & ("contributors" in table) & ~known.isin(["safe", "fixed"])
         )
-        if not {"largest", "lower_protection"} & set(table):  # the levels of other rules stand
+        if not {"largest", "lower_protection"} & set(table):  # other rules keep their levels
             few |= known == "sensitive"
         if (change[few] + 1e-6 < 0.2 * original[few].abs()).any():
             return "a cell of few contributors, or one named sensitive, has moved too little"
         return ""
 
     def _summed(self) -> pd.DataFrame:
-        """All cells, margins included, of drawn records."""
+        """Return all cells of drawn records, including margins."""
         random, n = self._random, int(self._random.choice([3, 20, 80, 300]))
         amounts = {
             "skewed": random.lognormal(4, 1.5, n),
@@ -204,7 +204,7 @@ class CellsJob:
         return cells.assign(status=random.choice(["", "safe", "sensitive", "fixed"], len(cells), p=shares))
 
     def _as_input(self) -> pd.DataFrame:
-        """The cells as they come in: amounts in values, and the fault that must be refused."""
+        """Return the cells of the input, with amounts as values and possibly a fault that must be refused."""
         random, frame = self._random, self.cells.copy()
         for name in ("value", "first", "second"):
             frame[name] = [Decimal(int(each)).scaleb(-self.digits) for each in frame[name]]
@@ -229,7 +229,7 @@ class CellsJob:
         return frame.sample(frac=1, random_state=1).reset_index(drop=True)
 
     def _magnitude(self) -> dict[str, Any]:
-        """Rules and options of a table of magnitudes."""
+        """Draw rules and options of a magnitude table."""
         random = self._random
         table: dict[str, Any] = {"decimals": self.digits}
         if random.random() < 0.6:
@@ -287,7 +287,7 @@ class CellsJob:
         return table
 
     def _known_before(self) -> str:
-        """A file of what is known of single cells: ours, or of tau-ARGUS."""
+        """Write an a-priori file of single cells in our format or that of tau-ARGUS."""
         known = self.cells[self.cells["status"] != ""]
         keys = [name for axis in self._axes for name in axis.columns]
         if self._random.random() < 0.5:
@@ -349,7 +349,7 @@ class CellsJob:
             del self.content["table"]["costs"]
 
     def _keywords(self, table: dict[str, Any]) -> dict[str, str]:
-        """Column -> the keyword that tau-ARGUS has for it."""
+        """Keywords of tau-ARGUS by column."""
         names = {"contributors": "<FREQUENCY>", "lower_protection": "<NUMERIC> <LOWERPL>",
                  "upper_protection": "<NUMERIC> <UPPERPL>", "status": "<STATUS>"}  # fmt: skip
         words = {"value": "<NUMERIC>" if self.kind == "magnitude" else "<FREQUENCY>"}
@@ -359,7 +359,7 @@ class CellsJob:
 
 
 def _drawn(parents: dict[str, str]) -> list[str]:
-    """The lines of a `.hrc` file."""
+    """Return the lines of a `.hrc` file."""
     below: dict[str, list[str]] = {}
     for code, parent in parents.items():
         below.setdefault(parent, []).append(code)

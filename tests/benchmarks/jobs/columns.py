@@ -1,4 +1,4 @@
-"""Random columns, as files of agencies have them: skewed, constant, huge, heaped, with gaps."""
+"""Random columns like those of agencies: skewed, constant, large, heaped, with missing values."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 
-#: How often each effort is asked for: fast, standard, thorough, exact.
+#: Probabilities of the efforts fast, standard, thorough and exact.
 EFFORT_SHARES = (0.5, 0.3, 0.1, 0.1)
-#: Shares of columns that have missing values, and of the values that are missing then.
+#: Share of columns with missing values, and share of missing values in these.
 WITH_GAPS, GAPS = 0.25, (0.02, 0.3)
 
 
 def categories(random: np.random.Generator, n: int) -> pd.Series:
-    """A nominal column of 1 to 40 categories: text, numbers, booleans or dates."""
+    """Draw a nominal column with 1 to 40 categories: text, numbers, booleans or dates."""
     number = int(random.choice([1, 2, 3, 5, 12, 40]))
     shares = random.dirichlet(np.full(number, random.choice([0.3, 1.0, 5.0])))
     drawn = random.choice(number, n, p=shares)
@@ -33,7 +33,7 @@ def categories(random: np.random.Generator, n: int) -> pd.Series:
 
 
 def numbers(random: np.random.Generator, n: int) -> pd.Series:
-    """A numeric column of one of many shapes and types."""
+    """Draw a numeric column with a random distribution and type."""
     shapes = {
         "normal": lambda: random.normal(size=n),
         "skewed": lambda: np.round(random.lognormal(7, 2, n), 2),

@@ -1,8 +1,8 @@
-"""Random jobs on events: each night is protected by itself, and nobody is published twice.
+"""Random jobs on event streams: each update is protected separately, and no unit is published twice.
 
-The records of a `RecordsJob` are cut into nights, some empty or of fewer than k. Later nights hold units of
-earlier ones as well, and columns of other types than before. A column published as it is tells which units
-readers see.
+The records of a `RecordsJob` are distributed over updates, some of which have no records or fewer than k.
+Later updates also contain units of earlier ones, and columns with other types. An unmodified column
+identifies the published units.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from pyspark.sql import SparkSession
 from tests.benchmarks.jobs.records import RecordsJob
 from tests.pipelines.microdata import specification
 
-#: Records that a series has at the least, and what is added to a seed that draws fewer.
+#: Minimum number of records of a series, and increment of a seed that draws fewer.
 FEWEST, REDRAWN = 60, 1_000_000
-#: Keys of a method that jobs on records draw, and that appended nights can carry.
+#: Keys of methods that random jobs draw and that appended updates support.
 CARRIED = ("algorithm", "min_diversity", "unit", "weighted")
 UNIT_TYPES = ("int64", "int16", "float64", "str", "Int64")
 
 
 class EventsJob:
-    """One series of nights, drawn from its seed.
+    """One random series of updates.
 
     Attributes
     ----------
     nights : list of DataFrame
-        The input of each night.
+        Input of each update.
     """
 
     def __init__(self, seed: int) -> None:
@@ -69,7 +69,7 @@ class EventsJob:
         self._seen: set[int] = set()
 
     def publish(self, spark: SparkSession, folder: Path, number: int) -> str:
-        """The id of the release of one night."""
+        """Publish one update, and return the id of its release."""
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in self._job.extra.items():
             (folder / name).write_text(text, encoding="utf-8")
@@ -81,7 +81,7 @@ class EventsJob:
             return str(run(records_of(spec), job).content["release_id"])
 
     def fault(self, folder: Path, number: int, release_id: str) -> str:
-        """What a night breaks of its promise; nothing where it is kept."""
+        """Return the violated guarantees of an update; empty if there are none."""
         areas, tonight = self._areas(folder), self.nights[number]
         release = areas.public.release(release_id)
         rows = ds.dataset(release / "microdata").to_table().to_pandas()
@@ -106,14 +106,14 @@ class EventsJob:
         return self._job.fault(rows)
 
     def audited(self, folder: Path) -> dict[str, Any]:
-        """All nights together."""
+        """Check all updates together."""
         return audit_source(self._specification(folder)).content
 
     def _specification(self, folder: Path) -> Specification:
         return specification(folder, self._job.roles, **self._job.sections)
 
     def _areas(self, folder: Path) -> Areas:
-        return Areas.of(folder / "lake", folder / "evidence")
+        return Areas.from_places(folder / "lake", folder / "evidence")
 
 
 def _files(folder: Path) -> dict[str, str]:
@@ -121,10 +121,10 @@ def _files(folder: Path) -> dict[str, str]:
 
 
 def _nights(frame: pd.DataFrame, k: int, random: np.random.Generator) -> list[pd.DataFrame]:
-    """Three to five nights of the records, with some that come again."""
+    """Distribute the records over three to five updates, with some repeated records."""
     frame, number = frame.sample(frac=1, random_state=1), int(random.integers(3, 6))
     ends = np.sort(random.integers(0, len(frame) + 1, number - 1))
-    if random.random() < 0.3:  # a night of fewer than k, or of none
+    if random.random() < 0.3:  # an update with fewer than k records, or none
         ends[0] = int(random.integers(0, k))
     parts = np.split(np.arange(len(frame)), np.sort(ends))
     nights = []
@@ -144,7 +144,7 @@ def _nights(frame: pd.DataFrame, k: int, random: np.random.Generator) -> list[pd
 
 
 def _of_another_type(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The night with one column as another file has it."""
+    """Return the update with another type of one column."""
     column = frame[name]
     if name == "person":
         return frame

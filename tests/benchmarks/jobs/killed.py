@@ -1,4 +1,4 @@
-"""A verb that dies at one of its file-system steps, and does nothing any more: as a killed process."""
+"""Stop a verb at one of its file-system operations, and refuse all later ones, like a killed process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEDGER = "ledger.jsonl"
 
 
 class _Death:
-    """The one of this process, since what Python tells of its steps it tells for ever."""
+    """Return the audit hook of this process; Python cannot remove audit hooks."""
 
     def __init__(self) -> None:
         self.armed = self.dead = False
@@ -51,12 +51,12 @@ _DEATH = _Death()
 
 @contextmanager
 def killed_at(folder: Path, lines: int, steps: int) -> Iterator[_Death]:
-    """Die at a step that changes something below a folder, and refuse all later ones.
+    """Raise at an operation that changes a file below a folder, and refuse all later operations.
 
     Parameters
     ----------
     lines, steps : int
-        The death comes so many steps after so many lines of a ledger; not at all where there are fewer.
+        The verb is killed `steps` operations after `lines` lines of a ledger; not at all if there are fewer.
 
     Raises
     ------

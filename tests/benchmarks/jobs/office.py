@@ -1,4 +1,4 @@
-"""An agency of one or two specifications, and how its publications must end."""
+"""An agency with one or two specifications, and the permitted results of its publications."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from tests.benchmarks.registers.agency import NO_LIMITS
 from tests.benchmarks.registers.stream import UNIT, correct, people, roles
 from tests.pipelines.microdata import content
 
-#: In the name of every region: no message holds it.
+#: Part of every region's name, which no message may contain.
 CANARY = "CANARY"
 
 
 @dataclass
 class Office:
-    """One specification, and what is known of its releases.
+    """One specification, and the state of its releases.
 
     Attributes
     ----------
     kind : {"single", "register", "append", "table"}
     states : dict of str to str
-        Release -> "stands", "waits", "rejected" or "withdrawn"; in the order in which they came to stand.
+        State of each release in the order of publication: "stands" (current), "waits" (pending), "rejected"
+        or "withdrawn".
     made : dict of str to str
-        What a single release was made of -> its id.
+        Id of a single release by its input and settings.
     """
 
     folder: Path
@@ -79,7 +80,7 @@ class Office:
 
 
 def agency(random: np.random.Generator, folder: Path) -> tuple[list[Office], list[pd.DataFrame]]:
-    """Specifications that share more or less with each other, and the inputs of their nights."""
+    """Draw specifications with common properties, and the inputs of their updates."""
     kind = str(random.choice(["single", "register", "register", "append", "table"]))
     variables = str(random.choice(["numeric", "nominal", "mixed"]))
     nights = list(_nights(random, kind, variables))
@@ -106,7 +107,7 @@ def agency(random: np.random.Generator, folder: Path) -> tuple[list[Office], lis
 
 
 def _nights(random: np.random.Generator, kind: str, variables: str) -> Iterator[pd.DataFrame]:
-    """Persons; of events, as they are mostly new, a few more than half."""
+    """Draw persons; for event streams about half of them, because most are new."""
     everybody = people(variables, 100, 300, random)
     everybody["region"] = random.choice([f"{CANARY}0", f"{CANARY}1"], len(everybody))
     there = np.arange(len(everybody)) < 100
@@ -139,7 +140,7 @@ def _office(
 
 
 def expected(office: Office, offices: Sequence[Office], verb: str) -> set[str]:
-    """How a publication may end."""
+    """Return the permitted results of a publication."""
     made = office.made.get(office.what)
     if office.kind in ("single", "table"):
         if verb == "rebase" and office.kind == "single":
@@ -165,7 +166,7 @@ def expected(office: Office, offices: Sequence[Office], verb: str) -> set[str]:
 
 
 def _refused(office: Office, offices: Sequence[Office], release_id: str | None) -> bool | None:
-    """Whether what stands or stood refuses a release; None where it may."""
+    """Return whether earlier releases conflict with a release, or None if both results are permitted."""
     alone = office.kind in ("single", "table")
     if alone and set(office.of("stands")) - {release_id} and not office.accepts:
         return True

@@ -1,9 +1,9 @@
-"""Random jobs on several tables of the same records: a cell has one value in all of them.
+"""Random jobs on several tables of the same records: a cell has the same value in all tables.
 
-Each table has its own dimensions, rule, method, digits, seed and public area; some have a source or period of
-their own, or records in another order and of other types. They share the evidence area. Whoever has two
-values of one number can average them, so that wherever the same records are counted, or added up, in cells
-with the same codes, the published values must be the same; under other codes, those of a table before.
+Each table has its own dimensions, rule, method, digits, seed and public area. Some have another source or
+period, or records in another order or with other types. All share the evidence area. A reader with two
+published values of one cell could average them. Therefore cells with the same codes and the same records must
+have equal published values, and cells with other codes must have the value of an earlier table.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import numpy as np
 from tests.benchmarks.jobs.adjusting import published_tables
 from tests.benchmarks.jobs.tables import TableJob, TableRecords
 
-#: What is added up, and the finest code of each dimension that is not summed over.
+#: Column that is summed, and the finest codes of the dimensions that are not summed over.
 Cell = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class OverlappingJob:
-    """Two to four tables of the same records, in the order in which they are published.
+    """Two to four tables of the same records, in the order of publication.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class OverlappingJob:
         self._of_records: dict[tuple[str, bytes], set[Decimal]] = {}
 
     def fault(self, table: TableJob, answer: dict[str, Any]) -> str:
-        """What a table breaks of its promise beside those that were asked about before."""
+        """Return the violated guarantees of a table, given the tables that were published before."""
         fault = table.fault(answer)
         differing = renamed = 0
         cells = list(_cells(answer))
@@ -63,7 +63,7 @@ class OverlappingJob:
         here: dict[tuple[str, bytes], Decimal] = {}
         for (_, value), records in zip(cells, inside, strict=True):
             self._of_records.setdefault(records, set()).add(value)
-            if "value" in table.content["table"]:  # empty combinations keep counts of the same records apart
+            if "value" in table.content["table"]:  # empty combinations distinguish counts of the same records
                 renamed += bool(records[1]) and here.setdefault(records, value) != value
         if differing:
             return fault or f"{differing} cells were published before with other values"
@@ -82,7 +82,7 @@ def _cells(answer: dict[str, Any]) -> Iterator[tuple[Cell, Decimal]]:
 
 
 def _records_of(cell: Cell, records: TableRecords) -> bytes:
-    """Which records a cell holds, whatever their order; empty where it holds none."""
+    """Return the set of records of a cell."""
     inside = np.ones(len(records.frame), dtype=bool)
     for name, code in cell[1]:
         inside &= (records.frame[name] == code).to_numpy()
@@ -90,7 +90,7 @@ def _records_of(cell: Cell, records: TableRecords) -> bytes:
 
 
 def _of_other_dimensions(records: TableRecords, random: np.random.Generator) -> TableRecords:
-    """The same records by some of their dimensions, finest or coarser codes, with or without hierarchy."""
+    """Draw a table of the records by some dimensions, with finest or coarser codes."""
     chosen = random.permutation(records.dimensions)[: int(random.integers(1, len(records.dimensions) + 1))]
     dimensions, hierarchies = [], []
     for name in map(str, chosen):

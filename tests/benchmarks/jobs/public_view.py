@@ -28,36 +28,36 @@ def checksums(folder: Path) -> dict[str, str]:
 
 
 def served(public: Path) -> str | None:
-    """What ``current.json`` names."""
+    """Return the release that ``current.json`` names."""
     path = public / CURRENT
     return str(json.loads(path.read_text())["release_id"]) if path.exists() else None
 
 
 def releases(public: Path) -> set[str]:
-    """Everything there that readers would take for a release."""
+    """Return the ids of everything in the area that looks like a release to readers."""
     names = {path.name for path in public.glob("[!.]*")} if public.exists() else set()
     return names - {CURRENT, *TABLES}
 
 
 def hidden(public: Path) -> list[str]:
-    """What is there out of the sight of readers."""
+    """Return hidden files of the area."""
     return [path.name for path in public.glob(".*")]
 
 
 def manifest(public: Path, release_id: str) -> dict[str, Any]:
-    """The manifest of a release."""
+    """Return the manifest of a release."""
     return dict(json.loads((public / release_id / "manifest.json").read_text()))
 
 
 def whole(public: Path, release_id: str) -> bool:
-    """Whether a release is the files that its manifest names, and no other."""
+    """Return whether a release has exactly the files that its manifest lists."""
     found = checksums(public / release_id)
     found.pop("manifest.json", None)
     return found == {name: each["sha256"] for name, each in manifest(public, release_id)["files"].items()}
 
 
 def smallest_class(public: Path, release_id: str) -> int | None:
-    """Fewest records that share their protected columns and region; None of a table."""
+    """Return the size of the smallest equivalence class; None for a table."""
     said = manifest(public, release_id)
     if not (public / release_id / "microdata").is_dir():
         return None
@@ -67,7 +67,7 @@ def smallest_class(public: Path, release_id: str) -> int | None:
 
 
 def events(evidence: Path) -> dict[str, dict[str, Any]]:
-    """The last line of each release in a ledger, oldest line first."""
+    """Return the last line of each release in a ledger, oldest first."""
     path = evidence / "ledger.jsonl"
     last: dict[str, dict[str, Any]] = {}
     for line in map(json.loads, path.read_text().splitlines() if path.exists() else []):
@@ -77,7 +77,7 @@ def events(evidence: Path) -> dict[str, dict[str, Any]]:
 
 
 def faults_of_tables(public: Path, standing: Iterable[str]) -> Iterator[str]:
-    """What the tables show, in any version, that is not a release that stands; and files of no version."""
+    """Return records of releases that are not current in any table version, and unreferenced files."""
     known = set(standing)
     for name, versions in (("delta", _delta), ("iceberg", _iceberg)):
         folder = public / name
@@ -101,7 +101,9 @@ def faults_of_tables(public: Path, standing: Iterable[str]) -> Iterator[str]:
 def _delta(folder: Path) -> Iterator[tuple[str, pa.Table, set[str]]]:
     ids = {each["version"]: each.get("release_id") for each in DeltaTable(folder).history()}
     for version, release_id in sorted(ids.items()):
-        if release_id is not None:  # a version that adds a feature shows what the one before it does
+        if (
+            release_id is not None
+        ):  # a version that only adds a table feature has the records of the previous one
             table = DeltaTable(folder, version=version)
             yield release_id, table.to_pyarrow_table(), set(table.file_uris())
 
@@ -110,7 +112,9 @@ def _iceberg(folder: Path) -> Iterator[tuple[str, pa.Table, set[str]]]:
     table = StaticTable.from_metadata(str(folder))
     last = {}
     for snapshot in sorted(table.snapshots(), key=lambda each: each.sequence_number or 0):
-        last[snapshot.summary["release_id"]] = snapshot.snapshot_id  # one release may take two snapshots
+        last[snapshot.summary["release_id"]] = (
+            snapshot.snapshot_id
+        )  # a release may be committed as two snapshots
     for release_id, number in last.items():
         scan = table.scan(snapshot_id=number)
         yield (

@@ -1,4 +1,4 @@
-"""Random jobs on records: whatever is published is counted again, and made again from shuffled rows."""
+"""Random jobs on records: each release is counted independently, and reproduced from shuffled rows."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tests.benchmarks.jobs.columns import EFFORT_SHARES, categories, numbers
 from tests.pipelines.microdata import published, run, specification
 from tests.system.pairwise.promise import broken_classes
 
-#: Files that the shuffled input is cut into.
+#: Number of files of the shuffled input.
 FILES = 3
 REPRESENTATIVES = ("mean", "median", "medoid", "control_tables", "mode")
 
 
 class RecordsJob:
-    """One job, drawn from its seed.
+    """One random job on records.
 
     Attributes
     ----------
     frame : DataFrame
         The input.
     roles, sections : dict
-        Of the specification.
+        Roles of the columns, and sections of the specification.
     extra : dict of str to str
-        Name and content of the files that it names beside the input.
+        Content of further files of the specification, by name.
     """
 
     def __init__(self, seed: int) -> None:
@@ -77,7 +77,7 @@ class RecordsJob:
         return method
 
     def publish(self, spark: SparkSession, folder: Path, *, shuffled: bool = False) -> pd.DataFrame:
-        """What is published of the input, or of its rows in another order and in several files."""
+        """Publish the input, or its rows in another order and in several files."""
         data = folder / "data"
         data.mkdir(parents=True)
         frame, files = (self.frame.sample(frac=1, random_state=1), FILES) if shuffled else (self.frame, 1)
@@ -89,7 +89,7 @@ class RecordsJob:
         return published(areas)
 
     def fault(self, release: pd.DataFrame) -> str:
-        """What a release breaks of its promise; nothing where it is kept."""
+        """Return the violated guarantees of a release; empty if there are none."""
         diverse = "diagnosis" if self.sections["method"].get("min_diversity", 1) > 1 else None
         as_text = release.astype(str)  # households are not published
         region = [name for name in ("region",) if name in release]
@@ -98,7 +98,7 @@ class RecordsJob:
 
 
 def _file(random: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any], dict[str, str]]:
-    """Records, the roles of their columns, and the files that the specification names beside them."""
+    """Draw records, the roles of their columns, and further files of the specification."""
     n = int(random.choice([3, 20, 60, 200, 400]))
     columns: dict[str, pd.Series] = {}
     roles: dict[str, Any] = {}
@@ -135,7 +135,7 @@ def _file(random: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any], di
 def _with_order(
     random: np.random.Generator, n: int, name: str, extra: dict[str, str]
 ) -> tuple[pd.Series, dict[str, Any]]:
-    """An ordinal or hierarchical variable, one with costs or one in bands."""
+    """Draw an ordinal or hierarchical variable, or one with costs or bands."""
     number = int(random.choice([2, 3, 6, 10]))
     codes = [f"k{i}" for i in range(number)]
     column, role = pd.Series(random.choice(codes, n)), {"role": "quasi_identifier", "kind": "ordinal"}

@@ -1,4 +1,4 @@
-"""Random jobs on tables: whatever is published adds up again, and moves sensitive cells far enough."""
+"""Random jobs on tables: each release is additive, and protects its sensitive cells."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pyspark.sql import SparkSession
 from tests.benchmarks.jobs.adjusting import adds_up, adjusted, published_tables, too_near
 from tests.benchmarks.jobs.columns import EFFORT_SHARES
 
-#: Limits that refuse nothing: half of the magnitudes are judged by these, half by the defaults.
+#: Limits that refuse nothing; half of the magnitude tables use them, half use the defaults.
 NO_LIMITS = {"min_interval": 0.0, "min_direction_error": 0.0, "max_determined": 10**6}
 ALGORITHMS = ("exact", "alternate", "random", "hybrid", "scatter-search", "learning", "local-search")
 
 
 @dataclass(frozen=True)
 class TableRecords:
-    """Records, the dimensions d0, d1, ... and their hierarchies, each gd0 and d0."""
+    """Draw records with the dimensions d0, d1, ... and their hierarchies (gd0 above d0)."""
 
     frame: pd.DataFrame
     dimensions: list[str]
@@ -29,12 +29,12 @@ class TableRecords:
 
 
 class TableJob:
-    """One job, drawn from its seed.
+    """One random job on a table.
 
     Attributes
     ----------
     records : TableRecords
-        Those behind the table; drawn as well where none are given.
+        Records of the table; drawn if they are not given.
     content : dict
         The parsed specification.
     """
@@ -73,13 +73,13 @@ class TableJob:
         }
 
     def publish(self, spark: SparkSession, folder: Path) -> dict[str, Any]:
-        """The answer of the job; where it lies, it says."""
+        """Run the job, and return its result with the path of the release."""
         folder.mkdir(parents=True, exist_ok=True)
         self.records.frame.to_parquet(folder / "records.parquet", index=False)
         return adjusted(spark, self.content, folder)
 
     def fault(self, answer: dict[str, Any]) -> str:
-        """What a release breaks of its promise; nothing where it is kept."""
+        """Return the violated guarantees of a release; empty if there are none."""
         table = self.content["table"]
         if table.get("method") != "cell_key":
             for frame in published_tables(answer):
@@ -117,7 +117,7 @@ def _records(random: np.random.Generator) -> TableRecords:
 
 
 def _magnitude(random: np.random.Generator) -> dict[str, Any]:
-    """Rules and options of a table of magnitudes."""
+    """Draw rules and options of a magnitude table."""
     table: dict[str, Any] = {"value": "value", "decimals": int(random.choice([0, 1, 2, 4]))}
     rule = str(random.choice(["dominance", "p_percent", "none"]))
     if rule == "dominance":

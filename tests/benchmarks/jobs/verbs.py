@@ -1,7 +1,7 @@
-"""Random verbs, one after another, some of them killed: beside a model of what must stand after each.
+"""Run random verbs, some of them killed, and compare the areas with a model after each verb.
 
-A seed draws an agency (one or two specifications, the areas and the ledger that they share, a table format)
-and a dozen verbs. After each the public folders alone say what readers see, and the ledgers what was decided.
+A seed draws an agency (one or two specifications, their areas and ledger, a table format) and a dozen verbs.
+After each verb the public folders are compared with what readers may see, and the ledgers with the decisions.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from tests.benchmarks.registers.agency import warm_session
 from tests.benchmarks.table import Table
 from tests.pipelines.releases import Killed
 
-#: Errors that say to the user why a verb did nothing.
+#: Errors with a reason for the user why a verb did nothing.
 ANSWERS = (SpecificationError, InputRejected, GateRefused, ProtectionFailed)
 STEPS = 10
-#: In every region's name, and in the first digits of every unit: no message holds either.
+#: Part of every region's name, and first digits of every unit, which no message may contain.
 SECRET = re.compile(CANARY + r"|\b1\d{6}\b")
-#: How often each verb is drawn, and how often where a release waits, besides.
+#: Weights of the verbs, and additional weights if a release is pending.
 VERBS = {
     "protect": 8, "rebase": 2, "approve": 1, "reject": 0, "withdraw": 4,
     "verify": 1, "audit": 1, "history": 1, "pending": 0, "check": 0.3,
 }  # fmt: skip
 WHERE_ONE_WAITS = {"approve": 10, "reject": 3, "pending": 1}
-#: The verbs that change something, of which one in three is killed.
+#: Verbs that change something; one in three is killed.
 CHANGING, KILLS = ("protect", "rebase", "approve", "reject", "withdraw"), 1 / 3
-#: How an answer begins -> what has happened.
+#: Event by the beginning of a result text.
 HAPPENED = {
     "Published": "published",
     "This job has published": "already",
@@ -58,12 +58,12 @@ HAPPENED = {
     "Verified": "waits",
     "This release is verified": "waits already",
 }
-#: What happens without a change that readers could see.
+#: Events without a change that readers can see.
 UNCHANGED = ("already", "nothing new", "waits", "waits already")
 
 
 class VerbsJob:
-    """One agency and its verbs, drawn from a seed."""
+    """One random agency and its verbs."""
 
     def __init__(self, seed: int, folder: Path) -> None:
         self.random = np.random.default_rng([seed, 7])
@@ -72,12 +72,12 @@ class VerbsJob:
         self.offices, self.nights = agency(self.random, folder)
 
     def play(self, spark: SparkSession) -> None:
-        """All verbs.
+        """Run all verbs.
 
         Raises
         ------
         AssertionError
-            What is not as it must be, after which verbs.
+            With the unexpected state, and the verbs before it.
         """
         told: list[str] = []
         with _warm(spark):
@@ -95,7 +95,7 @@ class VerbsJob:
                 print(f"    {told[-1]}", file=sys.stderr, flush=True)
 
     def _verb(self, office: Office) -> str:
-        """The next verb: one that publishes where there is nothing yet."""
+        """Draw the next verb; the first one publishes."""
         more = WHERE_ONE_WAITS if office.of("waits") else {}
         shares = np.array([share + more.get(verb, 0) for verb, share in VERBS.items()])
         first = not office.states and self.random.random() < 0.8
@@ -141,7 +141,7 @@ class VerbsJob:
         return [view.checksums(office.public) for office in self.offices]
 
     def _shake(self, office: Office, *, calm: bool) -> None:
-        """A kill leaves a whole evidence area unfinished, and the next verb there finishes all of it."""
+        """Update the model: after a kill, the next verb in the area completes all interrupted changes."""
         for each in self.offices:
             if each.evidence == office.evidence:
                 each.calm = calm
@@ -161,7 +161,7 @@ class VerbsJob:
         return (happened or ["done"])[0], outcome
 
     def _drawn(self, office: Office, verb: str) -> tuple[str, Callable[[], CommandResult], set[str]]:
-        """The release that a verb is about, the verb, and how it may end."""
+        """Return the release, the verb, and its permitted results."""
         random, quiet = self.random, Progress(quiet=True)
         if verb in ("protect", "rebase"):
             self._changed(office)
@@ -208,7 +208,7 @@ class VerbsJob:
         return "", lambda: {"history": history, "pending": pending}[verb](spec), {"done"}
 
     def _changed(self, office: Office) -> None:
-        """Tonight's input, k and seed: those of before, or others."""
+        """Draw input, k and seed: the previous ones or others."""
         if self.random.random() < 0.6:
             office.night = int(self.random.integers(len(self.nights)))
         rare = (self.random.random(2) < 0.1) & bool(office.states)
@@ -248,7 +248,7 @@ class VerbsJob:
             assert said == known, f"history says {said}, known is {known}"
 
     def _adopt(self) -> None:
-        """After a kill the ledger alone knows how far the verb came."""
+        """Update the model after a kill from the ledger."""
         words = {"published": "stands", "waiting": "waits", "intended": "half", "withdrawing": "half"}
         for office in self.offices:
             for release_id, line in view.events(office.evidence).items():
@@ -309,12 +309,12 @@ def _warm(spark: SparkSession) -> Iterator[None]:
 
 
 def random_verbs(seeds: range) -> Table:
-    """How the verbs of all seeds ended.
+    """Return the results of the verbs of all seeds.
 
     Raises
     ------
     AssertionError
-        Naming the seed whose verbs did otherwise than they must.
+        With the seed of the verbs that had an unexpected result.
     """
     endings: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as folder, warm_session(Path(folder)) as spark:

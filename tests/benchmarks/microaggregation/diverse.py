@@ -1,7 +1,7 @@
-"""What diversity costs: clusters that need distinct values, merged after a search and searched among such.
+"""Cost of l-diversity: clusters merged after the search, and a search among diverse clusters.
 
-Persons of the demo town; clusters must hold two or three diagnoses, or persons of k households. What is
-hidden costs more than what an attacker knows anyway, as the search is concealed.
+The records are demo persons. Clusters must have two or three diagnoses, or persons of k households. Diagnoses
+cost more than households, because the mitigation of the minimality attack applies only to hidden values.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from microguard.pipelines.demo import QUASI_IDENTIFIERS
-from microguard.pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import generate_persons
 from microguard.sdc.clusters.codes import category_codes
 from microguard.sdc.clusters.diversity import Diversity, diversify
 from microguard.sdc.microaggregation import microaggregate
@@ -22,8 +22,8 @@ from tests.benchmarks.table import Table
 
 
 def diverse(quick: bool = False) -> Table:
-    """Loss without diversity, with mergers after a search, of a search among diverse ones, and concealed."""
-    persons = next(town(2_500, 2026))
+    """Return the loss without diversity, with mergers, with a diverse search, and with mitigation."""
+    persons = next(generate_persons(2_500, 2026))
     numbers = [persons[name].to_numpy() for name in QUASI_IDENTIFIERS["numeric"]]
     values = np.nan_to_num(np.column_stack(numbers).astype(float))
     diagnoses, households = (category_codes(persons[name])[:, None] for name in ("diagnosis", "household"))

@@ -1,8 +1,8 @@
-"""Numeric microaggregation on thirty generated files of the kinds offices have, by their spread and repeats.
+"""Numeric microaggregation of thirty generated files with different distributions and repetitions.
 
-Heavy tails with and without panels, amounts that are mostly zero, integers of few levels, duplicates, and
-variables of several scales: standard is held against MDAV of the whole file, thorough, and its own time at
-k = 3.
+The files have heavy tails with and without panels, amounts that are mostly zero, integers with few levels,
+duplicates, and variables with several scales. Effort standard is compared with MDAV of the whole file, with
+thorough, and with its own time at k = 3.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from tests.benchmarks.misses import Misses
 from tests.benchmarks.parts import say
 from tests.benchmarks.table import Table, line
 
-#: Periods of a panel.
+#: Number of periods of a panel.
 PERIODS = 12
-#: What standard may lose more than thorough, in the median and at worst.
+#: Maximum additional loss of standard compared with thorough, as median and for the worst file.
 MEDIAN_EXCESS, WORST_EXCESS = 0.03, 0.08
-#: What standard may take as many times as at k = 3, and CPU seconds that are too few to tell.
+#: Maximum ratio of the CPU time of standard to that at k = 3, and CPU seconds below which it is not compared.
 TIMES, UNMEASURED = 2.0, 0.5
-#: Losses below this share of the total are no loss, and no shares are taken of them.
+#: Losses below this share of the total count as zero, and are not compared.
 NO_LOSS = 1e-12
 
 
 @dataclass(frozen=True)
 class GeneratedFile:
-    """A file by its kind and size; its place in `FILES` is its seed."""
+    """A generated file by kind and size; its position in `FILES` is its seed."""
 
     kind: str
     n: int
@@ -43,25 +43,25 @@ class GeneratedFile:
 
 
 def _heavy_tails(random: np.random.Generator, n: int, p: int) -> np.ndarray:
-    """Lognormal amounts of units whose sizes are lognormal too."""
+    """Draw lognormal amounts of units with lognormal sizes."""
     return np.exp(2.0 * random.normal(size=(n, 1)) + random.normal(size=(n, p)))
 
 
 def _panel(random: np.random.Generator, n: int, p: int) -> np.ndarray:
-    """Each unit in twelve periods, which differ little beside what units differ."""
+    """Draw units in twelve periods, with little variation within a unit compared with that between units."""
     units = -(-n // PERIODS)
     size = 2.0 * random.normal(size=(units, 1, 1)) + random.normal(size=(units, 1, p))
     return np.asarray(np.exp(size + 0.15 * random.normal(size=(units, PERIODS, p))).reshape(-1, p)[:n])
 
 
 def _mostly_zero(random: np.random.Generator, n: int, p: int) -> np.ndarray:
-    """Lognormal amounts, each in a tenth to a half of the records and zero in the others."""
+    """Draw lognormal amounts that are zero in half to nine tenths of the records."""
     amounts = np.exp(1.5 * random.normal(size=(n, 1)) + random.normal(size=(n, p)))
     return np.where(random.random((n, p)) < random.uniform(0.1, 0.5, p), np.round(amounts, 2), 0.0)
 
 
 def _integers(levels: int) -> Callable[[np.random.Generator, int, int], np.ndarray]:
-    """Correlated integers of so many levels."""
+    """Draw correlated integers with a number of levels."""
 
     def records(random: np.random.Generator, n: int, p: int) -> np.ndarray:
         latent = random.normal(size=(n, 1)) + random.normal(size=(n, p))
@@ -71,13 +71,13 @@ def _integers(levels: int) -> Callable[[np.random.Generator, int, int], np.ndarr
 
 
 def _duplicates(random: np.random.Generator, n: int, p: int) -> np.ndarray:
-    """Records that occur one to twelve times each."""
+    """Draw records that occur one to twelve times each."""
     contents = np.exp(random.normal(size=(n, p)))
     return np.repeat(contents, random.integers(1, 13, n), axis=0)[:n]
 
 
 def _mixed(random: np.random.Generator, n: int, p: int) -> np.ndarray:
-    """Normal, lognormal, mostly zero, integer and yes-or-no variables beside each other."""
+    """Draw normal, lognormal, mostly zero, integer and binary variables in one file."""
     size = random.normal(size=(n, 1))
     records = size + random.normal(size=(n, p))
     records[:, 1::5] = np.exp(2.0 * records[:, 1::5])
@@ -97,7 +97,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
     "duplicates": _duplicates,
     "mixed scales": _mixed,
 }
-#: Small files first: a quick run takes those.
+#: Files in ascending size; a quick run uses the first ones.
 FILES = (
     GeneratedFile("heavy tails", 500, 4, 3),
     GeneratedFile("mostly zero", 500, 6, 5),
@@ -134,7 +134,7 @@ QUICK = 4
 
 
 def generated(misses: Misses, quick: bool = False) -> Table:
-    """Standard on every file: never worse than MDAV, near thorough, and no slower for a larger k."""
+    """Check effort standard on every file: not worse than MDAV, near thorough, not slower for a larger k."""
     rows: list[tuple[object, ...]] = []
     excesses = []
     for seed, file in enumerate(FILES[: QUICK if quick else len(FILES)]):
@@ -164,7 +164,7 @@ def generated(misses: Misses, quick: bool = False) -> Table:
 
 
 def _excess(standard: Clustering, thorough: Clustering) -> float:
-    """What standard loses more than the best found, as a share of that."""
+    """Return the additional loss of standard relative to the best loss found."""
     best = min(standard.sse, thorough.sse)
     return standard.sse / best - 1.0 if best > NO_LOSS * standard.sst else 0.0
 

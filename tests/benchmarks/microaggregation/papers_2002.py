@@ -1,4 +1,4 @@
-"""Tables 1 to 4 of Domingo-Ferrer and Mateo-Sanz 2002 on their data, figure beside figure."""
+"""Reproduce tables 1 to 4 of Domingo-Ferrer and Mateo-Sanz 2002 with their data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from microguard.sdc.measures.impact import Impact, impact
 from microguard.sdc.microaggregation import individual_ranking
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.heuristics import k_ward
@@ -17,6 +16,7 @@ from microguard.sdc.microaggregation.heuristics.univariate import fixed_size
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
+from tests.benchmarks.microaggregation.impact import Impact, impact
 from tests.benchmarks.table import Table
 from tests.reference import reference_file
 
@@ -94,14 +94,14 @@ TABLE_4 = {
     (4, "Uk-W(FPC)"): (0.15, 0.07, 9.9, 76.7),
     (4, "Uk-W(MD)"): (0.14, 0.06, 9.5, 75.8),
 }
-#: Half a unit of the last printed digit, and what rounding twice may add.
+#: Half a unit of the last printed digit, and an additional tolerance for values that were rounded twice.
 PRINTED = 0.0051
 MEASURES = ("mean change of r", "deviation", "100 change of weights", "100 share")
 FOREVER = Deadline.after(None)
 
 
 def tables(quick: bool = False) -> Iterator[Table]:
-    """Tables 1 to 4; quick tries 4 instead of 64 random choices of the first extreme in Uk-W(MD)."""
+    """Return tables 1 to 4; quick: 4 instead of 64 random choices of the first extreme in Uk-W(MD)."""
     data = pd.read_csv(reference_file("tarragona.csv")).to_numpy(dtype=np.float64)
     losses, impacts = _univariate(data)
     clusterings = {k: _multivariate(data, k, choices=4 if quick else 64) for k in KS}
@@ -122,7 +122,7 @@ def _univariate(data: np.ndarray) -> tuple[dict[tuple[int, str], np.ndarray], di
 
 
 def _multivariate(data: np.ndarray, k: int, choices: int) -> dict[str, list[tuple[Clustering, Records]]]:
-    """The clusterings over which Table 3 gives a range, by method, with their records."""
+    """Return the clusterings that Table 3 summarises by a range, by method, with their records."""
     records, _ = Records.of(data, k)
     by_variable = list(records.values.T)
     z_scores, component = axis.sum_of_z_scores(records), axis.first_component_scores(records)
@@ -154,7 +154,7 @@ def _larger_last(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def _either_end_first(records: Records, k: int, seed: int) -> k_ward.Ends:
-    """Maximum-distance ends with a random choice of the first of the two, one of the paper's 2^m."""
+    """Return one of the 2^m clusterings of maximum-distance, with random choices of the first extreme."""
     random = np.random.default_rng(seed)
 
     def ends(members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Tables 3 and 4 of Gentile et al. 2020: gaps of the heuristics, and of certified solving, beside theirs."""
+"""Compare gaps of heuristics and certified solutions with tables 3 and 4 of Gentile et al. 2020."""
 
 from __future__ import annotations
 
@@ -119,9 +119,9 @@ PAPER: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """One subset: gaps in percent by heuristic, integer master, and what certified solving reached.
+    """Results of one subset: gaps in percent of the heuristics, the integer master and certified solving.
 
-    `valid`: no clustering is below a bound, and every cluster has k records.
+    `valid` is true if no clustering is below a bound, and every cluster has k records.
     """
 
     gaps: dict[str, float]
@@ -134,19 +134,23 @@ class Measured:
 
 
 def tables(misses: Misses, quick: bool = False) -> Iterator[Table]:
-    """Both tables; `quick` takes one subset of 30 to 50 records each."""
+    """Return both tables; quick: one subset of 30 to 50 records each."""
     sizes = SIZES[:3] if quick else SIZES
     for number, file in ((3, "Census"), (4, "Tarragona")):
         yield _table(number, file, sizes, 1 if quick else SUBSETS, misses)
 
 
 def subsets(values: np.ndarray, n: int, criterion: str, count: int) -> Iterator[np.ndarray]:
-    """Positions of the records of each subset.
+    """Return the positions of the records of each subset.
 
-    The paper names the criteria only. cons: consecutive records of the file; rand: random ones, a fixed
-    seed each; L2n and L2d: consecutive ones ordered by norm and by distance from the centroid of the
-    file (of the raw values for the norm, of the standardised ones for the distance). The five starts are
-    spread evenly over the file. Every subset is standardised by itself.
+    The paper names only the criteria. We use:
+
+    - cons: consecutive records of the file;
+    - rand: random records with a fixed seed per subset;
+    - L2n and L2d: consecutive records in the order of their norm (raw values), or of their distance from the
+    centroid of the file (standardised values).
+
+    The five starts are spread evenly over the file. Every subset is standardised separately.
     """
     deviations = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
     order = {
@@ -163,7 +167,7 @@ def subsets(values: np.ndarray, n: int, criterion: str, count: int) -> Iterator[
 
 
 def measure(values: np.ndarray, k: int) -> Measured:
-    """Both algorithms on one subset."""
+    """Run both algorithms on one subset."""
     records = Records.of(values, k)[0]
     never = Deadline.after(None)
     begin = time.process_time()

@@ -1,4 +1,4 @@
-"""An agency that publishes a register every night: the real job, in a session that stays warm."""
+"""An agency that publishes updates of a register with the real job in a long-lived session."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from pyspark.sql import SparkSession
 from tests.benchmarks.registers.stream import roles
 from tests.pipelines.microdata import specification
 
-#: A benchmark counts how far a series goes from its source: no night is refused for it.
+#: Disables the limits on stale values: benchmarks measure them, and no update is refused because of them.
 NO_LIMITS = {"max_waiting": 1.0, "max_ghosts": 1.0, "max_stale": 1.0}
 
 
 @dataclass(frozen=True)
-class Done:
-    """A night as the agency knows it.
+class UpdateResult:
+    """The private data of one update.
 
     Attributes
     ----------
     release : Path
-        Public folder of what is current after it.
+        Public folder of the current release after the update.
     seconds : float
-        Wall time of the run.
+        Wall-clock time of the run.
     stages : dict of str to float
-        Of its stages.
+        Wall-clock time of each stage.
     counts : dict
         `NightCounts` of a register; empty otherwise.
     """
@@ -57,14 +57,15 @@ class Agency:
     ----------
     spark : SparkSession
     folder : Path
-        Holds the input, the public and the evidence area.
+        Folder of the input, the public and the evidence area.
     kind : {"numeric", "nominal", "mixed"}
     k : int
     register : bool
-        Under the rule of a series; else every night is solved anew and a steward accepts it.
+        Whether the rule of a register holds; otherwise every update is protected anew, and a person accepts
+        it.
     effort : {"fast", "standard"}
     method, series : mapping
-        More keys of these sections of the specification.
+        Further keys of these sections of the specification.
     changes : {"keep", "republish"}
     """
 
@@ -91,10 +92,10 @@ class Agency:
             **how,
         }
         self._spark, self._spec = spark, specification(folder, roles(kind), **given)
-        self.areas = Areas.of(folder / "lake", folder / "evidence")
+        self.areas = Areas.from_places(folder / "lake", folder / "evidence")
 
-    def publish(self, frame: pd.DataFrame, progress: Progress | None = None) -> Done:
-        """Run the job on tonight's register."""
+    def publish(self, frame: pd.DataFrame, progress: Progress | None = None) -> UpdateResult:
+        """Run the job on the register of one update."""
         frame.to_parquet(self._spec.folder / "register.parquet", index=False)
         progress, start = progress or Progress(quiet=True), time.perf_counter()
         with self.areas.lock():
@@ -102,16 +103,16 @@ class Agency:
             answer = run(records_of(self._spec), Job(self._spark, self._spec, self.areas, progress)).content
         seconds = time.perf_counter() - start
         release = Path(self.areas.public.place(answer["release_id"]))
-        return Done(release, seconds, dict(progress.seconds), answer.get("night", {}))
+        return UpdateResult(release, seconds, dict(progress.seconds), answer.get("night", {}))
 
 
 def warm_session(folder: Path) -> AbstractContextManager[SparkSession]:
-    """A session for many short runs on few records."""
+    """Start a session for many short runs on few records."""
     return _session(folder, InputSize.TINY)
 
 
 def wide_session(folder: Path) -> AbstractContextManager[SparkSession]:
-    """A session as a large input gets."""
+    """Start a session with the settings for a large input."""
     return _session(folder, InputSize.LARGE)
 
 

@@ -1,9 +1,8 @@
-"""The attack on a series by whoever has all its public folders, and nothing else.
+"""Attack a series with copies of all its public folders and no other knowledge.
 
 `python -m tests.benchmarks.registers.attack FOLDER FOLDER ...` attacks the releases in these folders, oldest
-first: it aligns their rows, subtracts totals of regions and classes, intersects classes and their sensitive
-values, and solves the linear system of all means from their rounded values. It shares no code with the
-software that it attacks, nor with the software's own audit.
+first. It matches their rows, subtracts totals of regions and classes, intersects classes and their sensitive
+values, and solves the linear system of all rounded means. It shares no code with microguard and its audit.
 """
 
 from __future__ import annotations
@@ -17,39 +16,39 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tests.benchmarks.registers.copies import Copy, Followed, follow
+from tests.benchmarks.registers.copies import Copy, MatchedRows, match_rows
 from tests.benchmarks.registers.equations import same_history, solve
 
 #: Copies that follow each other and are solved together: with more of them more values were corrected in
 #: between, with fewer there are more unknowns than means.
 WINDOW = 5
-#: A region of which fewer rows than this share stay in their class was solved anew.
+#: If a smaller share of the rows of a region stays in their class, the region was protected anew.
 STAYS = 0.5
 
 
 @dataclass(frozen=True)
 class Disclosures:
-    """What the attacker knows.
+    """The disclosures that the attacker found.
 
     Attributes
     ----------
     copies, tracks : int
     smallest : int
-        Fewest rows that share their whole history.
+        Minimum number of rows with the same history.
     below_k : int
-        Rows that share it with fewer than k, themselves counted.
+        Number of rows whose history fewer than k rows have.
     close_totals : int
-        Pairs of totals of two copies, of a region or a class, that fewer than k rows tell apart.
+        Number of pairs of totals of two copies (regions or classes) whose rows differ by fewer than k.
     one_value : int
-        Rows whose classes show several sensitive values each, and have one in common.
+        Number of rows whose classes have several sensitive values each, but only one in common.
     values : DataFrame
-        Values claimed to be known: plain columns and region of the row, `variable`, `value`, and `copy`, the
-        first of those that it was solved from. Each row and variable once.
+        Claimed values: unmodified columns and region of the row, `variable`, `value`, and `copy`, the first
+        copy of the solved window. Each row and variable occurs once.
     sums : int
-        Sums over 2 to k - 1 rows claimed likewise.
+        Number of claimed sums over 2 to k - 1 rows.
     removed : DataFrame
-        Totals of fewer than k rows that came or left, claimed from totals of regions alone, no row being
-        followed: `copy`, `region`, `rows` (positive where they left), `variable`, `value`.
+        Claimed totals of fewer than k entrants or exits, from totals of regions without matched rows: `copy`,
+        `region`, `rows` (positive for exits), `variable`, `value`.
     """
 
     copies: int
@@ -64,14 +63,14 @@ class Disclosures:
 
     @property
     def nothing(self) -> bool:
-        """Whether the attack failed altogether."""
+        """Whether the attack found nothing."""
         counts = (self.below_k, self.close_totals, self.one_value, self.sums)
         return not (any(counts) or len(self.values) or len(self.removed))
 
 
 def attack(copies: Sequence[Copy]) -> Disclosures:
     """Attack the copies of all releases, oldest first."""
-    followed = follow(copies)
+    followed = match_rows(copies)
     _, sizes = same_history(followed)
     values, sums = _solved(followed)
     return Disclosures(
@@ -87,8 +86,8 @@ def attack(copies: Sequence[Copy]) -> Disclosures:
     )
 
 
-def _solved(followed: Followed) -> tuple[pd.DataFrame, int]:
-    """Claims of all windows."""
+def _solved(followed: MatchedRows) -> tuple[pd.DataFrame, int]:
+    """Return the claims of all windows of copies."""
     claimed, sums, number = [], 0, len(followed.copies)
     for first in range(max(1, number - WINDOW + 1)):
         window = followed.among(first, min(first + WINDOW, number))
@@ -101,8 +100,8 @@ def _solved(followed: Followed) -> tuple[pd.DataFrame, int]:
     return every.drop_duplicates(names, ignore_index=True), sums
 
 
-def close_totals(followed: Followed) -> int:
-    """Pairs of totals that fewer than k rows tell apart: of a region in two copies, of two classes."""
+def close_totals(followed: MatchedRows) -> int:
+    """Return pairs of totals whose rows differ by fewer than k: regions in two copies, and classes."""
     of, sizes = same_history(followed)
     first = np.unique(of, return_index=True)[1]
     classes, region = followed.classes()[first], followed.regions()[first]
@@ -126,8 +125,8 @@ def _few(apart: np.ndarray, k: int) -> int:
     return int(((apart > 0) & (apart < k)).sum())
 
 
-def one_value(followed: Followed) -> int:
-    """Rows left with one sensitive value that each of their classes shows beside others."""
+def one_value(followed: MatchedRows) -> int:
+    """Return rows whose classes have a single sensitive value in common, although each has several."""
     of, sizes = same_history(followed)
     columns = followed.classes()[np.unique(of, return_index=True)[1]]
     disclosed = np.zeros(len(sizes), bool)
@@ -144,10 +143,11 @@ def one_value(followed: Followed) -> int:
     return int(sizes[disclosed].sum())
 
 
-def removed(followed: Followed) -> pd.DataFrame:
-    """Totals of the few who came or left, where a region was solved anew: its totals hold all the same.
+def removed(followed: MatchedRows) -> pd.DataFrame:
+    """Return totals of few entrants or exits of a region that was protected anew, from its exact totals.
 
-    Means keep totals, so the totals of two copies differ by those who came or left, up to rounding.
+    Means preserve totals, so the totals of two copies differ by the total of entrants and exits, except for
+    rounding.
     """
     first, differences = followed.copies[0], []
     for copy in range(len(followed.copies) - 1):
@@ -163,8 +163,8 @@ def removed(followed: Followed) -> pd.DataFrame:
     return pd.DataFrame(differences, columns=["copy", "region", "rows", "variable", "value"])
 
 
-def _of_regions(followed: Followed, number: int) -> pd.DataFrame:
-    """Rows, classes and totals of the regions of one copy, by number of the region."""
+def _of_regions(followed: MatchedRows, number: int) -> pd.DataFrame:
+    """Return rows, classes and totals of the regions of one copy, by number of the region."""
     rows = followed.rows[followed.rows["copy"] == number]
     copy = followed.copies[number]
     names = list(copy.numeric)
@@ -175,7 +175,7 @@ def _of_regions(followed: Followed, number: int) -> pd.DataFrame:
 
 
 def main(folders: Sequence[str]) -> None:
-    """Attack the releases in these folders and say how much was found; no value is shown."""
+    """Attack the releases in these folders, and print the number of disclosures without values."""
     disclosures = attack([Copy.of(Path(folder)) for folder in folders])
     rows = disclosures.values.drop(columns=["variable", "value", "copy"]).drop_duplicates()
     print(

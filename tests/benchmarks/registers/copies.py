@@ -1,6 +1,7 @@
-"""What an attacker holds of a series: copies of public folders, their rows followed from one to the next.
+"""Copies of the public folders of a series, with rows matched from copy to copy, as an attacker can do.
 
-Nothing of the software is used here: files are read as any reader would, and aligned by what they show.
+The code uses nothing of microguard. Files are read as any reader would, and rows are matched by published
+values.
 """
 
 from __future__ import annotations
@@ -14,22 +15,22 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-#: Decimal places that published numbers are looked through for; beyond them they count as exact.
+#: Maximum number of decimal places of rounded numbers; numbers with more count as exact.
 PLACES = 6
 
 
 @dataclass(frozen=True)
 class Copy:
-    """One release, as copied from the public area.
+    """One release, copied from the public area.
 
     Attributes
     ----------
     name : str
     k : int
-        What its manifest promises.
+        The k that the manifest guarantees.
     frame : DataFrame
     region, protected, numeric, plain, sensitive : tuple of str
-        Columns; numeric are those of the protected ones that are means, plain all published as they are.
+        Columns: `numeric` are protected columns with means, `plain` are all unmodified columns.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Copy:
 
     @classmethod
     def of(cls, folder: Path) -> Copy:
-        """Read a public folder."""
+        """Read the release in a public folder."""
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         columns = manifest["columns"]
         parts = sorted((folder / "microdata").glob("*.parquet"))
@@ -63,15 +64,15 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Followed:
-    """Rows of all copies, each a track through them.
+class MatchedRows:
+    """Rows of all copies; the rows of one unit form a track.
 
     Attributes
     ----------
     copies : tuple of Copy
     rows : DataFrame
-        A row for each row of each copy: `copy`, `region`, `class` (equal values are one class in all copies),
-        `track`, and `place` in the copy's frame.
+        One row for each row of each copy: `copy`, `region`, `class` (equal values are one class in all
+        copies), `track`, and `place` in the frame of the copy.
     """
 
     copies: tuple[Copy, ...]
@@ -79,27 +80,27 @@ class Followed:
 
     @property
     def k(self) -> int:
-        """The largest promise."""
+        """Largest k of the copies."""
         return max(copy.k for copy in self.copies)
 
-    def among(self, first: int, last: int) -> Followed:
-        """The copies first to last - 1 alone."""
+    def among(self, first: int, last: int) -> MatchedRows:
+        """Return the copies first to last - 1."""
         chosen = self.rows[(self.rows["copy"] >= first) & (self.rows["copy"] < last)]
-        return Followed(self.copies[first:last], chosen.assign(copy=chosen["copy"] - first))
+        return MatchedRows(self.copies[first:last], chosen.assign(copy=chosen["copy"] - first))
 
     def classes(self) -> np.ndarray:
-        """Class of each track in each copy, -1 where it is in none, (tracks, copies); tracks renumbered."""
+        """Return the class of each renumbered track in each copy, (tracks, copies), -1 if absent."""
         track, _ = pd.factorize(self.rows["track"], sort=True)
         table = np.full((int(track.max(initial=-1)) + 1, len(self.copies)), -1, np.int64)
         table[track, self.rows["copy"]] = self.rows["class"]
         return table
 
     def regions(self) -> np.ndarray:
-        """Region of each track, (tracks,), in the order of `classes`."""
+        """Return the region of each track, (tracks,), in the order of `classes`."""
         return np.asarray(self.rows.groupby("track", sort=True)["region"].first(), np.int64)
 
     def traces(self) -> pd.DataFrame:
-        """Region and plain columns of each track, as it is met first, in the order of `classes`."""
+        """Return region and unmodified columns of each track's first row, in the order of `classes`."""
         first = self.rows.drop_duplicates("track").sort_values("track")
         names = [*self.copies[0].region, *self.copies[0].plain]
         parts = []
@@ -109,12 +110,12 @@ class Followed:
         return pd.concat(parts).sort_index().reset_index(drop=True)
 
 
-def follow(copies: Sequence[Copy]) -> Followed:
-    """Follow rows by the columns that are published as they are, and by their class.
+def match_rows(copies: Sequence[Copy]) -> MatchedRows:
+    """Match rows by unmodified columns and by their class.
 
-    A row whose plain columns no other row of a copy has is followed by them, whatever its class becomes. One
-    whose plain columns and class no other has is followed by both. The rest of a class are alike to the
-    reader: the first of them in one copy is the first in the next.
+    A row with unique plain columns in each copy is matched by them, even if its class changes. A row with a
+    unique combination of plain columns and class is matched by both. The other rows of a class cannot be
+    distinguished, so they are matched in order.
     """
     first = copies[0]
     names = [*first.region, *first.protected, *first.plain]
@@ -139,11 +140,11 @@ def follow(copies: Sequence[Copy]) -> Followed:
         {"plain": plain, "class": np.where(alone, -1, of_class), "rank": np.where(alone, 0, rank)}
     )
     rows["track"] = key.groupby(list(key.columns), sort=False).ngroup()
-    return Followed(tuple(copies), rows.drop(columns="plain"))
+    return MatchedRows(tuple(copies), rows.drop(columns="plain"))
 
 
 def rounding(copies: Sequence[Copy], name: str) -> float:
-    """Unit that the published means of a variable are multiples of; 0 where they show none."""
+    """Return the rounding unit of the published means of a variable; 0 if there is none."""
     values = np.unique(np.concatenate([copy.frame[name].to_numpy(np.float64) for copy in copies]))
     values = values[np.isfinite(values)]
     for places in range(PLACES + 1):

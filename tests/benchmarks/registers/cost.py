@@ -1,4 +1,4 @@
-"""What a register costs its readers: loss, ghosts, values that are out of date, and nights of waiting."""
+"""Cost of a register for its readers: loss, retained records, stale values, and pending updates of units."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from tests.benchmarks.parts import RESULTS
-from tests.benchmarks.registers.nights import Watched
 from tests.benchmarks.registers.stream import QUASI_IDENTIFIERS, TRACE
+from tests.benchmarks.registers.updates import PublishedRegister
 from tests.benchmarks.table import Table
 
-#: Nights that the table shows; the plot shows all.
+#: Updates in the table; the plot has all of them.
 SHOWN = (1, 5, 10, 15, 20, 25, 30)
 
 
 @dataclass(frozen=True)
-class Waits:
-    """Nights from when units came to when they were first published.
+class PendingTimes:
+    """Number of updates between the entrance of units and their first publication.
 
     Attributes
     ----------
-    comers : int
-        Units that came after the first night.
+    entrants : int
+        Number of units that entered after the first update.
     median, most : float
-        Of those who were published: median, and 95 % quantile.
+        Median and 95 % quantile for the published units.
     never : int
-        Comers who left, or the nights ended, before they were published.
+        Number of entrants that left before publication, or were pending at the end.
     """
 
-    comers: int
+    entrants: int
     median: float
     most: float
     never: int
 
 
-def losses(series: Watched) -> list[tuple[float, float]]:
-    """Information lost each night, of the values of that night and of those that were protected.
+def losses(series: PublishedRegister) -> list[tuple[float, float]]:
+    """Information loss of each update, relative to current values and to the protected values.
 
-    SSE/SST, the mean over the numeric quasi-identifiers, plus the share of changed nominal values, by units
-    of that night that are published. The second leaves out what is lost because a correction waits.
+    The loss is SSE/SST as the mean over the numeric quasi-identifiers, plus the share of changed nominal
+    values, over the published units of the update. The second loss does not include pending corrections.
     """
     rows, seen = [], pd.DataFrame()
     for tonight, done in zip(series.nights, series.done, strict=True):
@@ -62,7 +62,7 @@ def losses(series: Watched) -> list[tuple[float, float]]:
 
 
 def released(folder: Path) -> pd.DataFrame:
-    """Published records by what tells each of them apart."""
+    """Return the published records by their identifying column."""
     parts = [pq.read_table(part).to_pandas() for part in sorted((folder / "microdata").glob("*.parquet"))]
     return pd.concat(parts).set_index(TRACE)
 
@@ -79,8 +79,8 @@ def _loss(kind: str, published: pd.DataFrame, truth: pd.DataFrame) -> float:
     return float(np.mean(numeric) if numeric else 0.0) + float(np.mean(changed) if changed else 0.0)
 
 
-def waits(series: Watched) -> Waits:
-    """How long comers waited."""
+def waits(series: PublishedRegister) -> PendingTimes:
+    """Return how long entrants were pending."""
     came: dict[float, int] = {}
     shown: dict[float, int] = {}
     before: Path | None = None
@@ -91,14 +91,14 @@ def waits(series: Watched) -> Waits:
             for trace in released(done.release).index:
                 shown.setdefault(trace, night)
         before = done.release
-    comers = [trace for trace, night in came.items() if night]
-    nights = np.array([shown[trace] - came[trace] for trace in comers if trace in shown])
-    never = len(comers) - len(nights)
-    return Waits(len(comers), float(np.median(nights)), float(np.quantile(nights, 0.95)), never)
+    entrants = [trace for trace, night in came.items() if night]
+    nights = np.array([shown[trace] - came[trace] for trace in entrants if trace in shown])
+    never = len(entrants) - len(nights)
+    return PendingTimes(len(entrants), float(np.median(nights)), float(np.quantile(nights, 0.95)), never)
 
 
-def waiting(all_series: Sequence[Watched]) -> Table:
-    """Ghosts, stale values and waiting units after the last night, and how long comers waited."""
+def waiting(all_series: Sequence[PublishedRegister]) -> Table:
+    """Count retained records, stale values and pending units after the last update."""
     rows: list[tuple[object, ...]] = []
     for series in all_series:
         counts, waits_so_far = series.done[-1].counts, waits(series)
@@ -110,7 +110,7 @@ def waiting(all_series: Sequence[Watched]) -> Table:
                 len(series.nights),
                 *shares,
                 most,
-                waits_so_far.comers,
+                waits_so_far.entrants,
                 waits_so_far.median,
                 waits_so_far.most,
                 waits_so_far.never,
@@ -123,12 +123,12 @@ def waiting(all_series: Sequence[Watched]) -> Table:
         "out of date, % of rows",
         "most waiting, % of units",
     )
-    more = ("comers", "nights waited, median", "95 %", "never published")
+    more = ("entrants", "nights waited, median", "95 %", "never published")
     return Table("What a register costs after its last night", (*columns, *more), rows)
 
 
-def cost(series: Watched, anew: Watched) -> Table:
-    """Loss each night against solving again, and ghosts and waiting units; a plot beside it."""
+def cost(series: PublishedRegister, anew: PublishedRegister) -> Table:
+    """Compare the loss of each update with protection anew; write a plot."""
     ours, again = losses(series), losses(anew)
     rows: list[tuple[object, ...]] = []
     for night, (tonight, done) in enumerate(zip(series.nights, series.done, strict=True)):
@@ -149,8 +149,8 @@ def cost(series: Watched, anew: Watched) -> Table:
     )
 
 
-def _plotted(series: Watched, rows: Sequence[tuple[object, ...]]) -> Path:
-    """Loss, ghosts, stale values and waiting units over the nights, as SVG."""
+def _plotted(series: PublishedRegister, rows: Sequence[tuple[object, ...]]) -> Path:
+    """Plot loss, retained records, stale values and pending units over the updates, as SVG."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 3.2), layout="constrained")

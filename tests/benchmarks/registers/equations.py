@@ -1,7 +1,7 @@
-"""The attacker's linear system: every published mean is a sum of originals, known up to its rounding.
+"""The linear system of an attacker: every published mean is a sum of original values, except for rounding.
 
-Unknowns are sums over rows that were in the same classes of all copies. Values are taken to stay as they are
-from one copy to the next; where they do not, the system contradicts itself, and nothing is claimed of it.
+The unknowns are sums over rows with the same classes in all copies. Values are assumed to be constant over
+the copies. If they are not, the system is inconsistent, and nothing is claimed.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ import pandas as pd
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from tests.benchmarks.registers.copies import Followed, rounding
+from tests.benchmarks.registers.copies import MatchedRows, rounding
 
-#: Largest number of unknowns that hang together and are solved; larger ones are left alone.
+#: Maximum size of a connected component that is solved.
 MOST_UNKNOWNS = 2_000
-#: Singular values below this share of the largest are none: entries are 1/2 to 1/30 and 0.
+#: Singular values below this share of the largest count as zero.
 NO_VALUE = 1e-9
-#: Standard errors of uniform rounding beyond which an estimate is not wrong for its sake.
+#: Maximum deviation that rounding explains, in standard errors of uniform rounding.
 ERRORS = 3.0
-#: A value known within this share of itself is known.
+#: A value with at most this relative error counts as disclosed.
 KNOWN_WITHIN = 0.01
 
 
 @dataclass(frozen=True)
 class Claims:
-    """Values that the attacker claims to know.
+    """Values that the attacker claims.
 
     Attributes
     ----------
     values : DataFrame
-        `track`, `variable`, `value`: of single rows.
+        `track`, `variable` and `value` of single rows.
     sums : int
-        Sums over 2 to k - 1 rows that are known as well.
+        Number of determined sums over 2 to k - 1 rows.
     """
 
     values: pd.DataFrame
     sums: int
 
 
-def same_history(followed: Followed) -> tuple[np.ndarray, np.ndarray]:
-    """History of each track, and the tracks that share each."""
+def same_history(followed: MatchedRows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the history of each track, and the tracks of each history."""
     _, of, sizes = np.unique(followed.classes(), axis=0, return_inverse=True, return_counts=True)
     return of.reshape(-1), sizes
 
 
-def solve(followed: Followed) -> Claims:
-    """Solve for what follows from the means of all copies together."""
+def solve(followed: MatchedRows) -> Claims:
+    """Solve the system for the values that the means of all copies determine."""
     of, sizes = same_history(followed)
     classes = followed.classes()
     first = np.unique(of, return_index=True)[1]
@@ -84,8 +84,8 @@ def solve(followed: Followed) -> Claims:
     return Claims(pd.concat(claims, ignore_index=True) if claims else pd.DataFrame(columns=columns_of), sums)
 
 
-def _means(followed: Followed) -> pd.DataFrame:
-    """Published means by class."""
+def _means(followed: MatchedRows) -> pd.DataFrame:
+    """Return the published means by class."""
     names = list(followed.copies[0].numeric)
     first = followed.rows.drop_duplicates("class")
     parts = [
@@ -96,7 +96,7 @@ def _means(followed: Followed) -> pd.DataFrame:
 
 
 def _known(block: np.ndarray, right: np.ndarray, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Estimates of all unknowns, and which of them are known, both (unknowns, variables)."""
+    """Return estimates of all unknowns, and whether they are determined, both (unknowns, variables)."""
     left, values, turned = np.linalg.svd(block, full_matrices=False)
     spanning = values > NO_VALUE * values[0]
     span = turned[spanning]

@@ -1,4 +1,4 @@
-"""Kills at random moments of the nights of a register: the series goes on, and is the undisturbed one."""
+"""Kill updates of a register at random times: the series continues, and equals the undisturbed one."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ import numpy as np
 
 from tests.benchmarks.parts import read_json, say, write_json
 from tests.benchmarks.registers.agency import NO_LIMITS
-from tests.benchmarks.registers.stream import register_nights, roles
+from tests.benchmarks.registers.stream import register_updates, roles
 from tests.benchmarks.table import Table
 from tests.system.command import ACCEPTED, COMMAND, TIMEOUT
 
 KIND, UNITS, K, SEED = "mixed", 600, 3, 5
-#: Kills of one night, at most; then it is let finish.
+#: Maximum number of kills of one update.
 MOST_A_NIGHT = 15
 
 
 @dataclass
 class Series:
-    """A register whose every night is a process of its own.
+    """A register with one process per update.
 
     Attributes
     ----------
     folder : Path
     key : Path
-        The agency's key: two series of one key and one input have the same release ids.
+        The agency's key: two series with one key and one input have the same release ids.
     """
 
     folder: Path
     key: Path
 
     def prepare(self, number: int) -> None:
-        """Write the specification, and the register of each night."""
+        """Write the specification, and the register of each update."""
         self.folder.mkdir(exist_ok=True)
         variables = "\n".join(
             f"[variables.{name}]\n" + "\n".join(f'{key} = "{value}"' for key, value in role.items())
@@ -52,11 +52,11 @@ class Series:
             f"{variables}\n{ACCEPTED}\n[series]\n{limits}\n"
             '[publish]\nseries = "register"\npath = "lake"\nevidence = "evidence"\n'
         )
-        for tonight in register_nights(KIND, UNITS, number, SEED):
+        for tonight in register_updates(KIND, UNITS, number, SEED):
             tonight.frame.to_parquet(self.folder / f"night{tonight.number}.parquet", index=False)
 
     def begin(self, night: int) -> subprocess.Popen[bytes]:
-        """Start the job on a night's register."""
+        """Start the job on the register of an update."""
         given = self.folder / "register.parquet"
         given.unlink(missing_ok=True)
         os.link(self.folder / f"night{night}.parquet", given)
@@ -69,7 +69,7 @@ class Series:
         )
 
     def finish(self, night: int) -> float:
-        """Run a night to its end; its seconds."""
+        """Run an update to its end, and return its seconds."""
         start = time.monotonic()
         run = self.begin(night)
         _, told = run.communicate(timeout=TIMEOUT)
@@ -77,7 +77,7 @@ class Series:
         return time.monotonic() - start
 
     def current(self) -> str:
-        """Id of the release that readers are given, its files whole."""
+        """Return the id of the current release, after checking that its files are complete."""
         lake = self.folder / "lake"
         release_id: str = json.loads((lake / "current.json").read_text())["release_id"]
         manifest = json.loads((lake / release_id / "manifest.json").read_text())
@@ -87,7 +87,7 @@ class Series:
         return release_id
 
     def published(self) -> dict[str, dict[str, str]]:
-        """Of every release, the checksum of each of its files of records and tables."""
+        """Return the checksums of the records and tables of every release."""
         lake = self.folder / "lake"
         return {
             folder.parent.name: {
@@ -98,14 +98,14 @@ class Series:
         }
 
     def generations(self) -> list[str]:
-        """Numbers and release ids of the sealed states, in order."""
+        """Return numbers and release ids of the sealed states, in order."""
         return sorted(path.name for path in (self.folder / "evidence" / "series" / "persons").glob("[0-9]*"))
 
 
 def kills(folder: Path, number: int, nights: int = 10) -> Table:
-    """Kill the job `number` times at random moments of nights 2 to `nights`; then compare the two series.
+    """Kill the job `number` times at random times of updates 2 to `nights`, and compare both series.
 
-    Goes on after the nights that `folder` holds already.
+    It continues after the updates that `folder` already contains.
     """
     key = folder / "key"
     if not key.exists():
@@ -142,7 +142,7 @@ def kills(folder: Path, number: int, nights: int = 10) -> Table:
 
 
 def _killed(killed: Series, undisturbed: Series, night: int, most: int, seconds: float) -> int:
-    """Kill a night again and again; how many of the kills came before it had ended."""
+    """Kill an update repeatedly, and return how many kills were before its end."""
     random, before, done = np.random.default_rng([SEED, night]), killed.current(), 0
     for _ in range(most):
         run = killed.begin(night)

@@ -1,4 +1,4 @@
-"""A night of a register beside its first: seconds and CPU seconds by stage, memory, in a warm session."""
+"""Compare an update of a register with the first one: time by stage and memory in a warm session."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from microguard.pipelines.engine.progress import Progress
 from pyspark.sql import SparkSession
 
 from tests.benchmarks.registers.agency import Agency
-from tests.benchmarks.registers.stream import register_nights
+from tests.benchmarks.registers.stream import register_updates
 from tests.benchmarks.table import Table
 
-#: Nights before the clock starts, of a register so small that only the session is warmed.
+#: Number of updates of a small register before the measurement, to warm up the session.
 WARM_UNITS, WARM_NIGHTS = 2_000, 2
 
 
 class Meter(Progress):
-    """Progress that counts the CPU seconds of this process, Spark's and the workers', stage by stage."""
+    """Progress that measures the CPU seconds of this process, Spark and the workers for each stage."""
 
     def __init__(self) -> None:
         super().__init__(quiet=True)
@@ -39,13 +39,13 @@ class Meter(Progress):
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process and of all that it has started and still runs (Linux)."""
+    """Return the CPU seconds of this process and of its running child processes (Linux)."""
     tick = os.sysconf("SC_CLK_TCK")
     parents, ticks = {}, {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:  # gone in between
+        except OSError:  # the process ended during the sampling
             continue
         parents[int(entry.parent.name)] = int(fields[1])
         ticks[int(entry.parent.name)] = sum(int(each) for each in fields[11:15])
@@ -58,15 +58,15 @@ def cpu_seconds() -> float:
 def first_and_later(
     spark: SparkSession, folder: Path, kind: str, units: int, nights: int, k: int, effort: str
 ) -> Table:
-    """The first night and the last of a few, on each of which 1 % come, leave and 0.5 % are corrected."""
+    """Compare the first update with a later one; each has 1 % entrants, 1 % exits and 0.5 % corrections."""
     (folder / "warm").mkdir()
     warm = Agency(spark, folder / "warm", kind, k, effort=effort)
-    for tonight in register_nights(kind, WARM_UNITS, WARM_NIGHTS, 1, calm=True):
+    for tonight in register_updates(kind, WARM_UNITS, WARM_NIGHTS, 1, calm=True):
         warm.publish(tonight.frame)
     (folder / "timed").mkdir()
     agency = Agency(spark, folder / "timed", kind, k, effort=effort)
     measured: list[tuple[float, Meter]] = []
-    for tonight in register_nights(kind, units, nights, 2, calm=True):
+    for tonight in register_updates(kind, units, nights, 2, calm=True):
         meter = Meter()
         done = agency.publish(tonight.frame, meter)
         measured.append((done.seconds, meter))

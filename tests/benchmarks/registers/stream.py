@@ -1,7 +1,7 @@
-"""A register as an agency has it night after night: who is in it, what is known of them, what happens.
+"""Generate the updates of a synthetic register with entrants, exits, corrections and unusual events.
 
-Every night 1 % come, 1 % leave and 0.5 % are corrected; between them bursts, mass departures, units that
-return, corrections that are taken back, empty nights, and nights with fewer changes than any k.
+A regular update has 1 % entrants, 1 % exits and 0.5 % corrections. Unusual updates are bursts, mass
+departures, returns, reverted corrections, empty updates, and updates with fewer changes than any k.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-#: Shares of the register that come, leave and are corrected on a night on which nothing else happens.
+#: Shares of entrants, exits and corrections in a regular update.
 COME, LEAVE, CORRECTED = 0.01, 0.01, 0.005
-#: Units of a region at first; no night has fewer than a seventh of them in any region.
+#: Number of units per region at the start; a region never has fewer than a seventh of them.
 OF_REGION = 400
-#: What happens instead on some nights, numbered from 1.
+#: Events of unusual updates, by number from 1.
 EVENTS = {
     3: "few",
     4: "empty",
@@ -32,11 +32,11 @@ EVENTS = {
     23: "return",
     26: "few",
 }
-#: Shares of those nights: who comes in a burst, who leaves with a mass, who of the departed returns.
+#: Shares in unusual updates: entrants of a burst, exits of a mass departure, returning units.
 BURST, MASS, RETURN = 0.05, 0.10, 0.5
-#: Of a region that is emptied, the share that stays.
+#: Share of units that remain in a region that is emptied.
 STAYS = 0.15
-#: The unit, and what tells every row apart: with the latter a reader can follow each of them.
+#: Column of the unit, and an identifying column with which a reader can match every row.
 UNIT, TRACE = "person", "weight"
 
 _NUMERIC = ("income", "rent", "savings", "hours", "age")
@@ -50,7 +50,7 @@ QUASI_IDENTIFIERS = {
 
 
 def roles(kind: str) -> dict[str, dict[str, str]]:
-    """Roles of the columns, as a specification has them."""
+    """Return the roles of the columns for the specification."""
     protected = {
         name: {"role": "quasi_identifier", "kind": kind_of_variable}
         for name, kind_of_variable in QUASI_IDENTIFIERS[kind].items()
@@ -60,17 +60,17 @@ def roles(kind: str) -> dict[str, dict[str, str]]:
 
 
 @dataclass(frozen=True)
-class Tonight:
-    """A night.
+class Update:
+    """One update.
 
     Attributes
     ----------
     number : int
-        Counted from 1.
+        Number of the update, from 1.
     event : str
-        What happened; empty on a night like others.
+        Name of the event; empty for a regular update.
     frame : DataFrame
-        The register: a row a unit.
+        The register, with one row per unit.
     """
 
     number: int
@@ -78,27 +78,27 @@ class Tonight:
     frame: pd.DataFrame
 
 
-def register_nights(
+def register_updates(
     kind: str, units: int, number: int, seed: int, *, calm: bool = False
-) -> Iterator[Tonight]:
-    """The register of each night.
+) -> Iterator[Update]:
+    """Yield the register of each update.
 
     Parameters
     ----------
     kind : {"numeric", "nominal", "mixed"}
     units : int
-        On the first night.
+        Number of units in the first update.
     number : int
-        Of nights.
+        Number of updates.
     seed : int
     calm : bool
-        Nothing but what happens every night.
+        Whether all updates are regular.
     """
     random = np.random.default_rng(seed)
     everybody = people(kind, units, 2 * units, random)
     original = everybody.copy()
     there = np.arange(len(everybody)) < units
-    never = np.arange(units, len(everybody))  # who has not been in the register yet, next first
+    never = np.arange(units, len(everybody))  # units that were never in the register, next one first
     regions = everybody["region"].to_numpy()
     for night in range(1, number + 1):
         event = "" if calm else EVENTS.get(night, "")
@@ -106,13 +106,15 @@ def register_nights(
             count = int(there.sum())
             come, leave, change = _shares(event, count)
             leavers = random.choice(np.flatnonzero(there), leave, replace=False)
-            comers, never = never[:come], never[come:]
+            entrants, never = never[:come], never[come:]
             if event == "return":
                 away = np.setdiff1d(np.flatnonzero(~there), never)
-                away = np.setdiff1d(away, comers)
-                comers = np.concatenate([comers, random.choice(away, int(RETURN * len(away)), replace=False)])
+                away = np.setdiff1d(away, entrants)
+                entrants = np.concatenate(
+                    [entrants, random.choice(away, int(RETURN * len(away)), replace=False)]
+                )
             there[leavers] = False
-            there[comers] = True
+            there[entrants] = True
             if event == "region emptied":
                 emptying = np.flatnonzero(there & (regions == regions[0]))
                 there[random.permutation(emptying)[int(STAYS * len(emptying)) :]] = False
@@ -122,11 +124,11 @@ def register_nights(
                 everybody = original.copy()
             correct(everybody, random.choice(np.flatnonzero(there), change, replace=False), kind, random)
         frame = everybody[there]
-        yield Tonight(night, event, frame.iloc[random.permutation(len(frame))].reset_index(drop=True))
+        yield Update(night, event, frame.iloc[random.permutation(len(frame))].reset_index(drop=True))
 
 
 def _shares(event: str, count: int) -> tuple[int, int, int]:
-    """How many come, leave and are corrected."""
+    """Return the numbers of entrants, exits and corrections."""
     if event == "few":
         return 1, 1, 0
     come = BURST if event == "burst" else COME
@@ -135,7 +137,7 @@ def _shares(event: str, count: int) -> tuple[int, int, int]:
 
 
 def people(kind: str, units: int, number: int, random: np.random.Generator) -> pd.DataFrame:
-    """Everybody who will ever be in the register."""
+    """Draw all units that will be in the register at any time."""
     wealth = random.normal(size=number)
     columns: dict[str, np.ndarray] = {
         UNIT: random.permutation(number) + 1_000_000,
@@ -156,7 +158,7 @@ def people(kind: str, units: int, number: int, random: np.random.Generator) -> p
 
 
 def correct(everybody: pd.DataFrame, chosen: np.ndarray, kind: str, random: np.random.Generator) -> None:
-    """Give the chosen another value of one protected variable."""
+    """Change one protected variable of the chosen units."""
     names = list(QUASI_IDENTIFIERS[kind])
     which = random.integers(0, len(names), len(chosen))
     for place, name in enumerate(names):

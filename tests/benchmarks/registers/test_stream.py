@@ -1,4 +1,4 @@
-"""The register of the benchmark does what its nights are named for, and the same again for a seed."""
+"""The updates of the synthetic register have the events of their names, and depend only on the seed."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from tests.benchmarks.registers.stream import TRACE, UNIT, register_nights
+from tests.benchmarks.registers.stream import TRACE, UNIT, register_updates
 
 
 @pytest.fixture(scope="module")
 def nights():
-    return list(register_nights("mixed", 1_200, 12, 1))
+    return list(register_updates("mixed", 1_200, 12, 1))
 
 
 def changes(before, after):
-    """Units that came, left, and have other values."""
+    """Return entrants, exits, and units with changed values."""
     one, other = before.frame.set_index(UNIT).sort_index(), after.frame.set_index(UNIT).sort_index()
     both = one.index.intersection(other.index)
     corrected = (one.loc[both] != other.loc[both]).any(axis=1).sum()
     return len(other.index.difference(one.index)), len(one.index.difference(other.index)), int(corrected)
 
 
-def test_every_night_has_each_unit_once_and_what_tells_it_apart(nights):
+def test_stream_has_each_unit_once_per_update_with_its_identifying_column(nights):
     for night in nights:
         assert night.frame[UNIT].is_unique
         assert night.frame[TRACE].is_unique
 
 
-def test_events_are_what_they_are_named_for(nights):
+def test_stream_events_have_their_named_effects(nights):
     changed = {after.event: changes(before, after) for before, after in pairwise(nights)}
     assert changed["empty"] == (0, 0, 0)
     assert changed["few"] == (1, 1, 0)
@@ -40,14 +40,14 @@ def test_events_are_what_they_are_named_for(nights):
     assert changed["taken back"][2] > 20
 
 
-def test_units_that_return_were_there_before(nights):
+def test_stream_returns_only_units_of_earlier_updates(nights):
     position = next(i for i, night in enumerate(nights) if night.event == "return")
     before = pd.concat([night.frame[UNIT] for night in nights[: position - 1]]).unique()
     came = set(nights[position].frame[UNIT]) - set(nights[position - 1].frame[UNIT])
     assert len(came & set(before)) > len(came) / 2
 
 
-def test_a_seed_gives_the_same_nights(nights):
-    again = register_nights("mixed", 1_200, 3, 1)
+def test_stream_depends_only_on_the_seed(nights):
+    again = register_updates("mixed", 1_200, 3, 1)
     for one, other in zip(nights, again, strict=False):
         pd.testing.assert_frame_equal(one.frame, other.frame)

@@ -1,7 +1,8 @@
-"""Many small registers on which everything happens at once, each through the real job and under attack.
+"""Publish and attack many small registers with frequent unusual events.
 
-Half a register leaves, returns with other values, is corrected back and forth, on consecutive nights, at few
-values, where classes coincide. Every night must be published or have nothing new, and the attack must fail.
+In consecutive updates, half of a register leaves, returns with other values, and is corrected back and forth.
+The variables have few values, so that classes coincide. Every update must be published or have no changes,
+and the attack must find nothing.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from tests.benchmarks.registers.stream import QUASI_IDENTIFIERS, correct, people
 from tests.benchmarks.table import Table
 
 NIGHTS = 8
-#: No night has fewer units.
+#: Minimum number of units.
 LEAST = 60
 
 
 @dataclass(frozen=True)
 class Unruly:
-    """One register: what it is made of, drawn from its seed."""
+    """One random register."""
 
     seed: int
     kind: str
@@ -41,7 +42,7 @@ class Unruly:
 
     @classmethod
     def of(cls, seed: int) -> Unruly:
-        """The register of a seed."""
+        """Draw the register of a seed."""
         random = np.random.default_rng(seed)
         k = int(random.choice([2, 3, 5]))
         kind = str(random.choice(["nominal", "nominal", "mixed", "numeric"]))
@@ -57,10 +58,10 @@ class Unruly:
         )
 
     def nights(self) -> Iterator[pd.DataFrame]:
-        """The register of each night."""
+        """Yield the register of each update."""
         random = np.random.default_rng([self.seed, 1])
         everybody = people(self.kind, self.units, 2 * self.units, random)
-        shares = [0.6, 0.3, 0.08, 0.02]  # of the smallest region all may wait
+        shares = [0.6, 0.3, 0.08, 0.02]  # all units of the smallest region may be pending
         everybody["region"] = random.choice(["r0", "r1", "r2", "r3"], len(everybody), p=shares)
         for name in QUASI_IDENTIFIERS[self.kind]:
             if everybody[name].dtype.kind in "if":
@@ -71,30 +72,30 @@ class Unruly:
         yield everybody[there].reset_index(drop=True)
         for _ in range(1, NIGHTS):
             event = random.random()
-            if event < 0.25:  # a mass departure
+            if event < 0.25:  # mass departure
                 there &= random.random(number) < random.random()
-            elif event < 0.5:  # a burst of those who come and those who return
+            elif event < 0.5:  # burst of entrants and returning units
                 there |= random.random(number) < 0.6 * random.random()
             else:
                 there ^= random.random(number) < 0.1
             there[:LEAST] |= there.sum() < LEAST
             share = 0.3 if random.random() < 0.2 else 0.05
             correct(everybody, np.flatnonzero(random.random(number) < share), self.kind, random)
-            if random.random() < 0.15:  # all corrections are taken back
+            if random.random() < 0.15:  # revert all corrections
                 everybody = original.copy()
             frame = everybody[there]
             yield frame.iloc[random.permutation(len(frame))].reset_index(drop=True)
 
 
 def unruly_registers(spark: SparkSession, folder: Path, seeds: range) -> Table:
-    """Publish and attack the registers of all seeds; a row each.
+    """Publish and attack the registers of all seeds, and return a row for each.
 
     Raises
     ------
     AssertionError
-        Where the attack succeeds on any of them.
+        If the attack succeeds on a register.
     MicroguardError
-        Where any of their nights is refused.
+        If an update is refused.
     """
     rows: list[tuple[object, ...]] = []
     for seed in seeds:

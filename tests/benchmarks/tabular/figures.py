@@ -1,9 +1,9 @@
-"""Figures 1 to 4 of Cox 2005 as series: the percent error of its heuristics by size of table.
+"""Reproduce figures 1 to 4 of Cox 2005: the percent error of its heuristics by size of table.
 
-The figures are printed as curves without numbers; what the text says of them stands beside ours. As there, an
-error is one to the optimum where that is known, otherwise to the best solution known, which is rarely a
-heuristic's here. A heuristic gets `SECONDS` of the clock at most, and a figure begins no further size after
-`FIGURE_SECONDS`, so that the series end on any machine. Every size is named on stderr when it is done.
+The paper prints its figures as curves without numbers, so we compare them with its text. As in the paper, an
+error is relative to the optimum if that is known, and otherwise to the best known solution, which is rarely
+that of a heuristic here. A heuristic has `SECONDS` of wall-clock time, and after `FIGURE_SECONDS` no larger
+size is started, so that the series end on any machine. Every finished size is printed to stderr.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.grids import random_table
 from tests.benchmarks.tabular.timed import done, timed
 
-#: Of each heuristic on each table, and of the search that the errors are relative to.
+#: Time limits of each heuristic on each table, and of the reference search, in seconds.
 SECONDS = 60.0
-#: Of a figure, after which its larger sizes are left out.
+#: Time limit of a figure in seconds, after which its larger sizes are omitted.
 FIGURE_SECONDS = 1800.0
 #: Groups of the paper's hybrid in Figures 1 and 2.
 GROUPS = 16
@@ -43,15 +43,15 @@ Run = Callable[[Search, int], object]
 
 @dataclass(frozen=True)
 class Figure:
-    """What a figure shows.
+    """The data of one figure.
 
     Attributes
     ----------
     title : str
-    shapes : shapes of its tables, the first `quick` of which are enough where it must be quick
+    shapes : shapes of the tables, of which a quick run uses the first `quick`
     series : tuple of names of `HEURISTICS`
     note : str
-        What the paper says of it.
+        Statement of the paper about the figure.
     """
 
     title: str
@@ -62,7 +62,7 @@ class Figure:
 
 
 def _named(name: str) -> Run:
-    """A method as `adjust` runs it at effort standard."""
+    """Return a method as `adjust` runs it at effort standard."""
 
     def run(search: Search, seed: int) -> object:
         return ADJUSTMENT[name].solve(Task(search, "standard", budget(search.problem, "standard"), seed))
@@ -113,18 +113,18 @@ FIGURES = (
 
 
 def figures(quick: bool, seeds: tuple[int, ...]) -> Iterator[Table]:
-    """One table a figure, one row a size, medians over the seeds."""
+    """Return one table per figure with one row per size, as medians over the seeds."""
     for figure in FIGURES:
         shapes = figure.shapes[: figure.quick] if quick else figure.shapes
         yield series(figure, shapes, seeds, "fast" if quick else "standard")
 
 
 def series(figure: Figure, shapes: tuple[tuple[int, ...], ...], seeds: tuple[int, ...], effort: str) -> Table:
-    """Errors of the heuristics of a figure, to the best solution known and to the lower bound.
+    """Return the errors of the heuristics of a figure, relative to the best solution and the lower bound.
 
     Parameters
     ----------
-    effort : of the search that gives the optimum or the best solution, and the bound
+    effort : effort of the reference search for the optimum or best solution, and for the bound
     """
     rows: list[tuple[object, ...]] = []
     deadline = Deadline.after(FIGURE_SECONDS)
@@ -161,12 +161,12 @@ def _name(shape: tuple[int, ...]) -> str:
 
 
 def _percent_above(objective: float, reference: float) -> float:
-    """To four digits after the point: what solvers leave stands behind them."""
+    """Round to four decimals, because further ones are solver tolerances."""
     return round(100 * (objective / reference - 1), 4) + 0.0
 
 
 def heuristic(table: CellTable, name: str, seed: int) -> float | None:
-    """Objective of a heuristic's table, checked; None where it found no feasible directions in its time."""
+    """Return the checked objective of a heuristic; None if it found no feasible directions in time."""
     problem = Problem.of(table, "exact")
     search = Search(problem, Deadline.after(SECONDS))
     with suppress(TimeUp):

@@ -1,4 +1,4 @@
-"""Random grids as in Cox 2005, section 3, and variants of them."""
+"""Draw random grids as in Cox 2005, section 3, and variants."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from microguard.sdc.cta import CellTable
 from microguard.sdc.cta.rules.sensitivity import inverse_costs
 from scipy import sparse
 
-#: How far a sensitive cell moves, and any other may, of its value.
+#: Protection of a sensitive cell, and capacity of any other cell, as shares of its value.
 PERCENT = 20.0
 
 
@@ -22,7 +22,7 @@ def random_table(
     lognormal: bool = False,
     inverse: bool = False,
 ) -> CellTable:
-    """Cox 2005, section 3: uniform on 0 to 1000, 10 % zeros, 30 % sensitive, 20 % up or down."""
+    """Draw a grid as in Cox 2005, section 3: uniform to 1000, 10 % zeros, 30 % sensitive, 20 % protection."""
     rng = np.random.default_rng(seed)
     internal = rng.lognormal(5.0, 1.5, shape) if lognormal else rng.uniform(0, 1000, shape)
     count = internal.size
@@ -55,7 +55,7 @@ def random_table(
 
 
 def grid_relations(full: tuple[int, ...]) -> sparse.csr_matrix:
-    """Lines of a grid whose last slot along each axis holds the margin."""
+    """Return the relations of a grid whose last position along each axis is the margin."""
     position = np.arange(int(np.prod(full))).reshape(full)
     rows, columns, entries = [], [], []
     lines = 0

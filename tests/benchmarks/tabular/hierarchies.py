@@ -1,4 +1,4 @@
-"""Generated hierarchical tables: trees in each dimension, lognormal cells, sensitive ones rather small."""
+"""Generate hierarchical tables with lognormal cells, of which small ones are more often sensitive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from microguard.sdc.cta import CellTable
 from microguard.sdc.cta.table.relations import TOTAL, Dimension, tabulate
 
-#: Children of the nodes of each level of each dimension, and the share of combinations with records.
+#: Numbers of children by level and dimension, and share of combinations with records.
 HIERARCHIES: dict[str, tuple[tuple[tuple[int, ...], ...], float]] = {
     "8.6 x 5.9": (((8, 6), (5, 9)), 0.6),
     "8.10 x 10.10": (((8, 10), (10, 10)), 0.6),
@@ -18,21 +18,22 @@ HIERARCHIES: dict[str, tuple[tuple[tuple[int, ...], ...], float]] = {
     "6.6 x 4.4 x 5.3": (((6, 6), (4, 4), (5, 3)), 0.35),
     "3.3 x 3 x 3.3 x 3": (((3, 3), (3,), (3, 3), (3,)), 0.35),
 }
-#: How far a sensitive cell must move, and any cell may at least, of its value.
+#: Protection of a sensitive cell, and minimum capacity of any cell, as shares of its value.
 _LEVEL, _ROOM = 0.2, 0.3
 
 
 def hierarchical_table(
     branchings: Iterable[tuple[int, ...]], seed: int, *, occupied: float, sensitive: float = 0.05
 ) -> CellTable:
-    """Lognormal cells in a share of the combinations; sensitive ones, rather the small, must move by 20 %
-    and may by 30.
+    """Draw lognormal cells in a share of the combinations; small cells are more often sensitive.
+
+    A sensitive cell has a protection of 20 % and a capacity of 30 % of its value.
 
     Parameters
     ----------
-    branchings : for each dimension how many children the nodes of each level have
+    branchings : numbers of children of the nodes, by level, for each dimension
     seed : int
-    occupied : share of the combinations that records lie in
+    occupied : share of the combinations that have records
     """
     rng = np.random.default_rng(seed)
     trees = [_tree(f"d{number}.", branching) for number, branching in enumerate(branchings)]

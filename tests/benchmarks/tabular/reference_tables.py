@@ -1,4 +1,4 @@
-"""Hierarchical tables of the reference files."""
+"""Build hierarchical tables of the reference files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import sparse
 
 from tests.reference import REFERENCE_FOLDER
 
-#: Tables of the business survey: name -> the dimensions of each table of a linked set.
+#: Linked tables of the business survey: dimensions of each table, by name.
 SURVEY_TABLES: dict[str, tuple[tuple[str, ...], ...]] = {
     "activity x size": (("activity", "size"),),
     "activity x region": (("activity", "region"),),
@@ -26,7 +26,7 @@ SURVEY_TABLES: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def survey_table(name: str = "activity x region") -> CellTable:
-    """Turnover of the business survey by activity (A10, A21, A88), size and region (NUTS 1, 2)."""
+    """Return turnover of the business survey by activity (A10, A21, A88), size and region (NUTS 1, 2)."""
     survey = pd.read_csv(REFERENCE_FOLDER / "business_survey.csv", dtype={"a88": str})
     survey = survey[survey["turnover"].notna()]
     activity = Dimension.of_levels("activity", survey["a10"], survey["a21"], survey["a88"])
@@ -47,7 +47,7 @@ def survey_table(name: str = "activity x region") -> CellTable:
 
 
 def turnover_table() -> CellTable:
-    """Turnover by activity (three levels in one column) and size, dominance (1, 85) and three businesses."""
+    """Return turnover by activity (three levels) and size, with dominance (1, 85) and three businesses."""
     cells = pd.read_csv(REFERENCE_FOLDER / "turnover_activity_size.csv", dtype={"activity": str, "size": str})
     survey = pd.read_csv(REFERENCE_FOLDER / "business_survey.csv", dtype=str)
     parents = survey[["a10", "a21", "a88"]].drop_duplicates()

@@ -1,4 +1,4 @@
-"""An adjustment, its independent check, and the CPU seconds it took."""
+"""Run an adjustment, check it independently, and measure its CPU seconds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def timed(
 
 
 def attempt(table: CellTable, method: str) -> tuple[Adjustment, float] | tuple[()]:
-    """An answer and its seconds; nothing where the method found none in a minute."""
+    """Return a solution and its seconds; None if the method found none in a minute."""
     try:
         return timed(table, "exact", method, "standard", 60)
     except NoSolutionFound:
@@ -30,5 +30,5 @@ def attempt(table: CellTable, method: str) -> tuple[Adjustment, float] | tuple[(
 
 
 def done(what: str, seconds: float) -> None:
-    """Say on stderr what of a long benchmark is done, and the CPU seconds it took."""
+    """Print the finished part of a long benchmark and its CPU seconds to standard error."""
     print(f"{what}: {seconds:.0f} s", file=sys.stderr, flush=True)

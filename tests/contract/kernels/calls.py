@@ -22,8 +22,8 @@ from microguard.sdc.microaggregation.certified.odd_set_cuts import separate_larg
 from microguard.sdc.microaggregation.certified.subset_row_cuts import WIDTH, separate
 from microguard.sdc.microaggregation.column_generation.columns import as_members
 from microguard.sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
-from microguard.sdc.microaggregation.global_bound.bound import WORK, file_bound
-from microguard.sdc.microaggregation.minimality_attack_mitigation import merged
+from microguard.sdc.microaggregation.global_bound.bound import WORK, global_bound
+from microguard.sdc.microaggregation.minimality_attack_mitigation import merge_until_diverse
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.nominal import partition, transport
 from microguard.sdc.nominal.frequency import from_frame
@@ -33,12 +33,12 @@ from microguard.sdc.stop import Deadline
 from tests.benchmarks.tabular.hierarchies import hierarchical_table
 
 
-def concealment() -> None:
+def minimality_mitigation() -> None:
     """Clusters that lack hidden values, merged by a draw."""
     random = np.random.default_rng(0)
     diversity = Diversity.of(random.integers(0, 3, (24, 1)), 2)
     records, _ = Records.of(random.normal(size=(24, 2)), 2, diversity=diversity)
-    merged(records, np.arange(24) // 2, seed=0)
+    merge_until_diverse(records, np.arange(24) // 2, seed=0)
 
 
 def enumeration() -> None:
@@ -91,7 +91,7 @@ def more_records() -> None:
     microaggregate(points, 3, algorithm="vmdav", parameters=VmdavParameters(1.1))
     microaggregate(points[:24], 3, effort="exact")
     diversify(points, np.arange(48) // 2, Diversity.of(codes, 3))
-    file_bound(points, 5, work=WORK["exact"])
+    global_bound(points, 5, work=WORK["exact"])
     frame = pd.DataFrame(random.integers(0, 3, (40, 4)), columns=list("abcd"))
     partition(frame, 5, effort="fast")
     partition(frame[["a", "b"]], 3, effort="fast")
@@ -99,7 +99,7 @@ def more_records() -> None:
 
 CALLS: dict[str, Callable[[], None]] = {
     **PARTS,
-    **{call.__name__: call for call in (concealment, enumeration, far_moves, margins)},
+    **{call.__name__: call for call in (minimality_mitigation, enumeration, far_moves, margins)},
 }
 #: Calls that reach what is called between kernels alone.
 INSIDE: dict[str, Callable[[], None]] = {"more_records": more_records, "cuts": cuts, **CALLS}

@@ -11,13 +11,13 @@ from microguard.sdc.clusters.weight_shares import spread, trimmed
 from microguard.sdc.errors import SdcError
 from microguard.sdc.microaggregation import individual_ranking, microaggregate
 from microguard.sdc.microaggregation.bounds import nearest_neighbour_bound
-from microguard.sdc.microaggregation.global_bound.bound import file_bound
+from microguard.sdc.microaggregation.global_bound.bound import global_bound
 from microguard.sdc.microaggregation.local_search.neighbours import nearest_neighbours
 from microguard.sdc.microaggregation.nearest_records import nearest_records
 from microguard.sdc.microaggregation.principal_cuts import CutTree, cut_into_blocks
 from microguard.sdc.microaggregation.sse import squares_by_cluster, sum_of_squares, typical_cost
 from microguard.sdc.nominal import anonymise, partition
-from microguard.sdc.risk.linkage import linked_share
+from microguard.sdc.risk.linkage import Points, nearer_and_tied
 from microguard.sdc.safe import safe
 
 from tests.contract.kernels.recording import uncompiled
@@ -47,8 +47,10 @@ def frame_of(codes):
     return pd.DataFrame(codes, columns=["a", "b"])
 
 
-def linked(points, weights):
-    return linked_share(points, points + weights[:, np.newaxis])
+def linked(points, codes, weights):
+    records = Points(points, codes, np.zeros(len(points), np.int64))
+    protected = Points(points + weights[:, np.newaxis], codes, np.zeros(len(points), np.int64))
+    return nearer_and_tied(records, records.distances(protected), protected)
 
 
 def diversified(points, labels, codes):
@@ -70,8 +72,8 @@ FUNCTIONS = {
     "nearest_records": (lambda points: nearest_records(points, 2), POINTS),
     "nearest_neighbours": (lambda points: nearest_neighbours(points, 2, trees=1, seed=0), POINTS),
     "nearest_neighbour_bound": (lambda points: nearest_neighbour_bound(points, 3), POINTS),
-    "file_bound": (lambda points, reach: file_bound(points, 3, reach=reach), POINTS, WEIGHTS),
-    "linked_share": (linked, POINTS, WEIGHTS),
+    "file_bound": (lambda points, reach: global_bound(points, 3, reach=reach), POINTS, WEIGHTS),
+    "nearer_and_tied": (linked, POINTS, CODES, WEIGHTS),
     "microaggregate": (labels_of, POINTS, WEIGHTS, CODES),
     "individual_ranking": (lambda points: individual_ranking(points, 3).labels, POINTS),
     "anonymise": (lambda codes: anonymise(frame_of(codes), 3, 2, effort="fast").protected.to_numpy(), CODES),

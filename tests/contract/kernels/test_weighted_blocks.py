@@ -21,13 +21,14 @@ NAMES = ("income", "age")
 
 
 def protected(numbers, weights, k, effort):
-    """Protected numbers (n, p) and the report of a block; the unit of every variable is 1."""
+    """Protected numbers (n, p), means as they are, and the report of a block; units are 1."""
     n = len(numbers)
     columns = dict(zip(NAMES, numbers.T, strict=False))
     table = pa.table({**columns, "weight": weights, BLOCK: np.zeros(n, dtype=np.int64)})
-    scales = {name: Scale(0.0, 1.0, n) for name in columns}
+    scales = {name: Scale(0.0, 0.0, n) for name in columns}
     one = pa.table({"records": [n], "__first": [0], "__tree": [-1]})
     task = BlockConfig(
+        secret=1,
         k=k,
         seed=1,
         effort=effort,
@@ -41,7 +42,7 @@ def protected(numbers, weights, k, effort):
         nominal=(),
         dominance=(1, 85.0),
         resume=None,
-        sampling_weights=SamplingWeights("weight", 1.0, {}, k, None),
+        sampling_weights=SamplingWeights("weight", 1.0, k, None),
     )
     after, report, _ = protect_block(table, task)
     assert report["status"] == "done", report.get("why")

@@ -1,4 +1,4 @@
-"""The audit from outside: it notices whatever is not the release."""
+"""The audit of a release fails for tampered files, broken guarantees and damaged manifests."""
 
 import json
 
@@ -21,7 +21,7 @@ from tests.pipelines.releases import ID, RECORDS, entry, manifest, staged
         (lambda folder: (folder / "extra.csv").write_text("x"), "checksums"),
     ],
 )
-def test_the_audit_notices_files_that_are_not_the_released_ones(released, tamper, check):
+def test_audit_fails_for_tampered_files(released, tamper, check):
     tamper(released.public.release(ID))
     report = audit(released.public.release(ID))
     assert not report.passed
@@ -50,20 +50,20 @@ def test_the_audit_notices_files_that_are_not_the_released_ones(released, tamper
         ),
     ],
 )  # fmt: skip
-def test_the_audit_notices_a_release_that_never_should_have_been(areas, records, changes, check):
+def test_audit_fails_for_a_release_without_its_guarantee(areas, records, changes, check):
     publish.publish(staged(areas, records=records), manifest(**changes), areas, entry())
     failed = [finding.check for finding in audit(areas.public.release(ID)).findings if not finding.passed]
     assert check in failed
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"release_id": 1, "files": 2}'])
-def test_a_damaged_manifest_does_not_pass_the_audit(released, content):
+def test_verify_refuses_a_damaged_manifest(released, content):
     (released.public.release(ID) / "manifest.json").write_text(content)
     with pytest.raises(GateRefused, match="cannot be audited"):
         verify(str(released.public.folder))
 
 
-def test_what_is_not_public_any_more_cannot_be_audited(released):
+def test_verify_refuses_a_withdrawn_release(released):
     record = released.record(ID)
     record.mkdir()
     (record / "quality.json").write_text(

@@ -1,4 +1,4 @@
-"""What readers find beside the files says what the files hold, and nothing else."""
+"""The description of a release agrees with its files and contains nothing else."""
 
 import json
 import math
@@ -51,7 +51,7 @@ def manifest_of(folder):
 
 @pytest.fixture
 def release(tmp_path):
-    """A release folder of two record files and a table, described and with its manifest."""
+    """Return a release folder with two record files, a table, a manifest and its description."""
     folder = tmp_path / ID
     (folder / "microdata").mkdir(parents=True)
     (folder / "tables").mkdir()
@@ -85,12 +85,12 @@ def package_of(folder):
     return json.loads((folder / "datapackage.json").read_text())
 
 
-def test_the_page_says_what_the_files_hold_what_is_promised_and_what_is_not(release):
+def test_public_page_shows_statistics_guarantee_and_limits(release):
     page = (release / "report.html").read_text()
     for text in (
         "Town of Köln", "3 records", "Not everything.", "6 records", "values above 9 are 9",
         "information loss", "0.12", "s&lt;b&gt;", "5 values, 1 missing", "weighted mean", "quasi-identifier",
-        "shares them with at least 2 others",
+        "from at least 2 others",
     ):  # fmt: skip
         assert text in page.replace("<strong>", "").replace("</strong>", "")
     assert "<td>5.0</td><td class=n>3</td>" in page
@@ -98,8 +98,8 @@ def test_the_page_says_what_the_files_hold_what_is_promised_and_what_is_not(rele
     assert not re.search(r"https?://|<script|<link", page)
 
 
-def test_the_descriptor_is_a_data_package(release):
-    """The rules of Data Package 1.0 and Table Schema 1.0 that a reader depends on."""
+def test_descriptor_follows_the_data_package_specification(release):
+    """Check the rules of Data Package 1.0 and Table Schema 1.0 on which tools depend."""
     package = package_of(release)
     assert re.fullmatch(r"[a-z0-9._-]+", package["name"])
     names = [resource["name"] for resource in package["resources"]]
@@ -120,8 +120,8 @@ def test_the_descriptor_is_a_data_package(release):
     assert by_name["income"]["statistics"]["weighted_total"] == 5 * 4 + 7 * 6
 
 
-def test_the_formats_own_reader_finds_every_file_as_it_is_described(release, monkeypatch):
-    monkeypatch.chdir(release)  # it trusts no path beyond
+def test_frictionless_validates_every_described_file(release, monkeypatch):
+    monkeypatch.chdir(release)  # frictionless refuses paths outside its folder
     package = frictionless.Package("datapackage.json")
     assert package.validate().flatten(["type", "note"]) == []
     rows = [
@@ -135,49 +135,49 @@ def test_the_formats_own_reader_finds_every_file_as_it_is_described(release, mon
     assert [(row["INCOME"], row["OBS_VALUE"]) for row in cells] == [("5.0", 3), ("7.0", 3)]
 
 
-def test_statistics_are_those_of_all_files_together(release):
+def test_column_statistics_cover_all_files(release):
     files = sorted((release / "microdata").glob("*.parquet"))
-    found = column_statistics(files, "income", weight="weight")
+    statistics = column_statistics(files, "income", weight="weight")
     both = pd.concat(PARTS)
-    assert (found.values, found.missing) == (6, 0)
-    assert found.numbers.mean == both["income"].mean()
-    assert math.isclose(found.numbers.deviation, both["income"].std())
-    assert found.numbers.weighted_mean == np.average(both["income"], weights=both["weight"])
+    assert (statistics.values, statistics.missing) == (6, 0)
+    assert statistics.numbers.mean == both["income"].mean()
+    assert math.isclose(statistics.numbers.deviation, both["income"].std())
+    assert statistics.numbers.weighted_mean == np.average(both["income"], weights=both["weight"])
     assert column_statistics(files, "region").frequencies == (("n", 3), ("s<b>", 2))
     assert column_statistics(files, "region", listed=False).frequencies is None
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=1, max_size=30), st.integers(1, 4))
-def test_numbers_agree_with_pandas_however_files_are_cut(tmp_path_factory, values, parts):
+def test_column_statistics_equal_those_of_pandas_for_any_split_into_files(tmp_path_factory, values, parts):
     folder = tmp_path_factory.mktemp("cut")
     for number, part in enumerate(np.array_split(np.arange(len(values)), parts)):
         table = pa.table({"x": pa.array([values[i] for i in part], pa.float64())})
         pq.write_table(table, folder / f"{number}.parquet")
-    found = column_statistics(sorted(folder.glob("*.parquet")), "x")
+    statistics = column_statistics(sorted(folder.glob("*.parquet")), "x")
     there = pd.Series([value for value in values if value is not None], dtype=float)
-    assert found.values == len(there)
-    assert found.missing == len(values) - len(there)
+    assert statistics.values == len(there)
+    assert statistics.missing == len(values) - len(there)
     if len(there):
-        assert (found.numbers.minimum, found.numbers.maximum) == (there.min(), there.max())
-        assert math.isclose(found.numbers.mean, there.mean(), abs_tol=1e-6)
+        assert (statistics.numbers.minimum, statistics.numbers.maximum) == (there.min(), there.max())
+        assert math.isclose(statistics.numbers.mean, there.mean(), abs_tol=1e-6)
         quartiles = np.quantile(there, [0.25, 0.5, 0.75], method="inverted_cdf")
-        assert found.numbers.quartiles == tuple(quartiles)
+        assert statistics.numbers.quartiles == tuple(quartiles)
 
 
-def test_a_column_of_many_values_lists_none_of_them(tmp_path):
+def test_column_statistics_list_no_values_of_a_column_with_many(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": [f"CANARY{i}" for i in range(MOST_VALUES + 1)]}), path)
     assert column_statistics([path], "text").frequencies is None
 
 
-def test_the_same_release_is_described_by_the_same_bytes(release):
+def test_describe_writes_identical_bytes_for_the_same_release(release):
     names = ("report.html", "datapackage.json", "sdmx/001_income.csv")
     before = [(release / name).read_bytes() for name in names]
     publish(release)
     assert [(release / name).read_bytes() for name in names] == before
 
 
-def test_a_table_is_there_as_sdmx_csv_too(release):
+def test_describe_writes_tables_as_sdmx_csv(release):
     assert (release / "sdmx" / "001_income.csv").read_text() == (
         "DATAFLOW,INCOME,OBS_VALUE\nMICROGUARD:TOWN_OF_K_LN(1.0),5.0,3\nMICROGUARD:TOWN_OF_K_LN(1.0),7.0,3\n"
     )
@@ -195,7 +195,7 @@ def test_a_table_is_there_as_sdmx_csv_too(release):
     assert "other cells" in failure
 
 
-def test_verify_finds_a_sound_description_and_every_fault(release):
+def test_audit_accepts_a_sound_description_and_finds_every_fault(release):
     assert audit(release).passed, audit(release).failures()
     assert {"description", "statistics"} <= {finding.check for finding in audit(release).findings}
     sound = package_of(release)
@@ -214,14 +214,14 @@ def test_verify_finds_a_sound_description_and_every_fault(release):
     (release / "report.html").write_text(f'<img src="//elsewhere/{ID}">')
     seal(release, manifest_of(release))
     assert description.faults(release, json.loads((release / "manifest.json").read_text())) == [
-        "the page loads something"
+        "the page loads an external resource"
     ]
 
 
-def test_recodes_are_told_in_words():
+def test_recode_text_describes_every_recode():
     assert recode_text({"variable": "a", "missing": [97, 99], "top_code": 250000.0}) == (
         "97, 99 count as missing; values above 250000 are 250000"
     )
     assert recode_text({"variable": "a", "hierarchy": "nace.csv", "level": 2}) == (
-        "codes of the hierarchy nace.csv; level 2 of it is published"
+        "codes of the hierarchy nace.csv; published at level 2"
     )

@@ -1,4 +1,4 @@
-"""What is published beside the files is a function of them and of the manifest, whatever was original."""
+"""The description of a release depends only on its files and its manifest, and not on original records."""
 
 import json
 import re
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.spark
 
 
 def described_anew(release, folder):
-    """What describes a copy of the public files, made far from the run: name -> bytes."""
+    """Describe a copy of the public files in another folder; return the bytes of the files by name."""
     shutil.copytree(release, folder)
     manifest = json.loads((folder / "manifest.json").read_text())
     files = manifest.pop("files")
@@ -40,7 +40,7 @@ def described_anew(release, folder):
 
 
 def as_published(release):
-    """The same of the release itself."""
+    """Return the bytes of the description files of the release by name."""
     paths = [path for path in release.rglob("*") if path.is_file() and path.suffix != ".parquet"]
     read = {path.relative_to(release).as_posix(): path.read_bytes() for path in paths}
     read.pop("manifest.json")
@@ -49,7 +49,7 @@ def as_published(release):
 
 @pytest.fixture(scope="module")
 def records_released(spark, tmp_path_factory):
-    """The answer of a run, its areas, and incomes that nobody may find outside of what is published."""
+    """Return the result of a run, its areas, and incomes that only published files may contain."""
     folder = tmp_path_factory.mktemp("records")
     original = persons(90)
     secret = 770_000_000 + np.random.default_rng(2).choice(10_000_000, len(original), replace=False)
@@ -66,7 +66,7 @@ def records_released(spark, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def table_released(spark, tmp_path_factory):
-    """Folders of the release and of the evidence of an adjusted table."""
+    """Return the folders of the release and of the evidence of an adjusted table."""
     folder = tmp_path_factory.mktemp("table")
 
     @contextmanager
@@ -79,9 +79,9 @@ def table_released(spark, tmp_path_factory):
     return folder / "lake" / content["release_id"], Path(content["report"]).parent
 
 
-def test_the_description_of_records_is_made_of_public_files_alone(records_released, tmp_path):
+def test_describe_of_records_depends_on_public_files_alone(records_released, tmp_path):
     answer, areas, secret = records_released
-    release = areas.public.release(areas.public.served())
+    release = areas.public.release(areas.public.current())
     assert described_anew(release, tmp_path / "copy") == as_published(release)
     assert audit(release).passed, audit(release).failures()
     texts = "".join(path.read_text() for path in release.rglob("*.*") if path.suffix != ".parquet")
@@ -90,16 +90,16 @@ def test_the_description_of_records_is_made_of_public_files_alone(records_releas
     assert not [each for each in map(str, secret) if each in digits and each not in published]
     assert "CANARY" not in texts
     assert "information_loss" in json.loads((release / "manifest.json").read_text())["disclosed"]
-    quality = json.loads((areas.record(areas.public.served()) / "quality.json").read_text())
+    quality = json.loads((areas.record(areas.public.current()) / "quality.json").read_text())
     for measured in (quality["loss"]["all"]["sse"], quality["moments"]["age"]["variance_before"]):
         assert f"{measured:.6g}" not in texts
     recoded = "values above 779000000 are 779000000"
-    for page in (release / "report.html", areas.record(areas.public.served()) / "report.html"):
+    for page in (release / "report.html", areas.record(areas.public.current()) / "report.html"):
         assert recoded in page.read_text()
     assert answer.as_json()["release_id"] in (release / "report.html").read_text()
 
 
-def test_the_description_of_a_table_is_made_of_public_files_alone(table_released, tmp_path):
+def test_describe_of_a_table_depends_on_public_files_alone(table_released, tmp_path):
     release, _ = table_released
     assert described_anew(release, tmp_path / "copy") == as_published(release)
     assert audit(release).passed, audit(release).failures()
@@ -116,9 +116,9 @@ def test_the_description_of_a_table_is_made_of_public_files_alone(table_released
 
 @pytest.fixture(scope="module")
 def pages(records_released, table_released, tmp_path_factory):
-    """Pages that people read, by what they are of."""
+    """Return the public pages and evidence pages by their content."""
     _, areas, _ = records_released
-    release_id = areas.public.served()
+    release_id = areas.public.current()
     return {
         "records": areas.record(release_id) / "report.html",
         "records_refused": refused(areas.record(release_id), tmp_path_factory.mktemp("refused")),
@@ -128,7 +128,7 @@ def pages(records_released, table_released, tmp_path_factory):
 
 
 def refused(record, folder):
-    """The page of the same evidence, had a limit not been kept."""
+    """Return the page of the same evidence with an exceeded limit."""
     content = json.loads((record / "quality.json").read_text())
     verdicts = [each | {"passed": each["metric"] != "determined"} for each in content["verdicts"]]
     (folder / "quality.json").write_text(json.dumps(content | {"verdicts": verdicts}))
@@ -138,7 +138,7 @@ def refused(record, folder):
 
 @pytest.mark.skipif(browser() is None, reason="no Chromium on this machine")
 @pytest.mark.parametrize("name", ["records", "records_refused", "records_public", "table"])
-def test_a_page_fits_a_telephone_a_tablet_and_a_screen(name, pages, pictures):
+def test_public_page_fits_the_widths_of_phone_tablet_and_screen(name, pages, pictures):
     assert pages[name].stat().st_size < 2_000_000
     for seen in look(pages[name], pictures / f"{name}.png"):
         assert not seen.scrolls

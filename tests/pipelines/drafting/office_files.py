@@ -1,4 +1,4 @@
-"""Thirty files as offices have them, with what each column is: nobody in them exists."""
+"""Thirty synthetic files like those of statistical offices, with the true role of each column."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 KEYS = frozenset({"unit", "identifier", "household"})
-"""Roles of what names somebody: whichever of them a draft takes, it is neither published nor averaged."""
+"""Roles for columns that identify units; columns with these roles are neither published nor averaged."""
 
 
 @dataclass(frozen=True)
 class OfficeFile:
-    """A file and its truth.
+    """A file with the true roles of its columns.
 
     Attributes
     ----------
@@ -26,9 +26,9 @@ class OfficeFile:
     suffix : str
         "csv" or "parquet".
     options : dict
-        How the CSV is written.
+        Options of the CSV writer.
     partitions : tuple of str
-        Columns that the folders hold.
+        Partition columns, whose values are in the names of folders.
     """
 
     name: str
@@ -39,7 +39,7 @@ class OfficeFile:
     partitions: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> Path:
-        """Write it below a folder and give its path."""
+        """Write the file below a folder and return its path."""
         path = folder / (self.name if self.partitions else f"{self.name}.{self.suffix}")
         if self.suffix == "parquet":
             self.frame.to_parquet(path, index=False, partition_cols=list(self.partitions) or None)
@@ -55,17 +55,17 @@ class OfficeFile:
                 )
         return path
 
-    def right(self, found: dict[str, str]) -> list[str]:
-        """Columns whose drafted role or kind is the true one."""
+    def right(self, drafted_roles: dict[str, str]) -> list[str]:
+        """Return the columns whose drafted role or kind is the true one."""
         return [
             name
             for name, true in self.truth.items()
-            if found.get(name) == true or (true == "key" and found.get(name) in KEYS)
+            if drafted_roles.get(name) == true or (true == "key" and drafted_roles.get(name) in KEYS)
         ]
 
 
 def office_files(seed: int = 1, records: int = 400) -> list[OfficeFile]:
-    """All thirty, the same for a seed."""
+    """Return all thirty files, which depend only on the seed."""
     rng = np.random.default_rng(seed)
     files = []
     for number, make in enumerate(_MAKERS):

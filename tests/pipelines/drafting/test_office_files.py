@@ -1,4 +1,4 @@
-"""Drafts of files as offices have them: right roles, and no identifier that would be averaged."""
+"""Drafts of files like those of statistical offices: true roles, and no key that would be averaged."""
 
 import tomllib
 
@@ -10,45 +10,45 @@ from microguard.pipelines.draft import draft
 from tests.pipelines.drafting.office_files import KEYS, office_files
 
 FILES = {file.name: file for file in office_files()}
-#: One of each sort; the benchmark drafts all thirty, the files of 200 columns among them.
+#: One file of each type; the benchmark drafts all thirty, including the files with 200 columns.
 CHOSEN = [0, 1, 4, 6, 9, 10, 12, 15, 17, 18, 20, 22, 24, 25]
 
 
 def drafted(file, folder):
-    """Role, or kind where a quasi-identifier has one, by variable; and the whole draft."""
+    """Return the role of each variable (or the kind of a quasi-identifier that has one) and the draft."""
     content = tomllib.loads(draft(str(file.write(folder))).summary())
-    found = {
+    drafted_roles = {
         name: each["kind"] if each["role"] == "quasi_identifier" else each["role"]
         for name, each in content["variables"].items()
     }
-    return found, content
+    return drafted_roles, content
 
 
 @pytest.mark.parametrize("name", [list(FILES)[number] for number in CHOSEN])
-def test_nine_of_ten_roles_are_right_and_what_names_somebody_is_never_a_quasi_identifier(name, tmp_path):
+def test_draft_guesses_nine_of_ten_roles_and_never_protects_keys_as_quasi_identifiers(name, tmp_path):
     file = FILES[name]
-    found, _ = drafted(file, tmp_path)
-    assert found.keys() == file.truth.keys()
-    assert len(file.right(found)) >= 0.9 * len(file.truth)
-    assert all(found[each] in KEYS for each, true in file.truth.items() if true == "key")
+    drafted_roles, _ = drafted(file, tmp_path)
+    assert drafted_roles.keys() == file.truth.keys()
+    assert len(file.right(drafted_roles)) >= 0.9 * len(file.truth)
+    assert all(drafted_roles[each] in KEYS for each, true in file.truth.items() if true == "key")
 
 
-def test_codes_of_missing_values_are_named_and_say_why(tmp_path):
+def test_draft_lists_codes_of_missing_values_with_the_reason(tmp_path):
     file = FILES["05_sentinels"]
     text = draft(str(file.write(tmp_path))).summary()
     variables = tomllib.loads(text)["variables"]
     assert variables["savings"]["missing"] == [-9]
     assert variables["wealth"]["missing"] == [999999]
-    assert "-9 taken for missing" in text
+    assert "-9 treated as missing" in text
 
 
-def test_a_panel_is_counted_by_its_units(tmp_path):
-    found, content = drafted(FILES["19_panel"], tmp_path)
-    assert found["utility_number"] == "unit"
+def test_draft_counts_units_of_a_panel(tmp_path):
+    drafted_roles, content = drafted(FILES["19_panel"], tmp_path)
+    assert drafted_roles["utility_number"] == "unit"
     assert content["method"]["unit"] == "unit"
 
 
-def test_marks_of_decimals_and_thousands_are_told_apart(tmp_path):
+def test_draft_distinguishes_decimal_marks_from_thousands_separators(tmp_path):
     _, content = drafted(FILES["16_thousands_marks"], tmp_path)
     assert (content["input"]["decimal"], content["input"]["thousands"]) == (",", ".")
     _, content = drafted(FILES["13_amounts"], tmp_path)
@@ -56,13 +56,13 @@ def test_marks_of_decimals_and_thousands_are_told_apart(tmp_path):
     assert "thousands" not in content["input"]
 
 
-def test_every_variable_says_why(tmp_path):
+def test_draft_gives_a_reason_for_every_variable(tmp_path):
     text = draft(str(FILES["01_float_codes"].write(tmp_path))).summary()
     lines = text[text.index("[variables]") : text.index("[publish]")].splitlines()[1:]
     assert all("    # " in line for line in lines if line)
 
 
-def test_several_weights_stay_weights_and_the_first_is_named(tmp_path):
+def test_draft_keeps_several_weights_and_names_the_first(tmp_path):
     rng = np.random.default_rng(3)
     columns = {"sex": rng.choice(["f", "m"], 300), "income": rng.lognormal(8, 1, 300).round()}
     weights = {name: rng.choice([1.5, 2.0, 3.25], 300) for name in ("weight", "pweight")}

@@ -1,11 +1,11 @@
-"""Codes of missing numbers: beyond a gap, below zero, or standing out; values are left alone."""
+"""Codes of missing numbers are detected by a gap, a negative sign or their frequency."""
 
 import numpy as np
 import pytest
 from microguard.pipelines.drafting.sentinels import sentinels
 
 
-def counted(*values):
+def distinct_with_counts(*values):
     return np.unique(np.array(values, dtype=float), return_counts=True)
 
 
@@ -28,5 +28,5 @@ HOURS = [*range(5, 61)] * 4
     ],
     ids=["gap", "too few", "ages", "a spike", "negative", "profits", "inside", "beyond", "alone", "none"],
 )
-def test_a_code_is_one_that_the_other_values_do_not_lead_up_to(values, codes):
-    assert sentinels(*counted(*values)) == codes
+def test_sentinels_returns_codes_separated_from_other_values(values, codes):
+    assert sentinels(*distinct_with_counts(*values)) == codes

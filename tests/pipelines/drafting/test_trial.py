@@ -1,4 +1,4 @@
-"""The trial behind a draft: what it proposes follows from the records, whatever their order."""
+"""The trial of a draft: its proposals depend on the records, but not on their order."""
 
 import tomllib
 
@@ -10,7 +10,7 @@ from microguard.schemas.specification.read import build_specification
 
 
 def drafted(frame, folder):
-    """What a draft answers of a frame: its object, and its specification."""
+    """Draft a frame, and return the JSON object and the parsed specification."""
     path = folder / "records.parquet"
     frame.to_parquet(path)
     outcome = draft(str(path))
@@ -30,7 +30,7 @@ def people(n=600, seed=1):
     )
 
 
-def test_what_is_proposed_breaks_fewest_limits_on_disclosure_and_of_such_costs_least(tmp_path):
+def test_trial_proposes_the_fewest_exceeded_limits_and_then_the_least_loss(tmp_path):
     answer, content = drafted(people(), tmp_path)
     by = {(row["k"], row["choice"][-1]): row for row in answer["trial"]["rows"]}
     assert list(by) == [(k, values) for k in (3, 5, 10) for values in "12"]
@@ -45,7 +45,7 @@ def test_what_is_proposed_breaks_fewest_limits_on_disclosure_and_of_such_costs_l
     assert safe[3, "2"] < content["quality"]["max_information_loss"] < 1.5 * safe[3, "2"] + 0.011
 
 
-def test_no_diversity_is_proposed_that_a_region_does_not_have(tmp_path):
+def test_trial_proposes_no_diversity_that_a_region_lacks(tmp_path):
     frame = people().assign(region=["north"] * 560 + ["south"] * 40)
     frame.loc[560:, "diagnosis"] = "well"
     answer, content = drafted(frame, tmp_path)
@@ -54,7 +54,7 @@ def test_no_diversity_is_proposed_that_a_region_does_not_have(tmp_path):
     assert "min_diversity" not in content.get("method", {})
 
 
-def test_no_k_is_tried_that_a_region_cannot_keep(tmp_path):
+def test_trial_skips_k_above_the_size_of_a_region(tmp_path):
     frame = people().assign(region=["north"] * 591 + ["south"] * 9)
     answer, content = drafted(frame, tmp_path)
     assert content["variables"]["region"]["role"] == "region"
@@ -62,7 +62,7 @@ def test_no_k_is_tried_that_a_region_cannot_keep(tmp_path):
     assert content["release"]["k"] in (3, 5)
 
 
-def test_a_draft_is_the_same_for_any_order_of_the_records(tmp_path):
+def test_draft_does_not_depend_on_the_order_of_records(tmp_path):
     frame = people(3_000)
     first, _ = drafted(frame, tmp_path)
     second, _ = drafted(frame.sample(frac=1, random_state=3), tmp_path)
@@ -70,7 +70,7 @@ def test_a_draft_is_the_same_for_any_order_of_the_records(tmp_path):
     assert first["trial"]["sampled"] == 2_000
 
 
-def test_variables_that_vary_together_are_proposed_as_a_group(tmp_path):
+def test_trial_proposes_groups_of_associated_variables(tmp_path):
     rng = np.random.default_rng(2)
     bases = rng.normal(size=(3, 60))
     names = [["rent", "sales", "wealth"], ["price", "costs", "profit"], ["hours", "output", "wages"]]
@@ -92,23 +92,23 @@ def test_variables_that_vary_together_are_proposed_as_a_group(tmp_path):
 
 
 @pytest.mark.parametrize("records", [3, 5])
-def test_a_file_too_small_for_a_trial_gets_a_draft_without_one(records, tmp_path):
+def test_draft_of_a_small_file_has_no_trial(records, tmp_path):
     answer, content = drafted(people(records), tmp_path)
     assert answer["trial"] is None
     assert content["release"]["k"] == 3
 
 
-def test_each_variable_says_what_the_trial_showed_of_it(tmp_path):
+def test_draft_shows_the_result_of_the_trial_for_each_variable(tmp_path):
     frame = people().assign(weight=np.arange(600) / 7 + 1)
     answer, _ = drafted(frame, tmp_path)
     lines = {line.split(" = ")[0]: line for line in answer["draft"].splitlines() if " = { role" in line}
     assert "of its variance" in lines["income"]
-    assert "share their class with one value of it" in lines["diagnosis"]
+    assert "are in classes with one value of it" in lines["diagnosis"]
     assert "of the records are unique, above the limit" in lines["weight"]
 
 
 @pytest.mark.parametrize("zeros", [0, 40])
-def test_a_weight_that_is_zero_somewhere_counts_only_beside_another(zeros, tmp_path):
+def test_draft_keeps_a_weight_with_zeros_only_with_a_positive_weight(zeros, tmp_path):
     rng = np.random.default_rng(4)
     further = rng.choice([12.5, 20.0, 31.25], 600)
     further[:zeros] = 0.0

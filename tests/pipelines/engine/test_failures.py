@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from microguard.pipelines.engine.failures import without_values_of_records
-from microguard.pipelines.intake.faults import reading
+from microguard.pipelines.intake.faults import translate_read_errors
 from microguard.schemas.errors import InputRejected, MicroguardError
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
@@ -93,7 +93,7 @@ def test_a_worker_that_is_killed_while_the_input_is_read_is_no_fault_of_the_file
     with (
         pytest.raises(MicroguardError, match=r"worker of Spark was ended") as caught,
         without_values_of_records(),
-        reading(spec),
+        translate_read_errors(spec),
     ):
         lost(spark, marks, times=9)
     assert not isinstance(caught.value, InputRejected)
@@ -118,7 +118,11 @@ def test_a_machine_that_is_lost_while_the_input_is_read_is_no_fault_of_the_file(
     tmp_path: Path, told: str, said: str
 ) -> None:
     spec = specification(tmp_path)
-    with pytest.raises(MicroguardError, match=said) as caught, without_values_of_records(), reading(spec):
+    with (
+        pytest.raises(MicroguardError, match=said) as caught,
+        without_values_of_records(),
+        translate_read_errors(spec),
+    ):
         raise PySparkException(
             f"Job aborted due to stage failure: Lost task 0.3 in stage 5.0 (TID 9) (host executor 1): {told}"
         )

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -11,6 +12,8 @@ from microguard.pipelines.evidence.evidence import evidence_schema, read_evidenc
 from microguard.pipelines.evidence.page import Page
 from microguard.pipelines.measures.registry import RECORD_MEASURES
 from microguard.pipelines.publication.ledger import Entry
+from microguard.pipelines.rebuild_report import MEASURES
+from microguard.schemas.errors import MicroguardError
 
 RISK = {
     "records": 100,
@@ -115,6 +118,19 @@ def test_the_page_shows_every_section_and_loads_nothing(tmp_path):
     assert page.count("<svg") == page.count('role="img" aria-label="') == 7
     assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", page)
     assert "<script" not in page
+
+
+def test_every_measure_with_a_section_on_the_page_has_a_template():
+    names = {each.name for measures in MEASURES.values() for each in measures if each.on_page}
+    templates = {path.stem for path in (Path(evidence_page.__file__).parent / "sections").glob("[!_]*.html")}
+    assert names == templates
+
+
+def test_a_page_whose_template_is_missing_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(type(RECORD_MEASURES[0]), "name", "risk_of_another_kind")
+    with pytest.raises(MicroguardError, match=r"expected the template sections/risk_of_another_kind\.html"):
+        page_of(tmp_path, {**PLAIN, "risk_of_another_kind": QUALITY["risk"]})
+    assert not list(tmp_path.rglob("report.html"))
 
 
 def test_a_refused_run_says_so_first(tmp_path):

@@ -1,10 +1,10 @@
-"""Types of Parquet columns: of INT96, over several files, and as their writers declared them."""
+"""Types of Parquet columns: INT96, types that differ between files, and types that writers declared."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from microguard.pipelines.intake.column_types import Unfit, file_types, joint_types
+from microguard.pipelines.intake.column_types import SchemaConflict, file_types, joint_types
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.publication.manifest import FLOATS, _column
 from microguard.schemas.errors import InputRejected
@@ -17,7 +17,7 @@ NOMINAL = {"role": "quasi_identifier", "kind": "nominal"}
 
 
 def written(folder, *columns, **options):
-    """A folder of one file for each column, as `x`."""
+    """Write one Parquet file with the column `x` for each of the columns, and return their folder."""
     folder.mkdir(exist_ok=True)
     for number, column in enumerate(columns):
         table = pa.table({"q": TEXT, "x": column, "n": pa.array(range(12))})
@@ -39,7 +39,7 @@ def joint(*columns, folder):
         ((TEXT.cast(pa.binary()), TEXT.cast(pa.large_binary())), pa.large_binary()),
     ],
 )
-def test_types_that_hold_the_same_values_are_joined(columns, expected, tmp_path):
+def test_joint_types_merges_types_that_hold_the_same_values(columns, expected, tmp_path):
     assert joint(*columns, folder=tmp_path / "data") == expected
 
 
@@ -53,29 +53,29 @@ def test_types_that_hold_the_same_values_are_joined(columns, expected, tmp_path)
     ],
     ids=str,
 )
-def test_types_that_do_not_are_refused_by_column_and_types(other, tmp_path):
+def test_joint_types_refuses_types_without_a_common_type_by_column(other, tmp_path):
     first = pa.array(range(12), pa.int64()) if pa.types.is_integer(other.type) else MOMENTS
-    with pytest.raises(Unfit, match=rf"x is {first.type} and {other.type}".replace("[", r"\[")):
+    with pytest.raises(SchemaConflict, match=rf"x is {first.type} and {other.type}".replace("[", r"\[")):
         joint(first, other, folder=tmp_path / "data")
 
 
-def test_a_column_that_a_file_lacks_is_refused_by_name(tmp_path):
+def test_joint_types_refuses_a_column_that_a_file_lacks_by_name(tmp_path):
     paths = written(tmp_path / "data", TEXT, TEXT)
     pq.write_table(pa.table({"q": TEXT}), paths[1])
-    with pytest.raises(Unfit, match="x is missing in 1 of 2 files"):
+    with pytest.raises(SchemaConflict, match="x is missing in 1 of 2 files"):
         joint_types([file_types(path, ["q", "x"]) for path in paths])
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Paris"])
-def test_int96_is_microseconds_in_the_time_zone_that_its_writer_declared(zone, tmp_path):
+def test_file_types_reads_int96_as_microseconds_in_the_time_zone_of_its_writer(zone, tmp_path):
     column = MOMENTS.cast(pa.timestamp("us", zone))
     (path,) = written(tmp_path / "data", column, use_deprecated_int96_timestamps=True)
-    found = file_types(path, ["x"])
-    assert (found.types["x"], found.declared["x"]) == (pa.timestamp("us", zone), "INT96")
+    int96 = file_types(path, ["x"])
+    assert (int96.types["x"], int96.declared["x"]) == (pa.timestamp("us", zone), "INT96")
 
 
 @pytest.mark.spark
-def test_text_that_is_a_dictionary_in_one_file_only_is_read_from_both(spark, tmp_path):
+def test_read_merges_plain_text_and_dictionary_text_of_two_files(spark, tmp_path):
     written(tmp_path / "data", TEXT, TEXT.dictionary_encode())
     spec = specification(tmp_path, {"q": NOMINAL, "x": {"role": "other"}, "n": {"role": "unit"}})
     microdata = read(spark, spec)
@@ -92,7 +92,7 @@ UNREADABLE = {
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", UNREADABLE)
-def test_a_type_that_spark_cannot_read_matters_only_to_columns_that_are_needed(kind, spark, tmp_path):
+def test_read_refuses_a_type_that_spark_cannot_read_only_in_needed_columns(kind, spark, tmp_path):
     written(tmp_path / "data", UNREADABLE[kind])
     roles = {"q": NOMINAL, "n": {"role": "unit"}}
     dropped = specification(tmp_path, roles, input={"unmentioned": "drop"})
@@ -107,7 +107,7 @@ def test_a_type_that_spark_cannot_read_matters_only_to_columns_that_are_needed(k
 
 
 @pytest.mark.spark
-def test_the_manifest_says_which_types_and_zeros_are_written_otherwise(spark, tmp_path):
+def test_the_manifest_lists_types_and_zeros_that_were_changed(spark, tmp_path):
     table = {
         "q": TEXT,
         "x": pa.array([-0.0, 0.0] * 6),

@@ -1,11 +1,11 @@
-"""Scales and totals: what the parts of a file say is what the file says, to the last bit."""
+"""Scales and totals: sums over the parts of a file give the same result as the whole file, bit for bit."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from microguard.pipelines.intake.fixed_point import fixed_point_sums, scales, scales_of
-from microguard.pipelines.intake.totals import total_sums, totals_of
+from microguard.pipelines.intake.fixed_point import compute_scales, fixed_point_sums, scales_from_sums
+from microguard.pipelines.intake.totals import total_sums, totals_from_sums
 from pyspark.sql import functions as f
 
 NAMES, MAGNITUDE = ("a.b", "n1"), {"a.b": 2.0e6, "n1": 9.0}
@@ -19,19 +19,21 @@ def frame(spark):
     return spark.createDataFrame(ROWS, "region string, part int, `a.b` double, n1 int, weight double")
 
 
-def test_scales_are_those_of_the_file_and_the_same_from_its_parts(frame):
-    whole = scales(frame, NAMES, MAGNITUDE)
+def test_scales_from_sums_of_parts_equal_the_scales_of_the_whole_file(frame):
+    whole = compute_scales(frame, NAMES, MAGNITUDE)
     parts = frame.groupBy("region", "part").agg(*fixed_point_sums(NAMES, MAGNITUDE)).toArrow()
-    assert scales_of(parts, NAMES, MAGNITUDE) == whole
+    assert scales_from_sums(parts, NAMES, MAGNITUDE) == whole
     values = np.array([row[2] for row in ROWS if row[2] is not None])
     assert whole["a.b"].present == len(values)
     assert whole["a.b"].mean == pytest.approx(values.mean(), rel=1e-6)
     assert whole["a.b"].deviation == pytest.approx(values.std(ddof=1), rel=1e-6)
 
 
-def test_totals_of_regions_add_up_their_parts_and_know_who_has_no_value(frame):
+def test_totals_from_sums_adds_parts_by_region_and_skips_missing_values(frame):
     sums = total_sums(NAMES, ["weight"])
-    totals = totals_of(frame.groupBy("region", "part").agg(*sums).toArrow(), "region", NAMES, ["weight"])
+    totals = totals_from_sums(
+        frame.groupBy("region", "part").agg(*sums).toArrow(), "region", NAMES, ["weight"]
+    )
     of_region = [row for row in ROWS if row[0] == "R1"]
     there = [row for row in of_region if row[2] is not None]
     expected = {
@@ -42,13 +44,15 @@ def test_totals_of_regions_add_up_their_parts_and_know_who_has_no_value(frame):
         "s1": sum(row[3] for row in of_region),
     }
     assert totals.loc["R1", list(expected)].to_dict() == pytest.approx(expected)
-    whole = totals_of(frame.agg(*sums).toArrow(), "region", NAMES, ["weight"])
+    whole = totals_from_sums(frame.agg(*sums).toArrow(), "region", NAMES, ["weight"])
     assert len(whole) == 1
     assert whole.iloc[0].to_dict() == pytest.approx(totals.sum().to_dict())
 
 
-def test_a_region_where_nobody_has_a_value_has_no_sum(frame):
+def test_totals_from_sums_is_missing_for_a_region_without_values(frame):
     empty = frame.withColumn("a.b", f.lit(None).cast("double"))
-    totals = totals_of(empty.groupBy("region").agg(*total_sums(NAMES, [])).toArrow(), "region", NAMES, [])
+    totals = totals_from_sums(
+        empty.groupBy("region").agg(*total_sums(NAMES, [])).toArrow(), "region", NAMES, []
+    )
     assert totals["s0"].isna().all()
     assert (totals["n0"] == 0).all()

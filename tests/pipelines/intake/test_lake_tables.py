@@ -1,4 +1,4 @@
-"""A Delta, Iceberg or Hudi table is refused however its files are named; plain files near it are not."""
+"""Refusal of Delta, Iceberg and Hudi tables as inputs, for every form of path; plain files are accepted."""
 
 import shutil
 
@@ -14,8 +14,8 @@ from microguard.schemas.errors import InputRejected
 from tests.pipelines.microdata import persons, specification
 
 TABLES = {"delta": "a Delta table", "iceberg": "an Iceberg table", "hudi": "a Hudi table"}
-#: How a user may name a table of `written`, all of it or a part, relative to the folder above it.
-WAYS = {
+#: Paths by which a user may name the table of `written` or a part of it, relative to its parent folder.
+PATH_FORMS = {
     "the folder": "table",
     "the folder with a slash": "table/",
     "a glob over folders": "ta*",
@@ -32,7 +32,7 @@ WAYS = {
 
 
 def written(folder, kind):
-    """A table of persons in `folder`/table, with files below data/region=north, and links to it."""
+    """Write a table of persons to `folder`/table, with files below data/region=north and links to it."""
     data = folder / "table" / "data" / "region=north"
     data.mkdir(parents=True)
     frame = persons()
@@ -52,22 +52,25 @@ def written(folder, kind):
     return frame
 
 
-def _path(way, folder):
-    named = WAYS[way].replace("{folder}", str(folder))
+def _path(form, folder):
+    named = PATH_FORMS[form].replace("{folder}", str(folder))
     return named if "://" in named else str(folder / named)
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_table_is_refused_with_its_format_and_what_to_do_however_it_is_named(kind, tmp_path):
+def test_refuse_lake_tables_names_the_format_for_every_form_of_path(kind, tmp_path):
     written(tmp_path, kind)
-    for way in WAYS:
-        if way not in ("a glob with braces", "a folder of links"):  # known once Spark has listed the files
+    for form in PATH_FORMS:
+        if form not in (
+            "a glob with braces",
+            "a folder of links",
+        ):  # refused after Spark has listed the files
             with pytest.raises(InputRejected, match=f"^The input is {TABLES[kind]}, .*Export") as caught:
-                refuse_lake_tables([_path(way, tmp_path)], "The input")
-            assert caught.value.exit_code == 3, way
+                refuse_lake_tables([_path(form, tmp_path)], "The input")
+            assert caught.value.exit_code == 3, form
 
 
-def test_plain_files_beside_a_table_and_folders_named_alike_are_no_table(tmp_path):
+def test_refuse_lake_tables_accepts_plain_files_next_to_a_table(tmp_path):
     written(tmp_path / "lake", "delta")
     (tmp_path / "lake" / "plain" / "metadata").mkdir(parents=True)
     (tmp_path / "lake" / "plain" / "metadata" / "codes.json").touch()
@@ -77,15 +80,15 @@ def test_plain_files_beside_a_table_and_folders_named_alike_are_no_table(tmp_pat
         refuse_lake_tables([str(tmp_path / path)], "The input")
 
 
-def test_a_draft_of_a_table_or_of_a_file_in_it_is_refused(tmp_path):
+def test_draft_refuses_a_lake_table_and_a_file_in_it(tmp_path):
     written(tmp_path, "delta")
-    for way in ("the folder", "a file", "a glob into it", "a link to a file", "a folder of links"):
+    for form in ("the folder", "a file", "a glob into it", "a link to a file", "a folder of links"):
         with pytest.raises(InputRejected, match="is a Delta table"):
-            sniff(_path(way, tmp_path))
+            sniff(_path(form, tmp_path))
 
 
 @pytest.mark.spark
-def test_rows_deleted_from_a_delta_table_are_not_read(spark, tmp_path):
+def test_read_refuses_a_delta_table_with_deleted_rows(spark, tmp_path):
     deltalake.write_deltalake(tmp_path / "table", persons(), partition_by=["region"])
     deltalake.DeltaTable(tmp_path / "table").delete("age > 24")
     file = next((tmp_path / "table").rglob("*.parquet"))
@@ -95,11 +98,11 @@ def test_rows_deleted_from_a_delta_table_are_not_read(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_every_input_that_spark_lists_is_checked(spark, tmp_path):
+def test_read_checks_input_and_population_for_lake_tables(spark, tmp_path):
     frame = written(tmp_path, "iceberg")
-    for way in ("a glob with braces", "a folder of links", "a file"):
+    for form in ("a glob with braces", "a folder of links", "a file"):
         with pytest.raises(InputRejected, match="is an Iceberg table"):
-            read(spark, specification(tmp_path, input={"path": WAYS[way]}))
+            read(spark, specification(tmp_path, input={"path": PATH_FORMS[form]}))
     with pytest.raises(InputRejected, match="is an Iceberg table"):
         read(spark, specification(tmp_path, input={"path": "table", "format": "csv"}))
     frame.to_parquet(tmp_path / "data", index=False)
@@ -109,7 +112,7 @@ def test_every_input_that_spark_lists_is_checked(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_a_table_on_another_file_system_is_found_by_listing(spark, tmp_path):
+def test_refuse_lake_tables_lists_folders_of_other_file_systems(spark, tmp_path):
     written(tmp_path, "hudi")
     (tmp_path / "plain").mkdir()
     shutil.copy(tmp_path / "table" / "data" / "region=north" / "0.parquet", tmp_path / "plain")

@@ -1,4 +1,4 @@
-"""Variables that hold magnitudes, declared or not."""
+"""Variables whose values are magnitudes, with and without a declared kind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime
 
 import pandas as pd
 import pytest
-from microguard.pipelines.intake.numeric_parsing import UNREAD, magnitudes, sizes
+from microguard.pipelines.intake.numeric_parsing import NOT_A_NUMBER, numeric_columns, readable_numbers
 from pyspark.sql import functions as f
 
 from tests.pipelines.microdata import specification
@@ -14,7 +14,7 @@ from tests.pipelines.microdata import specification
 pytestmark = pytest.mark.spark
 
 
-def found(spark, tmp_path, columns, kinds=None, look=magnitudes, **given):
+def found(spark, tmp_path, columns, kinds=None, look=numeric_columns, **given):
     roles = {name: {"role": "sensitive", **(kinds or {}).get(name, {})} for name in columns}
     roles["age"] = {"role": "quasi_identifier", "kind": "numeric"}
     spec = specification(tmp_path, roles, **given)
@@ -24,37 +24,37 @@ def found(spark, tmp_path, columns, kinds=None, look=magnitudes, **given):
     return {name: [row[name] for row in rows] for name in numbers}
 
 
-def test_numbers_count_as_magnitudes_unless_they_are_said_to_be_codes(spark, tmp_path):
+def test_numeric_columns_includes_numbers_unless_their_kind_is_nominal(spark, tmp_path):
     columns = {"wage": [1.5, 2.0], "children": [1, 2], "icd": [401, 402]}
     numbers = found(spark, tmp_path, columns, {"icd": {"kind": "nominal"}})
     assert numbers == {"wage": [1.5, 2.0], "children": [1.0, 2.0]}
 
 
-def test_texts_that_are_all_numbers_are_magnitudes(spark, tmp_path):
+def test_numeric_columns_includes_texts_that_are_all_numbers(spark, tmp_path):
     columns = {"wage": ["1.200,5", None], "name": ["7", "north"], "id": ["1", "2"]}
     written = {"format": "csv", "decimal": ",", "thousands": ".", "path": "data.csv"}
     numbers = found(spark, tmp_path, columns, {"id": {"kind": "nominal"}}, input=written)
     assert numbers == {"wage": [1200.5, None]}
 
 
-def test_what_is_not_finite_is_no_magnitude(spark, tmp_path):
+def test_numeric_columns_replaces_non_finite_values_by_null(spark, tmp_path):
     numbers = found(spark, tmp_path, {"one": [1.0, 2.0]})
     assert numbers == {"one": [1.0, 2.0]}
     spec = specification(
         tmp_path, {"wage": {"role": "sensitive"}, "age": {"role": "quasi_identifier", "kind": "numeric"}}
     )
     frame = spark.sql("SELECT explode(array(double('NaN'), double('-Infinity'), 3.0D)) AS wage")
-    wage = magnitudes(frame, ["wage"], spec)["wage"]
+    wage = numeric_columns(frame, ["wage"], spec)["wage"]
     assert [row[0] for row in frame.select(wage).collect()] == [None, None, 3.0]
     assert frame.agg(f.max(wage)).first()[0] == 3.0
 
 
-def test_dates_are_magnitudes_where_they_are_asked_for(spark, tmp_path):
+def test_readable_numbers_includes_dates_and_numeric_columns_does_not(spark, tmp_path):
     columns = {"born": [datetime.date(1970, 1, 2), datetime.date(1970, 1, 3)]}
     assert found(spark, tmp_path, columns) == {}
-    assert found(spark, tmp_path, columns, look=sizes) == {"born": [86_400.0, 172_800.0]}
+    assert found(spark, tmp_path, columns, look=readable_numbers) == {"born": [86_400.0, 172_800.0]}
 
 
-def test_texts_that_are_no_numbers_are_marked_for_who_has_some_of_them(spark, tmp_path):
-    numbers = found(spark, tmp_path, {"name": ["7", "north", None]}, look=sizes)
-    assert numbers == {"name": [7.0, UNREAD, None]}
+def test_readable_numbers_marks_texts_that_are_not_numbers(spark, tmp_path):
+    numbers = found(spark, tmp_path, {"name": ["7", "north", None]}, look=readable_numbers)
+    assert numbers == {"name": [7.0, NOT_A_NUMBER, None]}

@@ -1,4 +1,4 @@
-"""What comes out of a file, and what is refused, without a word of what stands in it."""
+"""Reading of inputs: the records and types of valid files, and refusals without values of malformed ones."""
 
 import datetime
 import decimal
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.intake.accept import accept_input
 from microguard.pipelines.intake.read import read
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.validate import validate
 from microguard.schemas.errors import InputRejected, SpecificationError
 
 from tests.pipelines.microdata import ROLES, persons, specification
@@ -24,14 +24,14 @@ def csv_specification(folder, roles, **options):
     return specification(folder, roles, input={"path": "data.csv", "format": "csv", **options})
 
 
-def test_identifiers_never_leave_the_reader_and_columns_keep_their_order(spark, tmp_path):
+def test_read_drops_identifiers_and_keeps_the_order_of_columns(spark, tmp_path):
     persons().to_parquet(tmp_path / "data")
     microdata = read(spark, specification(tmp_path))
     assert "name" not in microdata.frame.columns
     assert microdata.published == ["region", "sex", "age", "income", "diagnosis", "weight", "note"]
 
 
-def test_types_are_those_of_the_file(spark, tmp_path):
+def test_read_keeps_the_types_of_the_file(spark, tmp_path):
     table = pa.table(
         {
             "tiny": pa.array([1, None, 3, 4], pa.int8()),
@@ -57,16 +57,16 @@ def test_types_are_those_of_the_file(spark, tmp_path):
         assert rows[name].cast(table[name].type).to_pylist() == table[name].to_pylist(), name
 
 
-def test_categories_of_many_files_have_codes_enough(spark, tmp_path):
+def test_read_widens_dictionary_codes_for_the_categories_of_many_files(spark, tmp_path):
     (tmp_path / "data").mkdir()
     for number in range(2):
         notes = pd.Categorical([f"{number}/{i}" for i in range(70)])
         persons().assign(note=notes).to_parquet(tmp_path / "data" / f"{number}.parquet", index=False)
-    found = read(spark, specification(tmp_path)).contract.schema.field("note").type
-    assert found == pa.dictionary(pa.int32(), pa.string())
+    result = read(spark, specification(tmp_path)).contract.schema.field("note").type
+    assert result == pa.dictionary(pa.int32(), pa.string())
 
 
-def test_ordered_categories_are_those_of_all_files(spark, tmp_path):
+def test_read_collects_ordered_categories_of_all_files(spark, tmp_path):
     (tmp_path / "data").mkdir()
     for number, categories in enumerate([["low"], ["low", "high"], ["high", "highest"]]):
         codes = pd.Categorical.from_codes(np.arange(70) % len(categories), categories, ordered=True)
@@ -75,7 +75,7 @@ def test_ordered_categories_are_those_of_all_files(spark, tmp_path):
     assert read(spark, specification(tmp_path)).contract.categories == {"note": ["low", "high", "highest"]}
 
 
-def test_text_of_a_csv_stays_as_written_and_numbers_become_numbers(spark, tmp_path):
+def test_read_keeps_csv_text_and_parses_csv_numbers(spark, tmp_path):
     (tmp_path / "data.csv").write_bytes(
         'código;betrag;anzahl;gewicht\n007;1,5;3;2\n?;-2;4;1,25\n"a""b;c";;5;1e3\n'.encode("latin-1")
     )
@@ -86,8 +86,8 @@ def test_text_of_a_csv_stays_as_written_and_numbers_become_numbers(spark, tmp_pa
         "gewicht": {"role": "weight"},
     }
     spec = csv_specification(tmp_path, roles, delimiter=";", decimal=",", missing="?", encoding="ISO-8859-1")
-    found = read(spark, spec).frame.select(*roles).toArrow().to_pydict()
-    assert found == {
+    result = read(spark, spec).frame.select(*roles).toArrow().to_pydict()
+    assert result == {
         "código": ["007", None, 'a"b;c'],
         "betrag": [1.5, -2.0, None],
         "anzahl": [3, 4, 5],
@@ -95,46 +95,72 @@ def test_text_of_a_csv_stays_as_written_and_numbers_become_numbers(spark, tmp_pa
     }
 
 
-def test_quotes_in_fields_are_no_line_breaks(spark, tmp_path):
+def test_read_accepts_quotes_in_fields(spark, tmp_path):
     notes = ['"a ""b"" c"', 'a 5" pipe', '"x,"",y"', '"x,"""', '""', 'a"', '"a, b"']
     lines = "".join(f"{note},{number}\n" for number, note in enumerate(notes))
     (tmp_path / "data.csv").write_text("note,age\n" + lines)
-    found = read(spark, csv_specification(tmp_path, {name: ROLES[name] for name in ("note", "age")})).frame
-    assert [row["note"] for row in found.orderBy("age").collect()] == [
+    result = read(spark, csv_specification(tmp_path, {name: ROLES[name] for name in ("note", "age")})).frame
+    assert [row["note"] for row in result.orderBy("age").collect()] == [
         'a "b" c', 'a 5" pipe', 'x,",y', 'x,"', None, 'a"', "a, b"
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("encoding", ["windows-1252", "cp1252", "latin1", "utf8"])
-def test_a_csv_may_be_in_any_encoding_that_java_knows(encoding, spark, tmp_path):
+def test_read_decodes_a_csv_with_encoding_names_of_java_and_python(encoding, spark, tmp_path):
     (tmp_path / "data.csv").write_bytes("sex,age\nfé,1\nm,2\n".encode(encoding))
     roles = {name: ROLES[name] for name in ("sex", "age")}
-    found = read(spark, csv_specification(tmp_path, roles, encoding=encoding)).frame
-    assert {row["sex"] for row in found.collect()} == {"fé", "m"}
+    result = read(spark, csv_specification(tmp_path, roles, encoding=encoding)).frame
+    assert {row["sex"] for row in result.collect()} == {"fé", "m"}
 
 
-def test_an_unknown_encoding_is_a_fault_of_the_specification(spark, tmp_path):
+@pytest.mark.parametrize("encoding", ["utf-16", "UTF-16LE", "utf-32", "cp037", "ISO-2022-JP"])
+def test_read_refuses_an_encoding_whose_lines_cannot_be_split_before_decoding(encoding, spark, tmp_path):
+    (tmp_path / "data.csv").write_bytes("sex,age\r\nf,1\r\nm,2\r\n".encode(encoding))
+    roles = {name: ROLES[name] for name in ("sex", "age")}
+    with pytest.raises(SpecificationError, match=f"encoding: found '{encoding}'.*iconv -t UTF-8"):
+        read(spark, csv_specification(tmp_path, roles, encoding=encoding))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "windows-1252"])
+def test_read_finds_a_line_break_after_a_delimiter_that_is_not_ascii(encoding, spark, tmp_path):
+    roles = {name: ROLES[name] for name in ("age", "sex")}
+    spec = csv_specification(tmp_path, roles, delimiter="§", encoding=encoding)
+    (tmp_path / "data.csv").write_bytes('age§sex\n1§"fé§"\n2§m\n'.encode(encoding))
+    assert {row["sex"] for row in read(spark, spec).frame.collect()} == {"fé§", "m"}
+    (tmp_path / "data.csv").write_bytes('age§sex\n1§f\n2§"mé\n3§f"\n4§m\n'.encode(encoding))
+    with pytest.raises(InputRejected, match=r"1 line\(s\) that end inside a quoted field"):
+        read(spark, spec)
+
+
+def test_read_removes_a_byte_order_mark_from_the_first_record_of_a_file_without_header(spark, tmp_path):
+    (tmp_path / "data.csv").write_bytes("\ufefff,1\nm,2\nf,3\n".encode())
+    roles = {name: ROLES[name] for name in ("sex", "age")}
+    result = read(spark, csv_specification(tmp_path, roles, columns=["sex", "age"])).frame
+    assert sorted(row["sex"] for row in result.collect()) == ["f", "f", "m"]
+
+
+def test_read_refuses_an_unknown_encoding_as_a_specification_error(spark, tmp_path):
     (tmp_path / "data.csv").write_text("sex,age\nf,1\n")
     roles = {name: ROLES[name] for name in ("sex", "age")}
     with pytest.raises(SpecificationError, match="encoding: found 'klingon'"):
         read(spark, csv_specification(tmp_path, roles, encoding="klingon"))
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_name(spark, tmp_path):
+def test_read_removes_a_byte_order_mark_from_the_first_name(spark, tmp_path):
     (tmp_path / "data.csv").write_bytes("\ufeffsex,age\nf,1\nm,2\nf,3\n".encode())
     roles = {name: ROLES[name] for name in ("sex", "age")}
     assert read(spark, csv_specification(tmp_path, roles)).frame.count() == 3
 
 
-def test_a_csv_that_was_replaced_is_read_anew_in_a_session_that_stays_open(spark, tmp_path):
+def test_read_does_not_use_the_cache_of_a_csv_that_was_replaced(spark, tmp_path):
     spec = csv_specification(tmp_path, {name: ROLES[name] for name in ("sex", "age")})
     for ages in ([1, 2], [3, 4, 5]):
         (tmp_path / "data.csv").write_text("sex,age\n" + "".join(f"f,{age}\n" for age in ages))
-        found = read(spark, spec).frame
-        assert sorted(row["age"] for row in found.collect()) == ages
+        result = read(spark, spec).frame
+        assert sorted(row["age"] for row in result.collect()) == ages
 
 
-def test_the_fingerprint_depends_on_the_records_and_not_on_their_order_or_files(spark, tmp_path):
+def test_validate_fingerprints_records_independently_of_order_and_files(spark, tmp_path):
     frame = persons()
     prints = []
     for number, (shuffled, files) in enumerate(
@@ -145,12 +171,12 @@ def test_the_fingerprint_depends_on_the_records_and_not_on_their_order_or_files(
         for part, rows in enumerate(np.array_split(np.arange(len(shuffled)), files)):
             shuffled.iloc[rows].to_parquet(folder / "data" / f"{part}.parquet", index=False)
         spec = specification(folder)
-        prints.append(screen(read(spark, spec), spec).fingerprint)
+        prints.append(validate(read(spark, spec), spec).fingerprint)
     assert prints[0] == prints[1] != prints[2]
 
 
 def parquet(change):
-    """A malformed input: the frame of persons after `change`, as Parquet."""
+    """Return a writer of a malformed input: the frame of persons after `change`, as Parquet."""
 
     def write(folder):
         change(persons()).to_parquet(folder / "data", index=False)
@@ -160,7 +186,7 @@ def parquet(change):
 
 
 def csv(text, roles=("sex", "age"), **options):
-    """A malformed input: a CSV of this text."""
+    """Return a writer of a malformed input: a CSV with this text."""
 
     def write(folder):
         (folder / "data.csv").write_text(text, encoding="latin-1")
@@ -241,10 +267,10 @@ MALFORMED_INPUTS = {
 
 
 @pytest.mark.parametrize("name", MALFORMED_INPUTS)
-def test_a_malformed_input_is_rejected_in_one_paragraph_without_values(name, spark, tmp_path):
+def test_a_malformed_input_is_rejected_with_one_paragraph_without_values(name, spark, tmp_path):
     spec = MALFORMED_INPUTS[name](tmp_path)
     with pytest.raises(InputRejected) as caught:
-        accept_input(screen(read(spark, spec), spec), spec, tmp_path / "evidence")
+        accept_input(validate(read(spark, spec), spec), spec, tmp_path / "evidence")
     message = str(caught.value)
     assert caught.value.exit_code == 3
     assert CANARY not in message
@@ -252,69 +278,69 @@ def test_a_malformed_input_is_rejected_in_one_paragraph_without_values(name, spa
     assert message.endswith(".")
 
 
-def test_rejected_records_are_counted_by_reason_where_some_are_allowed(spark, tmp_path):
+def test_validate_counts_rejected_records_by_reason(spark, tmp_path):
     frame = _set("income", None)(persons())
     frame.loc[3, "weight"] = -1.0
     frame.loc[5, "person"] = frame.loc[6, "person"]
     frame.to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, missing={"max_rejected": 4})
-    screened = screen(read(spark, spec), spec)
+    screened = validate(read(spark, spec), spec)
     accept_input(screened, spec, tmp_path / "evidence")
     assert screened.rejected == {"number missing": 1, "weight not positive": 1, "unit repeated": 2}
     assert screened.remaining == screened.frame.count() == len(frame) - 4
 
 
-def test_small_regions_are_suppressed_where_the_specification_says_so(spark, tmp_path):
+def test_validate_suppresses_small_regions_if_specified(spark, tmp_path):
     frame = persons()
     frame.loc[:1, "region"] = "tiny"
     frame.to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, blocking={"small_regions": "suppress"})
-    screened = screen(read(spark, spec), spec)
+    screened = validate(read(spark, spec), spec)
     accept_input(screened, spec, tmp_path / "evidence")
     assert screened.suppressed == 2
     assert screened.remaining == screened.frame.count() == len(frame) - 2
 
 
-def test_a_missing_pattern_that_is_too_rare_fails_by_the_names_of_its_variables(spark, tmp_path):
+def test_accept_input_names_the_variables_of_a_rare_missing_pattern(spark, tmp_path):
     frame = persons().assign(region="north")
     frame["income"] = frame["income"].mask(frame["person"] < 20)
     frame["age"] = frame["age"].astype("Int16").mask(frame["person"] < 2)
     frame.to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, missing={"numeric": "own_cluster"})
     with pytest.raises(InputRejected) as caught:
-        accept_input(screen(read(spark, spec), spec), spec, tmp_path / "evidence")
+        accept_input(validate(read(spark, spec), spec), spec, tmp_path / "evidence")
     assert "patterns_below_k of age is 1" in str(caught.value)
     assert "patterns_below_k of income is 1" in str(caught.value)
     assert "complete_below_k" not in str(caught.value)
     frame["age"] = frame["age"].fillna(20)
     frame.to_parquet(tmp_path / "data", index=False)
-    accept_input(screen(read(spark, spec), spec), spec, tmp_path / "evidence")
+    accept_input(validate(read(spark, spec), spec), spec, tmp_path / "evidence")
 
 
-def test_a_missing_category_is_a_category_unless_it_is_to_be_rejected(spark, tmp_path):
+def test_validate_rejects_missing_categories_only_if_specified(spark, tmp_path):
     frame = persons()
     frame.loc[0, "sex"] = None
     frame.to_parquet(tmp_path / "data", index=False)
-    assert screen(read(spark, specification(tmp_path)), specification(tmp_path)).remaining == len(frame)
+    assert validate(read(spark, specification(tmp_path)), specification(tmp_path)).remaining == len(frame)
     strict = specification(tmp_path, missing={"nominal": "reject", "max_rejected": 1})
-    assert screen(read(spark, strict), strict).rejected == {"category missing": 1}
+    assert validate(read(spark, strict), strict).rejected == {"category missing": 1}
 
 
-def test_an_unmentioned_column_is_dropped_where_the_specification_says_so(spark, tmp_path):
+def test_read_drops_undeclared_columns_if_specified(spark, tmp_path):
     persons().assign(extra=CANARY).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, input={"unmentioned": "drop"})
     assert "extra" not in read(spark, spec).frame.columns
 
 
-def test_pandas_nullable_integers_are_numbers(spark, tmp_path):
+def test_validate_treats_nullable_integers_of_pandas_as_numbers(spark, tmp_path):
     frame = persons().astype({"age": "Int16"})
     pd.DataFrame(frame).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
-    assert screen(read(spark, spec), spec).magnitude["age"] == 29
+    assert validate(read(spark, spec), spec).magnitude["age"] == 29
 
 
 @pytest.mark.parametrize("how", ["a glob", "a link"])
-def test_original_records_in_the_public_area_are_refused_however_they_are_reached(spark, tmp_path, how):
+def test_read_refuses_records_in_the_public_area_through_a_glob_or_link(spark, tmp_path, how):
     (tmp_path / "lake" / "raw").mkdir(parents=True)
     (tmp_path / "in").mkdir()
     persons().to_parquet(tmp_path / "lake" / "raw" / "records.parquet")

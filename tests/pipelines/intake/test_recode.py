@@ -1,4 +1,4 @@
-"""Recoding: what becomes of values before anything is counted, and what is refused."""
+"""Recodes: the values and types after reading, and malformed hierarchies and limits."""
 
 import numpy as np
 import pandas as pd
@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.intake.accept import accept_input
 from microguard.pipelines.intake.read import read
-from microguard.pipelines.intake.recode import band_labels, hierarchy, recodes_of
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.recode import band_labels, hierarchy, list_recodes
+from microguard.pipelines.intake.validate import validate
 from microguard.schemas.errors import InputRejected, SpecificationError
 
 from tests.pipelines.microdata import specification
@@ -48,7 +48,7 @@ def written(folder, records=RECORDS, **types):
 
 
 @pytest.mark.spark
-def test_values_are_recoded_before_anything_is_counted_and_types_follow(spark, tmp_path):
+def test_read_recodes_values_and_changes_the_types_of_the_contract(spark, tmp_path):
     microdata = read(spark, written(tmp_path, income=pa.int32()))
     assert microdata.frame.select(*ROLES).toArrow().to_pydict() == RECODED
     types = {entry.name: str(entry.type) for entry in microdata.contract.schema}
@@ -58,7 +58,7 @@ def test_values_are_recoded_before_anything_is_counted_and_types_follow(spark, t
 
 
 @pytest.mark.spark
-def test_text_of_a_csv_is_recoded_like_numbers_of_parquet(spark, tmp_path):
+def test_read_recodes_csv_text_like_parquet_numbers(spark, tmp_path):
     (tmp_path / "nace.csv").write_text(NACE)
     frame = pd.DataFrame(RECORDS).astype({"income": "Int64", "age": "Int64"})
     frame.to_csv(tmp_path / "data.csv", index=False, sep=";", decimal=",")
@@ -68,50 +68,50 @@ def test_text_of_a_csv_is_recoded_like_numbers_of_parquet(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_marks_between_thousands_are_read_where_the_specification_names_them(spark, tmp_path):
+def test_read_parses_thousands_separators_that_the_specification_declares(spark, tmp_path):
     (tmp_path / "data.csv").write_text("income;hours\n1.234,50;1\n950;2\n1.234.567;3\n1.23,4;4\n")
     roles = {name: {"role": "quasi_identifier", "kind": "numeric"} for name in ("income", "hours")}
     options = {"path": "data.csv", "format": "csv", "delimiter": ";", "decimal": ",", "thousands": "."}
     spec = specification(tmp_path, roles, input=options, missing={"max_rejected": 1})
-    screened = screen(read(spark, spec), spec)
+    screened = validate(read(spark, spec), spec)
     assert screened.rejected == {"number not readable": 1}
     assert sorted(row["income"] for row in screened.frame.collect()) == [950.0, 1234.5, 1234567.0]
 
 
 @pytest.mark.spark
-def test_a_code_that_its_hierarchy_lacks_is_rejected_and_counted(spark, tmp_path):
+def test_validate_rejects_and_counts_a_code_that_its_hierarchy_lacks(spark, tmp_path):
     spec = written(tmp_path, RECORDS | {"activity": ["01.1", "99.9", "10.1", None, "01.1", "10.1"]})
-    screened = screen(read(spark, spec), spec)
+    screened = validate(read(spark, spec), spec)
     assert screened.rejected["code not in its hierarchy"] == 1
     with pytest.raises(InputRejected, match="code not in its hierarchy: 1"):
         accept_input(screened, spec, tmp_path / "evidence")
 
 
 @pytest.mark.spark
-def test_a_limit_that_the_column_cannot_hold_is_refused(spark, tmp_path):
+def test_read_refuses_a_fractional_top_code_for_a_column_of_integers(spark, tmp_path):
     written(tmp_path)
     roles = ROLES | {"income": {"role": "quasi_identifier", "kind": "numeric", "top_code": 99.5}}
-    with pytest.raises(InputRejected, match=r"income\.top_code is no whole number"):
+    with pytest.raises(InputRejected, match=r"income\.top_code: expected a whole number"):
         read(spark, specification(tmp_path, roles))
 
 
 @pytest.mark.spark
-def test_bytes_that_are_no_text_are_rejected_and_counted(spark, tmp_path):
+def test_validate_rejects_and_counts_invalid_utf_8(spark, tmp_path):
     answers = pa.array([b"1", b"\xff\xfe", b"2", b"1", b"1", b"1"], pa.binary()).view(pa.string())
     spec = written(tmp_path, RECORDS | {"answer": answers})
-    found = screen(read(spark, spec), spec).rejected
-    assert found["text not in the declared encoding"] == 1
+    result = validate(read(spark, spec), spec).rejected
+    assert result["text not in the declared encoding"] == 1
 
 
 @pytest.mark.spark
-def test_a_column_without_a_type_is_refused_at_reading(spark, tmp_path):
+def test_read_refuses_a_column_without_a_type(spark, tmp_path):
     spec = written(tmp_path, RECORDS | {"hours": pa.nulls(6)})
     with pytest.raises(InputRejected, match=r"without a type.*hours"):
         read(spark, spec)
 
 
 @pytest.mark.spark
-def test_partition_columns_of_csv_folders_are_columns_of_text(spark, tmp_path):
+def test_read_returns_partition_columns_of_csv_folders_as_text(spark, tmp_path):
     for year in (2024, 2025):
         (tmp_path / "data" / f"year={year}").mkdir(parents=True)
         (tmp_path / "data" / f"year={year}" / "part.csv").write_text("sex,age\nf,1\nm,2\n")
@@ -126,13 +126,13 @@ def test_partition_columns_of_csv_folders_are_columns_of_text(spark, tmp_path):
     ("text", "message"),
     [
         ("class,division\n01.1,01\n01.1,02\n", "another parent"),
-        ("class,division\n01.1,01\n01.1,01\n", "twice"),
-        ("class,division\n01.1\n", "lack a level"),
-        ("class\n01.1\n", "1 level"),
-        ("", "0 level"),
+        ("class,division\n01.1,01\n01.1,01\n", r"1 repeated line\(s\)"),
+        ("class,division\n01.1\n", "1 of 2 lines without one"),
+        ("class\n01.1\n", "at least 2 levels, found 1"),
+        ("", "at least 2 levels, found 0"),
     ],
 )
-def test_a_hierarchy_that_is_none_is_refused_by_name(text, message, tmp_path):
+def test_hierarchy_refuses_a_malformed_file_without_showing_its_codes(text, message, tmp_path):
     (tmp_path / "nace.csv").write_text(text)
     with pytest.raises(SpecificationError, match=message) as caught:
         hierarchy(str(tmp_path / "nace.csv"), 2, "activity")
@@ -141,18 +141,18 @@ def test_a_hierarchy_that_is_none_is_refused_by_name(text, message, tmp_path):
         hierarchy(str(tmp_path / "absent.csv"), 2, "activity")
 
 
-def test_the_manifest_lists_recodes_without_a_path(tmp_path):
-    listed = recodes_of(specification(tmp_path, ROLES | {"note": {"role": "other"}}))
+def test_list_recodes_omits_paths(tmp_path):
+    listed = list_recodes(specification(tmp_path, ROLES | {"note": {"role": "other"}}))
     assert [entry["variable"] for entry in listed] == list(ROLES)
     assert listed[3] == {"variable": "activity", "hierarchy": "nace.csv", "level": 2}
 
 
-def test_bands_say_where_they_begin_and_end():
+def test_band_labels_name_their_limits():
     assert band_labels((0.5, 1000000)) == ("under 0.5", "0.5 to under 1000000", "1000000 and over")
 
 
 @pytest.mark.spark
-def test_no_zero_says_from_which_side_it_was_rounded(spark, tmp_path):
+def test_read_replaces_negative_zeros_that_rounding_produced(spark, tmp_path):
     frame = pd.DataFrame({"profit": [-0.3, 0.3, 7.4, -2.0], "region": [-0.0, 0.0, 0.0, 1.0]})
     roles = {
         "profit": {"role": "other", "kind": "numeric", "round_to": 1},
@@ -160,7 +160,7 @@ def test_no_zero_says_from_which_side_it_was_rounded(spark, tmp_path):
         "size": {"role": "quasi_identifier", "kind": "numeric"},
     }
     frame.assign(size=1).astype({"region": np.float32}).to_parquet(tmp_path / "data", index=False)
-    found = read(spark, specification(tmp_path, roles)).frame.select("profit", "region").toArrow()
-    assert found["profit"].to_pylist() == [0.0, 0.0, 7.0, -2.0]
-    assert not np.signbit(found["profit"].to_numpy()[:2]).any()
-    assert not np.signbit(found["region"].to_numpy()).any()
+    result = read(spark, specification(tmp_path, roles)).frame.select("profit", "region").toArrow()
+    assert result["profit"].to_pylist() == [0.0, 0.0, 7.0, -2.0]
+    assert not np.signbit(result["profit"].to_numpy()[:2]).any()
+    assert not np.signbit(result["region"].to_numpy()).any()

@@ -1,4 +1,4 @@
-"""Keys of units: one unit has one key, in whatever type a file has it."""
+"""Unit keys: a unit has the same key for every type that its identifier can have in a file."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def keys(spark, kind, values):
     ],
     ids=["integer", "double", "float", "decimal", "wide decimal"],
 )
-def test_a_whole_number_is_the_unit_that_its_digits_are(spark, kind, values):
+def test_unit_text_of_an_integer_does_not_depend_on_its_type(spark, kind, values):
     assert keys(spark, kind, values) == keys(spark, t.StringType(), ["7", "12", "0"])
 
 
-def test_what_is_no_whole_number_stays_as_it_is_written(spark):
+def test_unit_text_of_a_fraction_is_not_changed(spark):
     values = [7.5, float("nan"), float("inf"), 1e300, None]
     *known, missing = keys(spark, t.DoubleType(), values)
     assert missing is None

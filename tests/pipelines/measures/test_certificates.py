@@ -102,7 +102,7 @@ def assert_certified(areas, steps):
     assert 0 < whole["lower_bound"] <= whole["value"]
     assert [step["step"] for step in of_blocks] == steps
     assert all(step["unproved"] == "heuristic" and step["bound_of"] == OF_BLOCK for step in of_blocks)
-    rows = pq.read_table(areas.record(areas.public.served()) / "blocks.parquet")
+    rows = pq.read_table(areas.record(areas.public.current()) / "blocks.parquet")
     assert rows["bound_of"].to_pylist()[-1] == OF_FILE
     assert None not in rows["lower_bound"].to_pylist()
 

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.pipelines.intake.category_normalisation import with_category
+from microguard.pipelines.intake.category_normalisation import with_category_code
 from microguard.pipelines.measures.classes import Homogeneity, Risk, classes_of
-from microguard.sdc.risk.individual import individual_risk
 from pyspark.sql import functions as f
+
+from tests.pipelines.risk_by_record import individual_risk
 
 pytestmark = pytest.mark.spark
 KEYS, K = ["region", "income"], 3
@@ -125,7 +126,7 @@ def test_numbers_that_are_close_give_a_class_away_and_dates_that_differ_do_not(s
     assert (closely["wage"].homogeneous, closely["born"].homogeneous) == (9, 3)
     nan = f.coalesce(f.col("wage"), f.lit(float("nan")))
     frame = spark.createDataFrame(frame).withColumn("wage", nan)
-    assert with_category(frame, "wage", "category").where("category is null").count() == 1
+    assert with_category_code(frame, "wage", "category").where("category is null").count() == 1
 
 
 def test_no_partitioning_changes_them_and_of_no_records_there_are_none(spark):

@@ -75,7 +75,7 @@ def test_a_release_with_good_roles_and_diversity_passes_them(spark, tmp_path):
     assert (found["expected_after"], found["largest_after"]) == (len(sizes), 1 / sizes.min())
     entry = json.loads(areas.ledger.read_text().splitlines()[-1])
     assert entry["accept"] == {}
-    assert areas.public.served() == entry["release_id"]
+    assert areas.public.current() == entry["release_id"]
 
 
 def test_what_a_steward_accepts_by_name_stands_in_the_ledger(mixed_release):
@@ -93,7 +93,7 @@ def test_who_knows_one_of_two_sensitive_variables_reads_the_other_and_the_page_s
     keys = ["region", "sex", "age", "income"]
     by_hand = {name: int((frame.groupby([*keys, name]).size() == 1).sum()) for name in ("diagnosis", "note")}
     assert (section["by_sensitive"], section["by_column"], section["jointly"]) == (by_hand, {}, 0)
-    page = (areas.record(areas.public.served()) / "report.html").read_text()
+    page = (areas.record(areas.public.current()) / "report.html").read_text()
     assert "Whoever knows the protected variables and note reads" in page
 
 

@@ -85,7 +85,7 @@ def test_a_check_says_how_few_of_the_population_have_a_record_s_combination(spar
     counts = counts.assign(people=np.arange(len(counts)) % 6)
     counts.to_csv(tmp_path / "counts.csv", sep=";", index=False)
     spec = specification(tmp_path, VARIABLES, population=COUNTED, release={"k": 4})
-    areas = Areas.of(spec.public_area, spec.evidence_area)
+    areas = Areas.from_places(spec.public_area, spec.evidence_area)
     answer = risk_of(Job(spark, spec, areas, Progress(quiet=True)), read(spark, spec))
     rare, absent, expected = held_by_hand(frame, counts, 4)
     told = answer.content["k_map"]

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.sdc.risk.individual import individual_risk
+
+from tests.pipelines.risk_by_record import individual_risk
 
 pytestmark = pytest.mark.spark
 NUMBERS, KEYS = ["age", "income"], ["region", "sex", "age", "income"]
@@ -110,10 +111,10 @@ def test_special_uniques_are_those_of_region_and_nominal_variables(release):
 
 def test_the_page_shows_the_measures_and_the_release_does_not(release):
     _, _, areas = release
-    page = (areas.record(areas.public.served()) / "report.html").read_text()
+    page = (areas.record(areas.public.current()) / "report.html").read_text()
     for heading in ("What changed", "Totals, means and quantiles", "Linked with the originals"):
         assert heading in page
     assert "__original" not in "".join(
         path.read_bytes().decode("latin-1")
-        for path in areas.public.release(areas.public.served()).rglob("*.*")
+        for path in areas.public.release(areas.public.current()).rglob("*.*")
     )

@@ -14,7 +14,7 @@ from microguard.pipelines.publication.area_identity import AreaNotThere
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.pending_approval import PendingRelease, submit_for_approval
-from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.retention import retain
 from microguard.pipelines.rebuild_report import at_work
 from microguard.pipelines.report import report
@@ -72,20 +72,18 @@ def _publish(areas, release_id=SECOND, **keys):
     )
 
 
-def test_the_identity_is_random_and_every_line_about_the_area_names_it(released, tmp_path):
+def test_the_area_identity_is_random_and_in_every_ledger_line(released, tmp_path):
     identity = json.loads((released.public.folder / ".area.json").read_text())["area"]
     assert re.fullmatch("[0-9a-f]{32}", identity)
     assert {line.area for line in Ledger(released).entries()} == {identity}
-    other = Areas.of(tmp_path / "other", tmp_path / "other evidence")
+    other = Areas.from_places(tmp_path / "other", tmp_path / "other evidence")
     publish.publish(staged(other), manifest(), other, entry())
     assert other.public.identity() != identity
 
 
 @pytest.mark.parametrize("version", ["this", "before"])
 @pytest.mark.parametrize("place", ["empty", "missing"])
-def test_a_release_of_an_area_that_is_not_mounted_is_not_withdrawn_and_can_be_once_it_is(
-    released, record, place, version
-):
+def test_withdraw_refuses_while_the_area_is_not_mounted(released, record, place, version):
     if version == "before":
         _of_version_before(released)
     away = released.public.folder.with_name("away")
@@ -104,7 +102,7 @@ def test_a_release_of_an_area_that_is_not_mounted_is_not_withdrawn_and_can_be_on
 
 
 @pytest.mark.parametrize("version", ["this", "before"])
-def test_a_line_that_says_withdrawn_is_no_proof(released, record, version):
+def test_withdraw_checks_the_area_even_if_the_ledger_says_withdrawn(released, record, version):
     """As versions before left it: the ledger says that it is gone, and it is there."""
     if version == "before":
         _of_version_before(released)
@@ -114,7 +112,7 @@ def test_a_line_that_says_withdrawn_is_no_proof(released, record, version):
     assert "is withdrawn" in withdraw(str(record)).text  # which looked again
 
 
-def test_no_second_area_begins_at_the_place_of_one_that_is_not_mounted(unmounted):
+def test_publish_begins_no_second_area_while_the_first_is_not_mounted(unmounted):
     with pytest.raises(AreaNotThere):
         _publish(unmounted)
     with pytest.raises(AreaNotThere), at_work(unmounted):
@@ -122,14 +120,14 @@ def test_no_second_area_begins_at_the_place_of_one_that_is_not_mounted(unmounted
     assert list(unmounted.public.folder.iterdir()) == []
 
 
-def test_another_area_at_the_place_is_not_taken_for_it(unmounted):
+def test_another_area_at_the_same_place_is_refused(unmounted):
     unmounted.public.begin("0" * 32)
     with pytest.raises(AreaNotThere, match="found another public area"):
         _publish(unmounted)
     assert contents(unmounted) == set()
 
 
-def test_an_area_that_vanishes_while_a_release_is_removed_keeps_it_unfinished(released, record, monkeypatch):
+def test_a_withdrawal_stays_unfinished_if_its_area_disappears(released, record, monkeypatch):
     away = released.public.folder.with_name("away")
 
     def vanishing(area, release_id):
@@ -137,7 +135,7 @@ def test_an_area_that_vanishes_while_a_release_is_removed_keeps_it_unfinished(re
         area.folder.mkdir()
 
     with monkeypatch.context() as patched:
-        patched.setattr(FolderArea, "remove", vanishing)
+        patched.setattr(PublicArea, "remove", vanishing)
         with pytest.raises(AreaNotThere):
             withdraw(str(record))
     assert Ledger(released).status(ID).event == "withdrawing"
@@ -146,7 +144,7 @@ def test_an_area_that_vanishes_while_a_release_is_removed_keeps_it_unfinished(re
     assert (contents(released), Ledger(released).status(ID).event) == (set(), "withdrawn")
 
 
-def test_retention_leaves_what_it_cannot_see(released):
+def test_retention_keeps_releases_of_an_area_that_is_not_mounted(released):
     publish.publish(
         staged(released, SECOND), manifest(SECOND), released, replace(entry(SECOND), keep=1), accepted=True
     )
@@ -156,7 +154,7 @@ def test_retention_leaves_what_it_cannot_see(released):
     assert Ledger(released).status(ID).event == "published"
 
 
-def test_an_area_of_a_version_before_gets_its_identity_from_the_next_call(released):
+def test_an_area_of_an_earlier_version_gets_its_identity_from_the_next_run(released):
     _of_version_before(released)
     with at_work(released):
         assert released.public.identity() is not None
@@ -164,7 +162,7 @@ def test_an_area_of_a_version_before_gets_its_identity_from_the_next_call(releas
     assert Ledger(released).status(SECOND).area == released.public.identity()
 
 
-def test_a_moved_area_is_refused_by_name_and_works_by_a_link_at_its_old_place(released, record):
+def test_a_moved_area_is_refused_and_accepted_through_a_symbolic_link(released, record):
     moved = released.public.folder.with_name("moved")
     released.public.folder.rename(moved)
     with pytest.raises(AreaNotThere, match="a copy, or the area was moved"):
@@ -175,7 +173,7 @@ def test_a_moved_area_is_refused_by_name_and_works_by_a_link_at_its_old_place(re
     assert not (moved / ID).exists()
 
 
-def test_a_copy_of_a_whole_area_is_not_taken_for_it(released, record):
+def test_a_copy_of_an_area_is_refused(released, record):
     copy = released.public.folder.with_name("copy")
     shutil.copytree(released.public.folder, copy)
     for named in (copy, copy / ID):
@@ -185,21 +183,19 @@ def test_a_copy_of_a_whole_area_is_not_taken_for_it(released, record):
     assert released.public.is_whole(ID)
 
 
-def test_an_area_that_is_lost_is_said_to_be_so_and_another_may_begin(unmounted, record):
+def test_withdraw_lost_records_the_loss_and_another_area_may_begin(unmounted, record):
     outcome = withdraw(str(record), lost=True)
     assert outcome.content["release_ids"] == [ID]
     assert "nobody has looked there" in outcome.text
     assert "nobody has looked there" in withdraw(str(record)).text
     assert withdraw(str(record), lost=True).content["release_ids"] == [ID]
     _publish(unmounted)
-    assert unmounted.public.served() == SECOND
+    assert unmounted.public.current() == SECOND
     with pytest.raises(SpecificationError, match="Call this without --lost"):
         withdraw(str(record), lost=True)
 
 
-def test_a_lost_area_that_comes_back_is_not_published_into_before_its_releases_are_withdrawn(
-    unmounted, record
-):
+def test_publish_refuses_a_returned_lost_area_until_its_releases_are_withdrawn(unmounted, record):
     withdraw(str(record), lost=True)
     _mount(unmounted)
     with pytest.raises(GateRefused, match=rf"the ledger says are withdrawn \({ID}\)"):
@@ -209,7 +205,7 @@ def test_a_lost_area_that_comes_back_is_not_published_into_before_its_releases_a
     assert contents(unmounted) == {SECOND, "current.json"}
 
 
-def test_verify_and_report_say_that_the_area_is_not_there(unmounted, record, monkeypatch):
+def test_verify_and_report_raise_area_not_there(unmounted, record, monkeypatch):
     with pytest.raises(AreaNotThere):
         verify(str(record))
     monkeypatch.setattr("microguard.pipelines.report.write_page_of", lambda areas, each: areas.record(each))
@@ -217,25 +213,25 @@ def test_verify_and_report_say_that_the_area_is_not_there(unmounted, record, mon
 
 
 @pytest.mark.parametrize("torn", ["", "{", '{"release', '{"release_id"}', "[]", "null", "\x00" * 40])
-def test_a_torn_current_json_is_named_and_mended_by_the_next_call(released, record, torn):
-    released.public.current.write_text(torn)
+def test_a_torn_current_json_is_written_again_by_the_next_run(released, record, torn):
+    (released.public.folder / "current.json").write_text(torn)
     with pytest.raises(FileDamaged, match=r"current\.json of the public area.*run the job again"):
         verify(str(released.public.folder))
     with at_work(released):
-        assert released.public.served() == ID
+        assert released.public.current() == ID
 
 
-def test_a_torn_current_json_stays_where_the_ledger_does_not_know_every_release(released):
+def test_a_torn_current_json_stays_if_the_ledger_does_not_know_every_release(released):
     stranger = released.public.release(SECOND)
     shutil.copytree(released.public.release(ID), stranger)
-    released.public.current.write_text("{")
+    (released.public.folder / "current.json").write_text("{")
     with pytest.raises(FileDamaged, match=r"current\.json"), at_work(released):
         pass
-    assert released.public.current.read_text() == "{"
+    assert (released.public.folder / "current.json").read_text() == "{"
 
 
 @pytest.mark.parametrize("torn", ["", "{", '{"area": 1}', '{"area": "zz"}'])
-def test_a_torn_identity_is_written_again_where_a_release_proves_the_area(released, torn):
+def test_a_torn_identity_is_written_again_if_a_release_proves_the_area(released, torn):
     identity, path = released.public.identity(), released.public.folder / ".area.json"
     path.write_text(torn)
     with at_work(released):
@@ -247,14 +243,14 @@ def test_a_torn_identity_is_written_again_where_a_release_proves_the_area(releas
 
 
 @pytest.mark.parametrize("name", ["quality.json", "waiting.json"])
-def test_a_torn_file_of_the_evidence_is_named(areas, name):
+def test_a_torn_evidence_file_is_named_in_the_message(areas, name):
     record = _waiting(areas, ID)
     os.truncate(record / name, 20)
     with pytest.raises(FileDamaged, match=rf"{name} of release {ID}"):
         approve(str(record), by="A. Steward")
 
 
-def test_approving_and_rejecting_again_answers_the_same(areas):
+def test_approve_and_reject_are_idempotent(areas):
     one, other = _waiting(areas, ID), _waiting(areas, SECOND)
     assert "is approved by A. Steward and published" in approve(str(one), by="A. Steward").text
     assert "is published already, approved by A. Steward" in approve(str(one), by="B").text
@@ -263,15 +259,15 @@ def test_approving_and_rejecting_again_answers_the_same(areas):
     for verb, record in ((reject, one), (approve, other)):
         with pytest.raises(SpecificationError, match="does not wait"):
             verb(str(record), by="B")
-    assert (areas.public.served(), Ledger(areas).status(ID).by) == (ID, "A. Steward")
+    assert (areas.public.current(), Ledger(areas).status(ID).by) == (ID, "A. Steward")
 
 
 @pytest.mark.parametrize(
-    ("step", "published"), [("serve", True), ("retain", True), ("_commit", False), ("put", False)]
+    ("step", "published"), [("set_current", True), ("retain", True), ("_commit", False), ("put", False)]
 )
-def test_an_interrupted_approval_says_what_became_of_it(areas, monkeypatch, step, published):
+def test_an_interrupted_approval_reports_the_state_of_the_release(areas, monkeypatch, step, published):
     record = _waiting(areas, ID)
-    place = {"serve": FolderArea, "put": FolderArea, "_commit": publish}.get(
+    place = {"set_current": PublicArea, "put": PublicArea, "_commit": publish}.get(
         step, "microguard.pipelines.approval"
     )
 
@@ -283,7 +279,7 @@ def test_an_interrupted_approval_says_what_became_of_it(areas, monkeypatch, step
     undo.setattr(*((f"{place}.{step}",) if isinstance(place, str) else (place, step)), interrupted)
     if published:
         assert "is published" in approve(str(record), by="A. Steward").text
-        assert areas.public.served() == ID
+        assert areas.public.current() == ID
     else:
         with pytest.raises(KeyboardInterrupt):
             approve(str(record), by="A. Steward")

@@ -15,7 +15,7 @@ from microguard.schemas.errors import GateRefused, SpecificationError
 
 @pytest.fixture
 def areas(tmp_path):
-    return Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    return Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
 
 
 def entry(release_id, event="published", name="persons"):
@@ -24,9 +24,9 @@ def entry(release_id, event="published", name="persons"):
 
 def test_evidence_inside_the_public_area_is_refused(tmp_path):
     with pytest.raises(SpecificationError, match="inside the public area"):
-        Areas.of(tmp_path / "lake", tmp_path / "lake" / "evidence")
+        Areas.from_places(tmp_path / "lake", tmp_path / "lake" / "evidence")
     with pytest.raises(SpecificationError, match="inside the public area"):
-        Areas.of(tmp_path / "lake", tmp_path / "x" / ".." / "lake")
+        Areas.from_places(tmp_path / "lake", tmp_path / "x" / ".." / "lake")
 
 
 def test_work_folders_and_key_are_private(areas):
@@ -53,7 +53,7 @@ def test_a_short_key_is_refused(areas, tmp_path, monkeypatch):
         areas.key()
 
 
-def test_a_key_that_cannot_be_read_is_a_faulty_setting(areas, tmp_path, monkeypatch):
+def test_an_unreadable_key_is_refused(areas, tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
     monkeypatch.setenv("MICROGUARD_KEY_FILE", str(tmp_path / "folder"))
     with pytest.raises(SpecificationError, match="neither read nor created"):
@@ -68,7 +68,7 @@ def test_a_key_that_others_can_read_is_refused(areas, tmp_path, monkeypatch):
         areas.key()
 
 
-def test_a_disk_that_is_full_leaves_no_key_that_stops_the_next_run(areas, monkeypatch):
+def test_a_full_disk_leaves_no_torn_key(areas, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "no space")
 
@@ -80,7 +80,7 @@ def test_a_disk_that_is_full_leaves_no_key_that_stops_the_next_run(areas, monkey
     assert len(areas.key()) == 64
 
 
-def test_an_evidence_folder_that_was_there_keeps_its_mode_and_open_work_folders_are_refused(areas):
+def test_an_existing_evidence_folder_keeps_its_mode_and_an_open_work_folder_is_refused(areas):
     areas.evidence.mkdir(mode=0o755)
     areas.work("a" * 32, "staging")
     assert stat.S_IMODE(areas.evidence.stat().st_mode) == 0o755
@@ -105,7 +105,7 @@ def test_a_key_in_the_public_area_of_another_specification_is_refused(areas, tmp
     assert not (tmp_path / "other" / "key").exists()
 
 
-def test_a_public_area_that_no_folder_can_be_is_refused_before_the_work(areas):
+def test_require_writable_refuses_a_public_area_that_is_a_file(areas):
     areas.public.require_writable()
     assert not areas.public.folder.exists()
     areas.public.folder.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ def test_a_public_area_that_no_folder_can_be_is_refused_before_the_work(areas):
         areas.public.require_writable()
 
 
-def test_one_run_at_a_time_and_a_killed_one_lets_go(areas):
+def test_the_lock_admits_one_run_and_is_released_by_a_kill(areas):
     holder = subprocess.Popen(
         [
             sys.executable,
@@ -148,10 +148,10 @@ def test_a_second_release_of_a_name_is_refused_until_accepted_or_withdrawn(areas
             ledger.refuse_successive("persons", "b" * 32, accepted=False)
         ledger.append(entry("a" * 32, "withdrawn"))
         ledger.refuse_successive("persons", "b" * 32, accepted=False)
-        assert ledger.ever("persons") == ["a" * 32]
+        assert ledger.ever_published("persons") == ["a" * 32]
 
 
-def test_a_release_that_the_ledger_does_not_know_is_not_stepped_over(areas):
+def test_refuse_successive_refuses_next_to_a_release_unknown_to_the_ledger(areas):
     stranger = areas.public.folder / ("c" * 32)
     stranger.mkdir(parents=True)
     (stranger / "manifest.json").write_text("{}")
@@ -159,37 +159,37 @@ def test_a_release_that_the_ledger_does_not_know_is_not_stepped_over(areas):
         Ledger(areas).refuse_successive("persons", "b" * 32, accepted=False)
 
 
-def test_a_line_cut_off_by_a_crash_does_not_spoil_the_next(areas):
+def test_append_replaces_a_line_that_a_crash_cut_off(areas):
     ledger = Ledger(areas)
     with areas.lock():
         ledger.append(entry("a" * 32))
         with open(areas.ledger, "a") as file:
             file.write('{"event": "publis')
         ledger.append(entry("b" * 32))
-    assert [line.release_id for line in ledger.standing()] == ["a" * 32, "b" * 32]
+    assert [line.release_id for line in ledger.published()] == ["a" * 32, "b" * 32]
 
 
-def test_a_ledger_with_a_line_that_is_none_of_ours_stops_everything(areas):
+def test_a_ledger_with_a_foreign_line_is_refused(areas):
     ledger = Ledger(areas)
     with areas.lock():
         ledger.append(entry("a" * 32))
         with open(areas.ledger, "a") as file:
             file.write('{"event": "published", "release": "of a newer version"}\n')
         with pytest.raises(LedgerDamaged, match="Line 2"):
-            ledger.standing()
+            ledger.published()
 
 
-def test_a_last_line_without_its_end_counts_where_it_is_whole(areas):
+def test_a_complete_last_line_without_a_line_break_counts(areas):
     ledger = Ledger(areas)
     with areas.lock():
         ledger.append(entry("a" * 32))
         areas.ledger.write_bytes(areas.ledger.read_bytes().rstrip(b"\n"))
-        assert [line.release_id for line in ledger.standing()] == ["a" * 32]
+        assert [line.release_id for line in ledger.published()] == ["a" * 32]
         ledger.append(entry("b" * 32))
-    assert [line.release_id for line in ledger.standing()] == ["a" * 32, "b" * 32]
+    assert [line.release_id for line in ledger.published()] == ["a" * 32, "b" * 32]
 
 
-def test_clean_removes_work_folders_but_not_of_a_run_at_work(areas):
+def test_clean_removes_work_folders_except_those_of_a_running_job(areas):
     areas.work("a" * 32, "resume")
     with areas.lock(), pytest.raises(AreaBusy):
         clean([str(areas.evidence.parent)])
@@ -198,7 +198,7 @@ def test_clean_removes_work_folders_but_not_of_a_run_at_work(areas):
     assert areas.unfinished() == []
 
 
-def test_clean_leaves_what_waits_for_approval(areas):
+def test_clean_keeps_pending_releases(areas):
     waiting, rejected = "a" * 32, "b" * 32
     for release_id in (waiting, rejected):
         areas.work(release_id, "staging")
@@ -210,14 +210,14 @@ def test_clean_leaves_what_waits_for_approval(areas):
     assert areas.unfinished() == [waiting]
 
 
-def test_clean_says_that_it_knows_folders_only(areas):
+def test_clean_refuses_an_object_store(areas):
     areas.work("a" * 32, "resume")
     with pytest.raises(SpecificationError, match="knows folders"):
         clean([str(areas.evidence.parent), "s3://agency/persons"])
     assert areas.unfinished() == ["a" * 32]
 
 
-def test_clean_leaves_folders_that_are_not_ours(tmp_path):
+def test_clean_keeps_foreign_folders(tmp_path):
     theirs = tmp_path / "project" / ".work"
     (theirs / "build").mkdir(parents=True, mode=0o700)
     theirs.chmod(0o700)
@@ -227,7 +227,7 @@ def test_clean_leaves_folders_that_are_not_ours(tmp_path):
     assert theirs.parent.stat().st_mode == before
 
 
-def test_a_session_sweeps_what_killed_runs_left_and_leaves_nothing_itself(areas):
+def test_session_removes_scratch_folders_of_killed_runs_and_its_own(areas):
     left = areas.work("session-1", "spark") / "spill"
     left.write_text("values")
     areas.work("a" * 32, "resume")

@@ -9,7 +9,7 @@ from microguard.schemas.errors import SpecificationError
 from tests.pipelines.releases import ID
 
 
-def test_a_release_is_found_by_its_folders(released):
+def test_find_release_accepts_public_and_evidence_folders(released):
     assert find_release(str(released.public.folder)).release_id == ID
     record = released.record(ID)
     record.mkdir()
@@ -21,7 +21,7 @@ def test_a_release_is_found_by_its_folders(released):
         find_release(str(released.evidence / "nowhere"))
 
 
-def test_a_specification_names_its_current_release(released, tmp_path):
+def test_find_release_returns_the_current_release_of_a_specification(released, tmp_path):
     path = tmp_path / "release.toml"
     path.write_text(
         '[release]\nname = "persons"\nk = 3\n[input]\npath = "x.parquet"\n[variables]\n'

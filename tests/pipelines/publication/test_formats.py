@@ -23,7 +23,7 @@ from pyiceberg.table import StaticTable
 from tests.pipelines.releases import ID, RECORDS, Killed, contents, entry, kill, manifest, staged
 
 
-def test_a_delta_table_that_another_writer_changed_is_no_release(areas):
+def test_audit_finds_a_delta_table_that_another_writer_changed(areas):
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     assert audit(areas.public.release(ID)).passed
     changed = RECORDS.slice(0, 5)
@@ -34,8 +34,8 @@ def test_a_delta_table_that_another_writer_changed_is_no_release(areas):
 
 
 @pytest.mark.parametrize("name", ["der See ä&b", "lake #1"])
-def test_a_delta_table_lies_in_its_folder_whatever_that_is_called_or_is_refused(tmp_path, name):
-    areas = Areas.of(tmp_path / name / "persons", tmp_path / "evidence")
+def test_a_delta_table_is_in_its_folder_under_any_name_or_refused(tmp_path, name):
+    areas = Areas.from_places(tmp_path / name / "persons", tmp_path / "evidence")
     if "#" in name:
         with pytest.raises(ProtectionFailed, match="another one"):
             publish.publish(staged(areas), manifest(format="delta"), areas, entry())
@@ -47,15 +47,15 @@ def test_a_delta_table_lies_in_its_folder_whatever_that_is_called_or_is_refused(
     assert {path.name for path in tmp_path.iterdir()} == {name, "evidence"}
 
 
-def test_a_commit_that_does_not_hold_the_records_is_taken_back(areas, monkeypatch):
+def test_publish_undoes_a_delta_commit_that_lacks_the_records(areas, monkeypatch):
     monkeypatch.setattr(delta, "create_table_with_add_actions", lambda *_, **__: None)
-    with pytest.raises(ProtectionFailed, match="taken back"):
+    with pytest.raises(ProtectionFailed, match="undone"):
         publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     assert contents(areas) == set()
-    assert Ledger(areas).standing() == []
+    assert Ledger(areas).published() == []
 
 
-def test_a_delta_table_carries_the_release_and_forgets_a_withdrawn_one(areas):
+def test_a_delta_table_has_the_release_and_no_version_with_a_withdrawn_one(areas):
     from microguard.pipelines.publication.formats.delta import committed
 
     second = "f" * 32
@@ -77,13 +77,15 @@ def records_of_delta(areas):
 
 
 class NoLinks:
-    """The system where files have one name."""
+    """A system whose record files have one name each."""
 
     def __getattr__(self, name):
         return getattr(os, name)
 
-    def link(self, *_):
-        raise PermissionError
+    def link(self, source, target):
+        if target.suffix == ".parquet":
+            raise PermissionError
+        os.link(source, target)
 
 
 @pytest.mark.parametrize("links", [True, False], ids=["hard links", "none"])
@@ -101,7 +103,7 @@ def test_a_delta_table_is_the_files_of_the_release_and_reads_as_they_do(areas, m
 
 
 @pytest.mark.parametrize("name", ["delta", "iceberg"])
-def test_a_release_that_was_damaged_is_made_again_with_its_table(areas, name):
+def test_a_damaged_release_is_published_again_with_its_delta_table(areas, name):
     publish.publish(staged(areas), manifest(format=name), areas, entry())
     [released] = (areas.public.release(ID) / "microdata").glob("*.parquet")
     with released.open("wb") as file:  # the same file, under all its names
@@ -112,14 +114,14 @@ def test_a_release_that_was_damaged_is_made_again_with_its_table(areas, name):
     assert audit(areas.public.release(ID)).passed
 
 
-def test_the_log_of_a_delta_table_counts_records_and_says_no_value_of_theirs(areas):
+def test_the_delta_log_has_record_counts_and_no_values(areas):
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     [log] = (areas.public.folder / "delta" / "_delta_log").glob("*.json")
     adds = [line["add"] for line in map(json.loads, log.read_text().splitlines()) if "add" in line]
     assert [json.loads(add["stats"]) for add in adds] == [{"numRecords": RECORDS.num_rows}]
 
 
-def test_a_delta_table_goes_on_with_the_columns_of_the_next_release(areas):
+def test_a_delta_table_takes_the_columns_of_the_next_release(areas):
     second, day = "f" * 32, datetime(2026, 1, 1)
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     other = pa.table(
@@ -140,7 +142,7 @@ def test_a_delta_table_goes_on_with_the_columns_of_the_next_release(areas):
     assert records_of_delta(areas).to_pydict() == RECORDS.to_pydict()
 
 
-def test_a_run_killed_while_it_commits_leaves_readers_of_delta_the_last_release(areas, monkeypatch):
+def test_a_killed_delta_commit_keeps_the_last_release_readable(areas, monkeypatch):
     second = "f" * 32
     publish.publish(staged(areas), manifest(format="delta"), areas, entry())
     ready, made = staged(areas, second, RECORDS.slice(0, 3)), manifest(second, format="delta", records=3)
@@ -156,7 +158,7 @@ def test_a_run_killed_while_it_commits_leaves_readers_of_delta_the_last_release(
 
 
 @pytest.mark.parametrize("name", ["delta", "iceberg"])
-def test_all_of_a_table_is_durable_before_the_release_counts_as_published(areas, monkeypatch, name):
+def test_a_table_is_durable_before_the_ledger_says_published(areas, monkeypatch, name):
     synced, append = set(), Ledger.append
 
     def look(ledger, line):
@@ -169,10 +171,10 @@ def test_all_of_a_table_is_durable_before_the_release_counts_as_published(areas,
     monkeypatch.setattr(files.os, "fsync", lambda handle: synced.add(os.fstat(handle).st_ino))
     monkeypatch.setattr(Ledger, "append", look)
     publish.publish(staged(areas), manifest(format=name), areas, entry())
-    assert areas.public.served() == ID
+    assert areas.public.current() == ID
 
 
-def test_what_a_delta_table_cannot_hold_is_known_before():
+def test_not_carried_lists_the_columns_that_delta_cannot_hold():
     from microguard.pipelines.publication.formats.delta import not_carried
 
     held = {
@@ -199,7 +201,7 @@ def test_an_iceberg_table_is_the_files_of_the_release_and_reads_as_they_do(areas
     assert not list((areas.public.folder / "iceberg").rglob("*.parquet"))
 
 
-def test_an_iceberg_table_goes_on_with_the_columns_of_the_next_release(areas):
+def test_an_iceberg_table_takes_the_columns_of_the_next_release(areas):
     second = "f" * 32
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
     other = pa.table({"sex": ["f"] * 3, "hours": [1.5, 2.5, 3.5], "wage": [1, 2, 3]})
@@ -213,7 +215,7 @@ def test_an_iceberg_table_goes_on_with_the_columns_of_the_next_release(areas):
     assert faults == []
 
 
-def test_no_snapshot_of_an_iceberg_table_knows_a_withdrawn_release(areas):
+def test_no_iceberg_snapshot_has_a_withdrawn_release(areas):
     second = "f" * 32
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
     fewer = RECORDS.slice(0, 3)
@@ -231,7 +233,7 @@ def test_no_snapshot_of_an_iceberg_table_knows_a_withdrawn_release(areas):
 
 
 @pytest.mark.parametrize("step", ["_publish", "_replace", "write_atomically"])
-def test_a_run_killed_while_it_commits_leaves_readers_of_iceberg_the_last_release(areas, monkeypatch, step):
+def test_a_killed_iceberg_commit_keeps_the_last_release_readable(areas, monkeypatch, step):
     second = "f" * 32
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
     ready, made = staged(areas, second, RECORDS.slice(0, 3)), manifest(second, format="iceberg", records=3)
@@ -246,7 +248,7 @@ def test_a_run_killed_while_it_commits_leaves_readers_of_iceberg_the_last_releas
     assert iceberg.committed(areas.public.folder) == [ID, second]
 
 
-def test_an_iceberg_table_that_another_writer_changed_is_no_release(areas):
+def test_audit_finds_an_iceberg_table_that_another_writer_changed(areas):
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
     hint = areas.public.folder / "iceberg" / "metadata" / "version-hint.text"
     table = StaticTable.from_metadata(str(areas.public.folder / "iceberg"))
@@ -258,7 +260,7 @@ def test_an_iceberg_table_that_another_writer_changed_is_no_release(areas):
     ]
 
 
-def test_what_an_iceberg_table_cannot_hold_is_known_before():
+def test_not_carried_lists_the_columns_that_iceberg_cannot_hold():
     held = {
         "a b": pa.int64(), "c": pa.dictionary(pa.int8(), pa.string()), "t": pa.timestamp("us"),
         "m": pa.decimal128(9, 2), "b": pa.bool_(), "d": pa.date32(), "f": pa.float32(), "w": pa.time64("us"),

@@ -43,7 +43,7 @@ def made_from(folder, **sections):
         "default of a section",
     ],
 )
-def test_what_decides_nothing_makes_no_other_release(sections, tmp_path):
+def test_identity_ignores_keys_that_do_not_change_the_release(sections, tmp_path):
     assert made_from(tmp_path, **sections) == made_from(tmp_path)
 
 
@@ -61,18 +61,18 @@ def test_what_decides_nothing_makes_no_other_release(sections, tmp_path):
     ],
     ids=["k", "seed", "period", "effort", "rejection", "format", "partitions", "csv"],
 )
-def test_what_decides_the_answer_makes_another_release(sections, tmp_path):
+def test_identity_changes_with_keys_that_change_the_release(sections, tmp_path):
     assert made_from(tmp_path, **sections) != made_from(tmp_path)
 
 
-def test_no_version_of_the_package_is_in_it_but_that_of_the_method(tmp_path):
+def test_identity_has_the_method_version_and_not_the_package_version(tmp_path):
     found = made_from(tmp_path)
     assert found["method"] == METHOD
     assert "version" not in found
 
 
 @pytest.mark.parametrize("package", ["highspy", "numba", "numpy", "scipy"])
-def test_another_version_of_what_decides_values_makes_another_release(package, tmp_path, monkeypatch):
+def test_identity_changes_with_the_versions_of_deciding_packages(package, tmp_path, monkeypatch):
     before = made_from(tmp_path)
     assert before[SOFTWARE][package] == version(package)
     monkeypatch.setattr(identities, "deciding_versions", lambda: {**before[SOFTWARE], package: "0.1"})

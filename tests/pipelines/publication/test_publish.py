@@ -11,20 +11,21 @@ from microguard.pipelines.engine import files
 from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger
-from microguard.pipelines.publication.public import folder
+from microguard.pipelines.publication.public_area import PublicArea
+from microguard.pipelines.publication.storage import folder
 from microguard.schemas.errors import GateRefused, ProtectionFailed
 
 from tests.pipelines.releases import CELLS, ID, RECORDS, Killed, contents, entry, kill, manifest, staged
 
 
-def test_a_release_is_current_and_passes_its_audit(released):
-    assert released.public.served() == ID
+def test_publish_makes_a_release_current_and_auditable(released):
+    assert released.public.current() == ID
     found = audit(released.public.release(ID))
     assert found.passed, found.failures()
     assert contents(released) == {ID, "current.json"}
 
 
-def test_a_file_that_changes_while_it_is_copied_leaves_nothing(areas, monkeypatch):
+def test_publish_leaves_nothing_if_a_file_changes_while_it_is_copied(areas, monkeypatch):
     copy = shutil.copyfile
 
     def torn(source, target):
@@ -37,11 +38,11 @@ def test_a_file_that_changes_while_it_is_copied_leaves_nothing(areas, monkeypatc
     with pytest.raises(ProtectionFailed, match="while it was copied"):
         publish.publish(ready, manifest(), areas, entry())
     assert contents(areas) == set()
-    assert Ledger(areas).standing() == []
+    assert Ledger(areas).published() == []
     assert Ledger(areas).unfinished() == []
 
 
-def test_a_copy_that_a_killed_run_left_stands_in_nobodys_way(areas, monkeypatch):
+def test_publish_removes_the_incoming_folder_of_a_killed_run(areas, monkeypatch):
     def kill(*_):
         raise KeyboardInterrupt
 
@@ -58,7 +59,7 @@ def test_a_copy_that_a_killed_run_left_stands_in_nobodys_way(areas, monkeypatch)
 
 
 @pytest.mark.parametrize("name", ["microdata/part-00000.parquet", "tables/001_sex.parquet"])
-def test_a_file_that_changes_after_it_was_staged_is_not_released(areas, name):
+def test_publish_refuses_a_file_that_changed_after_staging(areas, name):
     ready = staged(areas)
     pq.write_table(CELLS.slice(0, 1), ready.folder / name)
     with pytest.raises(ProtectionFailed, match="changed after it was staged"):
@@ -66,14 +67,14 @@ def test_a_file_that_changes_after_it_was_staged_is_not_released(areas, name):
     assert contents(areas) == set()
 
 
-def test_a_file_that_nobody_staged_is_not_released(areas):
+def test_publish_ignores_a_file_that_was_not_staged(areas):
     ready = staged(areas)
     pq.write_table(RECORDS, ready.folder / "microdata" / "part-00001.parquet")
     publish.publish(ready, manifest(), areas, entry())
     assert audit(areas.public.release(ID)).passed
 
 
-def test_a_disk_that_is_full_leaves_nothing_in_the_public_area(areas, monkeypatch):
+def test_publish_leaves_nothing_on_a_full_disk(areas, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "no space")
 
@@ -84,21 +85,21 @@ def test_a_disk_that_is_full_leaves_nothing_in_the_public_area(areas, monkeypatc
     assert contents(areas) == set()
 
 
-def test_a_release_is_made_current_by_its_rerun_whatever_other_names_have_published(tmp_path, monkeypatch):
-    persons = Areas.of(tmp_path / "lake" / "persons", tmp_path / "evidence")
-    firms = Areas.of(tmp_path / "lake" / "firms", tmp_path / "evidence")
+def test_a_rerun_makes_its_release_current_next_to_other_names(tmp_path, monkeypatch):
+    persons = Areas.from_places(tmp_path / "lake" / "persons", tmp_path / "evidence")
+    firms = Areas.from_places(tmp_path / "lake" / "firms", tmp_path / "evidence")
     with monkeypatch.context() as patched:
-        patched.setattr(folder.FolderArea, "serve", lambda *_: None)  # killed before it
+        patched.setattr(PublicArea, "set_current", lambda *_: None)  # killed before it
         publish.publish(staged(persons), manifest(), persons, entry())
     other = Entry("published", "f" * 32, "firms", "2026-01-01T00:00:00+00:00", {})
     publish.publish(staged(firms, "f" * 32), manifest("f" * 32), firms, other)
     publish.finish_what_died(persons)
     assert publish.published_already(persons, ID)
-    assert persons.public.served() == ID
+    assert persons.public.current() == ID
 
 
-def test_what_a_run_with_other_evidence_published_meanwhile_is_not_stepped_over(areas, tmp_path):
-    other = Areas.of(areas.public.folder, tmp_path / "elsewhere")
+def test_publish_refuses_next_to_a_release_of_another_evidence_area(areas, tmp_path):
+    other = Areas.from_places(areas.public.folder, tmp_path / "elsewhere")
     publish.publish(staged(other), manifest(), other, entry())
     second = "f" * 32
     ready = staged(areas, second)
@@ -107,8 +108,8 @@ def test_what_a_run_with_other_evidence_published_meanwhile_is_not_stepped_over(
     assert contents(areas) == {ID, "current.json"}
 
 
-def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, tmp_path, monkeypatch):
-    other = Areas.of(areas.public.folder, tmp_path / "elsewhere")
+def test_two_runs_with_different_evidence_areas_publish_one_after_the_other(areas, tmp_path, monkeypatch):
+    other = Areas.from_places(areas.public.folder, tmp_path / "elsewhere")
     second = "f" * 32
     ready = staged(other, second)
     refused = []
@@ -120,7 +121,7 @@ def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, 
             refused.append(error)
 
     first_ready = staged(areas)
-    put = folder.FolderArea.put
+    put = PublicArea.put
 
     def slow(*arguments):
         thread.start()
@@ -130,68 +131,25 @@ def test_two_runs_with_evidence_of_their_own_publish_one_after_the_other(areas, 
 
     thread = threading.Thread(target=late)
     with monkeypatch.context() as patched:
-        patched.setattr(folder.FolderArea, "put", slow)
+        patched.setattr(PublicArea, "put", slow)
         publish.publish(first_ready, manifest(), areas, entry())
     thread.join(10)
     assert len(refused) == 1
-    assert areas.public.served() == ID
+    assert areas.public.current() == ID
 
 
-@pytest.mark.parametrize("step", ["rename", "ledger", "current"])
-def test_a_run_killed_at_any_step_leaves_the_last_release_current(released, monkeypatch, step):
-    class Killed(BaseException):
-        pass
-
-    def kill(*_, **__):
-        raise Killed
-
-    second = "f" * 32
-    ready = staged(released, second)
-    if step == "rename":
-        monkeypatch.setattr(folder.Path, "rename", kill)
-    elif step == "ledger":
-        monkeypatch.setattr(publish.Ledger, "append", kill)
-    else:
-        monkeypatch.setattr(folder.FolderArea, "serve", kill)
-    with pytest.raises(Killed):
-        publish.publish(ready, manifest(second), released, entry(second), accepted=True)
-    monkeypatch.undo()
-    assert released.public.served() == ID
-    assert audit(released.public.release(ID)).passed
-    publish.finish_what_died(released)
-    if not publish.published_already(released, second):
-        publish.publish(ready, manifest(second), released, entry(second), accepted=True)
-    assert released.public.served() == second
-    assert audit(released.public.release(second)).passed
-
-
-def test_whoever_comes_next_leads_readers_to_what_was_published(released, monkeypatch):
-    second = "f" * 32
-    with monkeypatch.context() as patched:
-        patched.setattr(folder.FolderArea, "serve", kill)
-        with pytest.raises(Killed):
-            publish.publish(
-                staged(released, second), manifest(second), released, entry(second), accepted=True
-            )
-    assert released.public.served() == ID
-    publish.finish_what_died(released)
-    assert released.public.served() == second
-
-
-def test_a_rerun_does_not_take_readers_back_to_its_release(released, tmp_path):
-    other, second = Areas.of(released.public.folder, tmp_path / "elsewhere"), "f" * 32
+def test_a_rerun_keeps_the_newer_release_of_another_ledger_current(released, tmp_path):
+    other, second = Areas.from_places(released.public.folder, tmp_path / "elsewhere"), "f" * 32
     publish.publish(staged(other, second), manifest(second), other, entry(second), accepted=True)
     publish.finish_what_died(released)
     assert publish.published_already(released, ID)
-    assert released.public.served() == second
+    assert released.public.current() == second
 
 
 @pytest.mark.parametrize(
-    ("module", "step"), [(folder, "_copy"), (folder, "sync_folder"), (publish, "_commit")]
+    ("module", "step"), [(folder, "copy_durably"), (folder, "sync_folder"), (publish, "_commit")]
 )
-def test_a_release_that_died_before_it_was_published_goes_before_another_input_comes(
-    released, monkeypatch, module, step
-):
+def test_a_release_that_was_only_intended_is_removed_by_the_next_run(released, monkeypatch, module, step):
     second, third = "f" * 32, "e" * 32
     with monkeypatch.context() as patched:
         patched.setattr(module, step, kill)
@@ -202,13 +160,13 @@ def test_a_release_that_died_before_it_was_published_goes_before_another_input_c
     with released.lock():
         publish.finish_what_died(released)
     assert not released.public.release(second).exists()
-    assert released.public.served() == ID
-    assert second in Ledger(released).ever("persons")  # somebody may have read it
+    assert released.public.current() == ID
+    assert second in Ledger(released).ever_published("persons")  # somebody may have read it
     publish.publish(staged(released, third), manifest(third), released, entry(third), accepted=True)
-    assert released.public.served() == third
+    assert released.public.current() == third
 
 
-def test_a_published_release_whose_files_are_torn_is_made_again(released):
+def test_publish_repairs_a_release_with_torn_files(released):
     (file,) = (released.public.release(ID) / "microdata").glob("*.parquet")
     file.write_bytes(b"")
     assert not publish.published_already(released, ID)
@@ -217,18 +175,18 @@ def test_a_published_release_whose_files_are_torn_is_made_again(released):
     assert audit(released.public.release(ID)).passed
 
 
-def test_a_release_that_stands_whole_keeps_its_very_files_where_its_ledger_is_lost(released):
+def test_publish_keeps_the_files_of_a_whole_release_if_the_ledger_is_lost(released):
     (file,) = (released.public.release(ID) / "microdata").glob("*.parquet")
     before = file.stat().st_ino
     released.ledger.unlink()
     publish.publish(staged(released), manifest(), released, entry())
     assert file.stat().st_ino == before
-    assert released.public.served() == ID
+    assert released.public.current() == ID
 
 
-def test_another_name_does_not_take_the_readers_of_an_area_along(released):
+def test_publish_refuses_another_name_in_the_same_area(released):
     second = "f" * 32
     other = Entry("published", second, "firms", "2026-01-01T00:00:00+00:00", {})
     with pytest.raises(GateRefused, match="another name, 'persons'"):
         publish.publish(staged(released, second), manifest(second), released, other, accepted=True)
-    assert released.public.served() == ID
+    assert released.public.current() == ID

@@ -14,7 +14,7 @@ from microguard.pipelines.publication import publish, retention, withdrawal
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger
 from microguard.pipelines.publication.pending_approval import PendingRelease, submit_for_approval
-from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.retention import expired_releases, retain
 from microguard.pipelines.run import Verified
 from microguard.pipelines.withdraw import withdraw
@@ -44,25 +44,25 @@ def folders(areas):
 
 @pytest.fixture
 def areas(tmp_path):
-    return Areas.of(tmp_path / "lake" / "persons", tmp_path / "evidence")
+    return Areas.from_places(tmp_path / "lake" / "persons", tmp_path / "evidence")
 
 
-def test_the_newest_stand_and_the_ledger_says_why_the_others_went(areas):
+def test_retain_keeps_the_newest_releases_and_notes_the_reason_for_others(areas):
     published(areas, A, B, C, keep=2)
     retained = retain(areas, "persons")
     assert (retained.withdrawn, retained.left) == ((A,), ())
     assert folders(areas) == [B, C]
-    assert areas.public.served() == C
+    assert areas.public.current() == C
     gone = Ledger(areas).status(A)
-    assert (gone.event, gone.note) == ("withdrawn", f"publish.keep = 2: outlived by release {C}")
-    assert Ledger(areas).ever("persons") == [A, B, C]
+    assert (gone.event, gone.note) == ("withdrawn", f"publish.keep = 2: superseded by release {C}")
+    assert Ledger(areas).ever_published("persons") == [A, B, C]
     answer = retained.added_to(CommandResult("Published", {}))
     assert answer.content == {"withdrawn": [A]}
     assert A in answer.text
     assert retain(areas, "persons").added_to(CommandResult("Published", {})) == CommandResult("Published", {})
 
 
-def test_without_keep_every_release_stands_and_a_raised_one_brings_none_back(areas):
+def test_retain_without_keep_withdraws_nothing_and_a_larger_keep_restores_nothing(areas):
     published(areas, A, B, keep=1)
     retain(areas, "persons")
     published(areas, C, keep=5)
@@ -72,29 +72,29 @@ def test_without_keep_every_release_stands_and_a_raised_one_brings_none_back(are
     assert folders(areas) == [B, C, D]
 
 
-def test_the_current_release_stays_although_it_is_not_the_newest(areas, monkeypatch):
+def test_retain_keeps_the_current_release_even_if_it_is_old(areas, monkeypatch):
     published(areas, A)
     with monkeypatch.context() as patched:
-        patched.setattr(FolderArea, "serve", lambda *_: None)  # killed before it
+        patched.setattr(PublicArea, "set_current", lambda *_: None)  # killed before it
         published(areas, B, keep=1)
     assert retain(areas, "persons").withdrawn == ()
     assert folders(areas) == [A, B]
     assert publish.finish_what_died(areas) == {A}
-    assert areas.public.served() == B
+    assert areas.public.current() == B
     assert folders(areas) == [B]
 
 
-def test_a_release_that_was_made_again_is_the_newest(areas):
+def test_retain_counts_a_release_that_was_published_again_as_newest(areas):
     published(areas, A, B)
     published(areas, A, keep=1)
     assert retain(areas, "persons").withdrawn == (B,)
-    assert areas.public.served() == A
+    assert areas.public.current() == A
 
 
-def test_another_name_and_another_public_area_are_left_alone(areas, tmp_path):
-    elsewhere = Areas.of(tmp_path / "lake" / "other", areas.evidence)
+def test_retain_ignores_other_names_and_other_public_areas(areas, tmp_path):
+    elsewhere = Areas.from_places(tmp_path / "lake" / "other", areas.evidence)
     published(elsewhere, A)
-    firms = Areas.of(tmp_path / "lake" / "firms", areas.evidence)
+    firms = Areas.from_places(tmp_path / "lake" / "firms", areas.evidence)
     publish.publish(staged(firms, D), manifest(D), firms, entry(D, name="firms"))
     published(areas, B, C, keep=1)
     assert retain(areas, "persons").withdrawn == (B,)
@@ -115,18 +115,16 @@ def kill(*_, **__):
         (retention, "withdraw_release"),
         (withdrawal, "remove_release"),
         (withdrawal, "forget_everywhere"),
-        (FolderArea, "remove"),
+        (PublicArea, "remove"),
     ],
 )
-def test_what_a_kill_left_between_publication_and_withdrawal_is_finished_by_the_next_run(
-    areas, monkeypatch, module, step
-):
+def test_the_next_run_finishes_a_retention_that_was_killed(areas, monkeypatch, module, step):
     published(areas, A, B, C, keep=1)
     with monkeypatch.context() as patched:
         patched.setattr(module, step, kill)
         with pytest.raises(Killed):
             retain(areas, "persons")
-    assert areas.public.served() == C
+    assert areas.public.current() == C
     with areas.lock():
         publish.finish_what_died(areas)
     assert folders(areas) == [C]
@@ -134,19 +132,19 @@ def test_what_a_kill_left_between_publication_and_withdrawal_is_finished_by_the_
     assert expired_releases(areas, "persons") == []
 
 
-def test_a_withdrawal_that_fails_leaves_the_publication_and_is_tried_again(areas, monkeypatch):
+def test_a_failed_retention_keeps_the_publication_and_is_repeated(areas, monkeypatch):
     def full(*_):
         raise OSError("the text of the system")
 
     published(areas, A, B, C, keep=2)
     with monkeypatch.context() as patched:
-        patched.setattr(FolderArea, "remove", full)
+        patched.setattr(PublicArea, "remove", full)
         retained = retain(areas, "persons")
         assert retained.left == (A,)
         answer = retained.added_to(CommandResult("Published", {"release_id": C}))
         assert answer.content == {"release_id": C, "not_withdrawn": [A]}
         assert "Readers may still find them" in answer.text
-        assert areas.public.served() == C
+        assert areas.public.current() == C
         with pytest.raises(OSError):
             publish.finish_what_died(areas)
     assert folders(areas) == [A, B, C]
@@ -154,13 +152,13 @@ def test_a_withdrawal_that_fails_leaves_the_publication_and_is_tried_again(areas
     assert folders(areas) == [B, C]
 
 
-def test_withdrawing_by_hand_what_retention_has_just_withdrawn_is_no_fault(areas):
+def test_withdraw_accepts_a_release_that_retention_withdrew(areas):
     published(areas, A, B, keep=1)
     assert "is withdrawn" in withdraw(str(areas.public.release(A))).text
     assert folders(areas) == [B]
 
 
-def test_retention_comes_with_the_approval(areas, monkeypatch):
+def test_approve_applies_retention(areas, monkeypatch):
     published(areas, A)
     areas.record(B).mkdir()
     quality = {"release": {"public_area": str(areas.public.folder)}}
@@ -174,7 +172,7 @@ def test_retention_comes_with_the_approval(areas, monkeypatch):
     assert Ledger(areas).status(B).by == "A. Steward"
 
 
-def test_retention_comes_with_the_publication_of_a_run(areas, tmp_path):
+def test_a_run_applies_retention_after_its_publication(areas, tmp_path):
     published(areas, A)
     spec = specification(tmp_path, publish={"path": "lake/persons", "successive": "accept", "keep": 1})
     job = Job(None, spec, areas, Progress(quiet=True))
@@ -188,7 +186,7 @@ def test_retention_comes_with_the_publication_of_a_run(areas, tmp_path):
     assert page.event == "published"
 
 
-def test_keep_is_a_count_of_releases_that_follow_each_other(tmp_path):
+def test_keep_is_refused_unless_successive_releases_are_accepted(tmp_path):
     accepted = {"successive": "accept"}
     assert specification(tmp_path, publish=accepted | {"keep": 12}).publish.keep == 12
     for keep in (0, -1, 1.5, True, "12"):

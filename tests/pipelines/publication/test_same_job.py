@@ -51,7 +51,7 @@ def refusal(areas: Areas, identity: dict[str, Any], specification: Specification
 
 
 @pytest.mark.parametrize("successive", ["refuse", "accept"])
-def test_a_release_by_another_solver_is_refused_whatever_stands_beside_it(areas, successive) -> None:
+def test_refuse_same_job_refuses_a_release_by_another_solver(areas, successive) -> None:
     release_id = published(areas, made_from(THEN))
     specification = chosen()
     permission = specification.publish.model_copy(update={"successive": successive})
@@ -66,29 +66,30 @@ def test_a_release_by_another_solver_is_refused_whatever_stands_beside_it(areas,
     assert "microguard withdraw" in message
 
 
-def test_a_waiting_release_by_another_solver_is_to_be_decided_first(areas) -> None:
+def test_refuse_same_job_refuses_until_a_pending_release_is_decided(areas) -> None:
     release_id = published(areas, made_from(THEN), "waiting")
     message = refusal(areas, made_from(NOW), chosen())
     assert "waits for approval" in message
     assert f"microguard approve {areas.record_place(release_id)}" in message
 
 
-def test_a_withdrawn_release_and_one_of_other_input_are_in_nobodys_way(areas) -> None:
+def test_refuse_same_job_ignores_withdrawn_releases_and_other_input(areas) -> None:
     withdrawn = made_from(THEN)
     published(areas, withdrawn)
-    withdraw_release(replace(entry(areas.release_id(withdrawn)), identity=withdrawn), areas)
+    with areas.public.lock():
+        withdraw_release(replace(entry(areas.release_id(withdrawn)), identity=withdrawn), areas)
     published(areas, {**made_from(THEN), "fingerprint": "of another input"})
     refuse_same_job(areas, made_from(NOW), chosen(), areas.release_id(made_from(NOW)))
 
 
-def test_a_job_has_the_id_of_before_versions_were_kept_as_its_second_one(areas) -> None:
+def test_ids_of_job_include_the_id_without_versions(areas) -> None:
     before = published(areas, made_from(None))
     now, unversioned = ids_of_job(areas, made_from(NOW))
     assert (unversioned, publish.published_already(areas, unversioned)) == (before, True)
     assert now not in (before, ids_of_job(areas, made_from(THEN))[0])
 
 
-def test_a_table_by_the_default_decimals_of_before_is_refused_by_this_reason(areas) -> None:
+def test_refuse_same_job_names_the_earlier_default_of_decimals(areas) -> None:
     published(areas, made_from(None))
     message = refusal(areas, made_from(NOW, decimals=0), chosen())
     assert "table.decimals was 2 by default" in message

@@ -81,7 +81,7 @@ def register(areas, table):
     return areas
 
 
-def test_a_night_of_a_register_is_one_commit_of_the_files_that_changed(register, table):
+def test_a_register_release_is_one_commit_of_the_files_that_changed(register, table):
     first, second, third = (versions(register, table)[night] for night in NIGHTS[:3])
     assert [held(each) for each in (first, second, third)] == [sorted(values) for values in REGISTER]
     (begun,) = first
@@ -90,7 +90,7 @@ def test_a_night_of_a_register_is_one_commit_of_the_files_that_changed(register,
     assert set(third) & set(second) == {arrived}  # of the first night's records three left
 
 
-def test_no_version_knows_a_withdrawn_night_and_files_tell_what_the_standing_releases_tell(
+def test_no_table_version_has_a_withdrawn_release_and_files_depend_on_published_releases_only(
     register, table, tmp_path
 ):
     """Files that stay or change follow from the releases alone, so nothing withdrawn is left in them."""
@@ -105,7 +105,7 @@ def test_no_version_knows_a_withdrawn_night_and_files_tell_what_the_standing_rel
     assert NIGHTS[1].encode() not in b"".join(each.read_bytes() for each in there)
     named = {path for files in told.values() for path in files}
     assert {str(each) for each in there if each.suffix == ".parquet"} <= named
-    other = type(register).of(tmp_path / "other" / "lake", tmp_path / "other" / "evidence")
+    other = type(register).from_places(tmp_path / "other" / "lake", tmp_path / "other" / "evidence")
     for number in (0, 2):
         put(other, NIGHTS[number], REGISTER[number], table, kind="register")
     assert [sorted(files.values()) for files in told.values()] == [
@@ -113,14 +113,14 @@ def test_no_version_knows_a_withdrawn_night_and_files_tell_what_the_standing_rel
     ]
 
 
-def test_a_register_solved_anew_with_other_columns_replaces_the_table(areas, table):
+def test_a_register_release_with_other_columns_replaces_the_table(areas, table):
     put(areas, NIGHTS[0], REGISTER[0], table, kind="register")
     other = records([4] * 5).append_column("wage", pa.array([1] * 5))
     put(areas, NIGHTS[1], other, table, kind="register")
     assert held(versions(areas, table)[NIGHTS[1]]) == [4] * 5
 
 
-def test_a_night_of_events_is_added_and_every_version_is_all_nights_until_then(areas, table):
+def test_an_event_release_is_added_and_every_version_has_all_releases_until_then(areas, table):
     values = [[1] * 3, [2] * 3, [3] * 3]
     for number, night in enumerate(NIGHTS[:3]):
         put(areas, night, values[number], table, kind="append", releases=NIGHTS[: number + 1])
@@ -132,13 +132,13 @@ def test_a_night_of_events_is_added_and_every_version_is_all_nights_until_then(a
     assert all(as_published(areas, table, night) for night in NIGHTS[1:3])
 
 
-def test_nights_that_were_published_without_a_table_enter_it_with_the_next(areas, table):
+def test_releases_published_without_a_table_are_committed_with_the_next_release(areas, table):
     put(areas, NIGHTS[0], [1] * 3, "parquet", kind="append", releases=NIGHTS[:1])
     put(areas, NIGHTS[1], [2] * 3, table, kind="append", releases=NIGHTS[:2])
     assert held(versions(areas, table)[NIGHTS[1]]) == [1] * 3 + [2] * 3
 
 
-def test_a_night_with_other_columns_cannot_be_added(areas, table):
+def test_an_event_release_with_other_columns_is_refused(areas, table):
     put(areas, NIGHTS[0], [1] * 3, table, kind="append", releases=NIGHTS[:1])
     other = records([2] * 3).append_column("wage", pa.array([1] * 3))
     with pytest.raises(ProtectionFailed, match="other columns"):
@@ -148,7 +148,7 @@ def test_a_night_with_other_columns_cannot_be_added(areas, table):
 
 
 @pytest.mark.parametrize("step", ["_register", "rename", "rmtree"])
-def test_a_delta_table_is_whole_after_a_kill_while_it_was_written_anew(areas, monkeypatch, step):
+def test_a_delta_table_is_whole_after_a_kill_while_it_was_written_again(areas, monkeypatch, step):
     for night, values in zip(NIGHTS, REGISTER[:2], strict=False):
         put(areas, night, values, "delta", kind="register")
     with monkeypatch.context() as patched:
@@ -169,7 +169,7 @@ def test_a_delta_table_is_whole_after_a_kill_while_it_was_written_anew(areas, mo
     assert Ledger(areas).status(NIGHTS[0]).event == "withdrawn"
 
 
-def test_what_a_killed_commit_wrote_is_gone_with_its_release(areas, table, monkeypatch):
+def test_files_of_a_killed_commit_are_removed_with_its_release(areas, table, monkeypatch):
     put(areas, NIGHTS[0], REGISTER[0], table, kind="register")
     with monkeypatch.context() as patched:
         last = (delta, "DeltaTable.create_write_transaction") if table == "delta" else (iceberg, "_replace")
@@ -183,7 +183,7 @@ def test_what_a_killed_commit_wrote_is_gone_with_its_release(areas, table, monke
     assert list(versions(areas, table)) == NIGHTS[:1]
 
 
-def test_what_changed_is_the_difference_of_two_multisets_in_whole_files(tmp_path):
+def test_changes_are_the_difference_of_two_multisets_in_whole_files(tmp_path):
     """Against counting: files that stay are within the release, and with what is written they are it."""
     random = np.random.default_rng(5)
     for case in range(8):

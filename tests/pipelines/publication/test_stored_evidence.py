@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -16,22 +15,19 @@ from microguard.pipelines.publication.key import KEY_VARIABLE
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.pending_approval import (
     PendingRelease,
+    pending_release,
     submit_for_approval,
-    waiting_release,
 )
-from microguard.pipelines.publication.public import object_store
-from microguard.pipelines.publication.store import connection, lease, stored_folder
-from microguard.pipelines.publication.store.faults import AreaTaken, StoreFailed
-from microguard.pipelines.publication.store.lease import Lease
+from microguard.pipelines.publication.storage import object_store
+from microguard.pipelines.publication.storage.lease import Lease
 from microguard.pipelines.publication.stored_evidence import VARIABLE
 from microguard.schemas.errors import SpecificationError
 from obstore.store import MemoryStore
 
-from tests.pipelines.publication.public.stores import Faulty
-from tests.pipelines.releases import ID, Killed, entry, manifest, staged
+from tests.pipelines.publication.storage.stores import names
+from tests.pipelines.releases import ID, entry, manifest, staged
 
 LAKE, EVIDENCE = "s3://lake/persons", "s3://agency/persons"
-FAULTS = ["killed", "answer lost"]
 
 
 @pytest.fixture
@@ -39,10 +35,9 @@ def stores(tmp_path, monkeypatch):
     """One store behind every address, leases that are found silent at once, a key, and a machine."""
     there = {}
     monkeypatch.setattr(
-        connection, "connected", lambda address, *_: there.setdefault(address.rstrip("/"), MemoryStore())
+        object_store, "connected", lambda address, *_: there.setdefault(address.rstrip("/"), MemoryStore())
     )
-    for module in (object_store, stored_folder):
-        monkeypatch.setattr(module, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
+    monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
     monkeypatch.setenv(VARIABLE, str(tmp_path / "north"))
     return there
@@ -56,98 +51,62 @@ def record(areas, release_id=ID):
 
 
 def test_a_release_is_published_on_one_machine_and_withdrawn_on_another(stores, tmp_path, monkeypatch):
-    areas = Areas.of(LAKE, EVIDENCE)
+    areas = Areas.from_places(LAKE, EVIDENCE)
     with areas.lock():
         record(areas)
         publish.publish(staged(areas), manifest(), areas, entry())
         areas.forget_work(ID)
     assert areas.record_place(ID) == f"{EVIDENCE}/{ID}"
-    assert areas.key() == Areas.of(LAKE, EVIDENCE).key()
+    assert areas.key() == Areas.from_places(LAKE, EVIDENCE).key()
     monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))
-    for named in (f"{EVIDENCE}/{ID}", str(Areas.of(LAKE, EVIDENCE).record(ID))):
+    for named in (f"{EVIDENCE}/{ID}", str(Areas.from_places(LAKE, EVIDENCE).record(ID))):
         found = find_release(named)
         assert (found.release_id, found.areas().public.name) == (ID, LAKE)
-        assert found.areas().stored.address == EVIDENCE
+        assert found.areas().mirror.address == EVIDENCE
     other = found.areas()
-    assert [each.release_id for each in Ledger(other).standing()] == [ID]
+    assert [each.release_id for each in Ledger(other).published()] == [ID]
     with other.lock(), other.public.lock():
-        publish.withdraw_release(Ledger(other).standing()[0], other)
-    assert Ledger(Areas.of(LAKE, EVIDENCE)).standing() == []
+        publish.withdraw_release(Ledger(other).published()[0], other)
+    assert Ledger(Areas.from_places(LAKE, EVIDENCE)).published() == []
     assert stores[LAKE] is not stores[EVIDENCE]
-    kept = connection.names(stores[EVIDENCE])
+    kept = names(stores[EVIDENCE])
     assert f"{ID}/quality.json" in kept
     assert not [name for name in kept if "key" in name or ".work" in name]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_wherever_a_publication_stops_the_next_machine_knows_and_ends_it(
-    stores, tmp_path, monkeypatch, fault
-):
-    operation, stops = 0, True
-    while stops:
-        faulty, areas = Faulty(operation, fault), Areas.of(LAKE, EVIDENCE)
-        with monkeypatch.context() as patched:
-            for module in (stored_folder, connection, lease, object_store):
-                patched.setattr(module, "obstore", faulty)
-            with suppress(Killed, StoreFailed, AreaTaken, SpecificationError), areas.lock():
-                record(areas)
-                publish.publish(staged(areas), manifest(), areas, entry())
-        stops = faulty.count > operation
-        monkeypatch.setenv(VARIABLE, str(tmp_path / f"machine {fault} {operation}"))
-        areas = Areas.of(LAKE, EVIDENCE)
-        known = Ledger(areas).ever("persons")
-        assert not areas.public.releases() or known == [ID]
-        assert not known or (areas.record(ID) / "quality.json").is_file()
-        with areas.lock():
-            publish.finish_what_died(areas)
-            if not publish.published_already(areas, ID):
-                record(areas)
-                publish.publish(staged(areas), manifest(), areas, entry())
-            assert areas.public.served() == ID
-            with areas.public.lock():
-                publish.withdraw_release(Ledger(areas).standing()[-1], areas)
-        assert areas.public.releases() == []
-        operation += 1
-        stores.clear()  # the next one begins from nothing, on a machine that has seen nothing
-        monkeypatch.setenv(VARIABLE, str(tmp_path / f"fresh {fault} {operation}"))
-    assert operation > 20
-
-
-def test_what_waits_for_a_person_can_be_looked_at_and_approved_from_another_machine(
-    stores, tmp_path, monkeypatch
-):
-    areas = Areas.of(LAKE, EVIDENCE)
+def test_a_pending_release_is_approved_from_another_machine(stores, tmp_path, monkeypatch):
+    areas = Areas.from_places(LAKE, EVIDENCE)
     with areas.lock():
         record(areas)
         submit_for_approval(PendingRelease(staged(areas), manifest(), entry(), False), areas)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))
-    south = Areas.of(LAKE, EVIDENCE)
+    south = Areas.from_places(LAKE, EVIDENCE)
     with south.lock():
-        waiting = waiting_release(south, ID)
+        waiting = pending_release(south, ID)
         publish.publish(waiting.staged, waiting.manifest, south, waiting.entry)
         south.forget_work(ID)
     assert south.public.is_whole(ID)
-    assert not list(Areas.of(LAKE, EVIDENCE).evidence.glob(".work/*/staging/**/*.parquet"))
+    assert not list(Areas.from_places(LAKE, EVIDENCE).evidence.glob(".work/*/staging/**/*.parquet"))
 
 
-def test_a_key_that_nobody_named_is_asked_for_before_the_work(stores, monkeypatch):
-    areas = Areas.of(LAKE, EVIDENCE)
+def test_stored_evidence_requires_a_key_before_the_work(stores, monkeypatch):
+    areas = Areas.from_places(LAKE, EVIDENCE)
     Job(None, None, areas, Progress(quiet=True))
     monkeypatch.delenv(KEY_VARIABLE)
     with pytest.raises(SpecificationError, match=KEY_VARIABLE):
         Job(None, None, areas, Progress(quiet=True))
 
 
-def test_evidence_in_the_public_area_an_open_copy_and_a_busy_one_are_refused(stores, tmp_path, monkeypatch):
+def test_stored_evidence_inside_the_public_area_open_or_busy_is_refused(stores, tmp_path, monkeypatch):
     with pytest.raises(SpecificationError, match="inside the public area"):
-        Areas.of(LAKE, f"{LAKE}/evidence")
-    areas = Areas.of(LAKE, EVIDENCE)
-    with hold(areas.evidence), pytest.raises(AreaBusy), Areas.of(LAKE, EVIDENCE).lock():
+        Areas.from_places(LAKE, f"{LAKE}/evidence")
+    areas = Areas.from_places(LAKE, EVIDENCE)
+    with hold(areas.evidence), pytest.raises(AreaBusy), Areas.from_places(LAKE, EVIDENCE).lock():
         pass
     areas.evidence.chmod(0o750)
     with pytest.raises(SpecificationError, match="0700"):
-        Areas.of(LAKE, EVIDENCE)
+        Areas.from_places(LAKE, EVIDENCE)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(VARIABLE, str(tmp_path / "file"))
     with pytest.raises(SpecificationError, match=VARIABLE):
-        Areas.of(LAKE, EVIDENCE)
+        Areas.from_places(LAKE, EVIDENCE)

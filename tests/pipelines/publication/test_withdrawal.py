@@ -5,59 +5,35 @@ import shutil
 
 import pytest
 from microguard.pipelines.audit.release import audit
-from microguard.pipelines.publication import publish, withdrawal
+from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.ledger import Ledger
-from microguard.pipelines.publication.public import folder
+from microguard.pipelines.publication.public_area import PublicArea
+from microguard.pipelines.publication.storage import folder
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import SpecificationError
 
 from tests.pipelines.releases import ID, Killed, contents, entry, kill, manifest, staged
 
 
-def test_a_withdrawn_release_is_gone_and_remembered(released):
+def test_a_withdrawn_release_is_gone_and_stays_in_the_ledger(released):
     withdraw(str(released.public.release(ID)))
     assert contents(released) == set()
-    assert Ledger(released).standing() == []
-    assert Ledger(released).ever("persons") == [ID]
+    assert Ledger(released).published() == []
+    assert Ledger(released).ever_published("persons") == [ID]
 
 
-def test_withdrawing_the_current_release_goes_back_to_the_one_before_it(released):
+def test_withdrawing_the_current_release_makes_the_one_before_it_current(released):
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
     outcome = withdraw(str(released.public.release(second)))
-    assert released.public.served() == ID
+    assert released.public.current() == ID
     assert outcome.content["current"] == ID
     assert ID in outcome.text
     assert "no current release" in withdraw(str(released.public.release(ID))).text
-    assert not released.public.current.exists()
+    assert not (released.public.folder / "current.json").exists()
 
 
-STEPS = [
-    (withdrawal, "remove_release"),
-    (folder.FolderArea, "serve"),
-    (withdrawal, "forget_everywhere"),
-    (folder.FolderArea, "remove"),
-]
-
-
-@pytest.mark.parametrize(("module", "step"), STEPS)
-def test_a_killed_withdrawal_is_finished_by_whoever_comes_next(released, monkeypatch, module, step):
-    second = "f" * 32
-    publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
-    with monkeypatch.context() as patched:
-        patched.setattr(module, step, kill)
-        with pytest.raises(Killed):
-            withdraw(str(released.public.release(second)))
-    assert not publish.published_already(released, second)
-    with released.lock():
-        publish.finish_what_died(released)
-    assert released.public.served() == ID
-    assert not released.public.release(second).exists()
-    assert contents(released) == {ID, "current.json"}
-    assert Ledger(released).status(second).event == "withdrawn"
-
-
-def test_withdrawing_again_what_a_killed_withdrawal_left_is_no_fault(released, monkeypatch):
+def test_withdraw_finishes_a_killed_withdrawal(released, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(folder.shutil, "rmtree", kill)
         with pytest.raises(Killed):
@@ -71,9 +47,9 @@ def test_withdrawing_again_what_a_killed_withdrawal_left_is_no_fault(released, m
     assert contents(released) == set()
 
 
-@pytest.mark.parametrize("step", ["remove", "serve"])
+@pytest.mark.parametrize("step", ["remove", "set_current"])
 @pytest.mark.parametrize("named", ["area", "specification", "folder"])
-def test_a_killed_withdrawal_that_is_called_again_takes_no_other_release_along(
+def test_repeating_a_killed_withdrawal_withdraws_no_other_release(
     released, tmp_path, monkeypatch, step, named
 ):
     second = "f" * 32
@@ -86,14 +62,14 @@ def test_a_killed_withdrawal_that_is_called_again_takes_no_other_release_along(
     )
     release = released.public.release(second)
     argument = str({"area": released.public.folder, "specification": path, "folder": release}[named])
-    after = getattr(folder.FolderArea, step)
+    after = getattr(PublicArea, step)
 
     def killed(area, *arguments):
         after(area, *arguments)
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(folder.FolderArea, step, killed)
+        patched.setattr(PublicArea, step, killed)
         with pytest.raises(Killed):
             withdraw(argument)
     answer = withdraw(argument)
@@ -102,14 +78,14 @@ def test_a_killed_withdrawal_that_is_called_again_takes_no_other_release_along(
     assert withdraw(str(release)).content["release_id"] == second  # which is gone already
     argument = argument.replace(second, ID)
     with monkeypatch.context() as patched:
-        patched.setattr(folder.FolderArea, step, killed)
+        patched.setattr(PublicArea, step, killed)
         with pytest.raises(Killed):
             withdraw(argument)
     assert withdraw(argument).content["release_id"] == ID  # of an area that has no current release any more
     assert contents(released) == set()
 
 
-def test_a_copy_of_a_release_is_not_taken_for_it(released):
+def test_withdraw_refuses_a_copy_of_a_release(released):
     """The ledger would say that it is gone, and let another be published beside it."""
     copy = released.public.folder.parent / "copy" / ID
     shutil.copytree(released.public.release(ID), copy)
@@ -120,9 +96,9 @@ def test_a_copy_of_a_release_is_not_taken_for_it(released):
     assert released.public.is_whole(ID)
 
 
-def test_withdrawing_an_earlier_release_leaves_the_current_one(released):
+def test_withdrawing_an_earlier_release_keeps_the_current_one(released):
     second = "f" * 32
     publish.publish(staged(released, second), manifest(second), released, entry(second), accepted=True)
     withdraw(str(released.public.release(ID)))
-    assert released.public.served() == second
+    assert released.public.current() == second
     assert audit(released.public.release(second)).passed

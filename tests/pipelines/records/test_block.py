@@ -32,6 +32,7 @@ def plan(scales, records=8):
 
 def clustering(**changes):
     base = {
+        "secret": 1,
         "k": 2,
         "seed": 1,
         "effort": "fast",
@@ -41,7 +42,7 @@ def clustering(**changes):
         "counted": None,
         "min_diversity": 1,
         "sensitive": (),
-        "plan": plan({"income": Scale(2.0, 1.0, 4)}),
+        "plan": plan({"income": Scale(2.0, 0.0, 4)}),  # in units of 1, with means as they are
         "nominal": (),
         "dominance": (1, 85.0),
         "resume": None,
@@ -152,7 +153,7 @@ def test_records_stay_with_those_alike_in_what_weighs_more():
 
 
 def sampling_weights(**changes):
-    return SamplingWeights(**{"name": "weight", "mean": 1.0, "steps": {}, "k": 2, "counted": None} | changes)
+    return SamplingWeights(**{"name": "weight", "mean": 1.0, "k": 2, "counted": None} | changes)
 
 
 def test_means_losses_and_clusters_are_weighted_and_weighted_totals_stay():
@@ -177,8 +178,7 @@ def test_a_record_with_nearly_all_the_weight_is_not_published_as_it_is(monkeypat
     heavy = np.argsort(income)[5::10]
     weights[heavy] = 1e6
     table = block(income, pa.float64(), sex=sex.tolist(), weight=weights)
-    scales = plan({"income": Scale(0.0, 5.0, 60)})
-    task = clustering(k=3, plan=scales, nominal=("sex",), sampling_weights=sampling_weights(k=3))
+    task = clustering(k=3, nominal=("sex",), sampling_weights=sampling_weights(k=3))
 
     def found():
         protected, report, _ = protect_block(table, task)

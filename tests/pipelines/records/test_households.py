@@ -10,9 +10,9 @@ import pytest
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.records import protect_by_microaggregation as protecting
 from microguard.schemas.errors import InputRejected, ProtectionFailed
-from microguard.sdc.risk.individual import household_risk, individual_risk
 
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
+from tests.pipelines.risk_by_record import household_risk, individual_risk
 
 pytestmark = pytest.mark.spark
 
@@ -89,11 +89,11 @@ def test_where_k_counts_households_every_combination_is_shared_by_k_of_them(by_h
     assert found["risk"]["all"]["after"]["smallest"] >= 3
     verdicts = {verdict["metric"]: verdict for verdict in found["verdicts"]}
     assert verdicts["fewest_households"]["passed"]
-    public = json.loads((areas.public.release(areas.public.served()) / "manifest.json").read_text())
+    public = json.loads((areas.public.release(areas.public.current()) / "manifest.json").read_text())
     assert public["guarantee"]["unit"] == "household"
     assert "k counts households" in public["limits"][0]
-    assert audit(areas.public.release(areas.public.served())).passed
-    page = (areas.record(areas.public.served()) / "report.html").read_text()
+    assert audit(areas.public.release(areas.public.current())).passed
+    page = (areas.record(areas.public.current()) / "report.html").read_text()
     assert "at least k = 3 households" in page
     assert_household_risk(found["household_risk"], original, published(areas), list(variables))
 

@@ -33,4 +33,4 @@ def test_a_rebase_is_audited_beside_the_series_and_after_an_accepted_one_the_gat
         audit_source(series.spec)
     with pytest.raises(GateRefused, match="joint_below_k"):
         anew(series, people.iloc[10:84])
-    assert series.areas.public.served() == third["release_id"]
+    assert series.areas.public.current() == third["release_id"]

@@ -33,7 +33,7 @@ class Stream:
     def __init__(self, spark, folder, roles=ROLES, table="parquet", **sections):
         self.spark, self.folder, self.roles, self.sections = spark, folder, roles, sections
         self.table = table
-        self.areas = Areas.of(folder / "lake", folder / "evidence")
+        self.areas = Areas.from_places(folder / "lake", folder / "evidence")
 
     def spec(self, **missing):
         return specification(
@@ -80,7 +80,7 @@ def test_each_night_holds_its_own_records_and_nothing_published_changes(stream):
 
 
 def test_the_newest_release_is_current_and_names_the_nights_that_make_the_whole(stream):
-    assert stream.areas.public.served() == stream.second
+    assert stream.areas.public.current() == stream.second
     night = stream.manifest(stream.second)["series"]
     assert night["kind"] == "append"
     assert night["night"] == 2

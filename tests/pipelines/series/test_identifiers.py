@@ -113,7 +113,7 @@ def test_a_part_of_a_register_without_its_leading_zeros_is_refused(begun):
     assert (tonight["person"] != numbered()["person"]).sum() == 40
     with pytest.raises(GateRefused, match="other identifiers"):
         begun.night(tonight)
-    assert begun.areas.public.served() == begun.first
+    assert begun.areas.public.current() == begun.first
 
 
 def test_a_register_is_not_solved_anew_of_the_same_records_under_other_identifiers(begun):

@@ -60,7 +60,7 @@ def test_nights_of_a_register_follow_each_other_in_folders(spark, tmp_path, monk
     }
     withdraw(str(folders[-1]))
     assert not folders[-1].exists()
-    assert len(Ledger(register.areas).standing()) == 2
+    assert len(Ledger(register.areas).published()) == 2
 
 
 def test_nominal_combinations_are_appended_like_clusters_and_lie_in_folders_of_their_own(spark, tmp_path):

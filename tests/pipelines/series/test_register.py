@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from microguard.pipelines.approval import approve
-from microguard.pipelines.audit.differencing.alignment import aligned
+from microguard.pipelines.audit.differencing.alignment import align_releases
 from microguard.pipelines.audit.differencing.exposure import joint_exposure
 from microguard.pipelines.audit.differencing.published import read_records
 from microguard.pipelines.engine.progress import Progress
@@ -88,7 +88,7 @@ class Series:
         self.publish = {"series": "register", **publish}
         self.method = {}
         self.spec = self.specified()
-        self.areas = Areas.of(folder / "lake", folder / "evidence")
+        self.areas = Areas.from_places(folder / "lake", folder / "evidence")
 
     def specified(self, **publish):
         given = {"input": {"path": "persons.parquet"}, "method": self.method, "series": LIMITS}
@@ -104,16 +104,16 @@ class Series:
     def approved_night(self, frame):
         """A night that waits until a person approves it."""
         report = self.night(frame, approval="required")
-        assert self.areas.public.served() != report["release_id"]
+        assert self.areas.public.current() != report["release_id"]
         self.approve(report)
         return report
 
     def approve(self, report):
         approve(str(self.areas.record(report["release_id"])), by="A. Steward")
-        assert self.areas.public.served() == report["release_id"]
+        assert self.areas.public.current() == report["release_id"]
 
     def folders(self):
-        return [self.areas.public.release(entry.release_id) for entry in Ledger(self.areas).standing()]
+        return [self.areas.public.release(entry.release_id) for entry in Ledger(self.areas).published()]
 
 
 @pytest.fixture(scope="module")
@@ -133,10 +133,10 @@ def series(spark, tmp_path_factory):
 
 def refused(register, frame):
     """The reason why a night is refused, which leaves the release before it current."""
-    served = register.areas.public.served()
+    served = register.areas.public.current()
     with pytest.raises(GateRefused) as reason:
         register.night(frame)
-    assert register.areas.public.served() == served
+    assert register.areas.public.current() == served
     return str(reason.value)
 
 
@@ -201,7 +201,7 @@ def test_what_stands_is_published_again_bit_for_bit(series):
 
 
 def test_a_reader_of_all_releases_who_can_follow_every_row_finds_nothing(series):
-    exposure = joint_exposure(aligned([read_records(folder) for folder in series.folders()]))
+    exposure = joint_exposure(align_releases([read_records(folder) for folder in series.folders()]))
     assert exposure.units == 132
     assert exposure.safe, exposure.faults()
 
@@ -273,7 +273,7 @@ def test_a_map_whose_units_were_exchanged_is_not_believed(series):
 def test_the_same_reader_finds_the_removed_where_every_night_is_solved_anew(tmp_path):
     everybody = population()
     folders = [solved_anew(tmp_path, name, everybody.iloc[first:]) for first, name in enumerate(("1", "2"))]
-    found = joint_exposure(aligned([read_records(folder) for folder in folders]))
+    found = joint_exposure(align_releases([read_records(folder) for folder in folders]))
     assert found.below_k > 0
     assert found.determined_values > 0
 
@@ -312,11 +312,11 @@ def test_comers_who_are_alike_wait_where_classes_are_to_be_diverse(diverse):
 
 def test_a_night_that_changes_nothing_is_published_where_the_last_one_was_withdrawn(diverse):
     """It ends the series of the fixture."""
-    first = diverse.areas.public.served()
+    first = diverse.areas.public.current()
     before = rows(diverse.areas.public.release(first))
     withdraw(str(diverse.areas.public.release(first)))
     second = diverse.night(diverse.last)["release_id"]
-    assert diverse.areas.public.served() == second != first
+    assert diverse.areas.public.current() == second != first
     again = rows(diverse.areas.public.release(second))
     assert sorted(before.itertuples(index=False)) == sorted(again.itertuples(index=False))
     assert diverse.night(diverse.last)["release_id"] == second

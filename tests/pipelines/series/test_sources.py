@@ -37,7 +37,7 @@ class Agency:
             frame.to_parquet(self.folder / "data", index=False)
         sections["publish"] = {"ledger": "shared"} | sections.get("publish", {})
         spec = specification(self.folder, COLUMNS, **{"method": {"effort": "fast"}} | sections)
-        areas = Areas.of(self.folder / spec.publish.path, self.folder / spec.publish.evidence)
+        areas = Areas.from_places(self.folder / spec.publish.path, self.folder / spec.publish.evidence)
         with areas.lock():
             return run(product(spec), Job(self.spark, spec, areas, Progress(quiet=True))).content
 
@@ -101,6 +101,6 @@ def test_another_solver_is_refused_although_a_steward_accepts_other_releases(age
 
 def test_a_withdrawn_release_counts_under_another_name(agency):
     withdraw(str(agency.folder / "evidence" / agency.first))
-    areas = Areas.of(agency.folder / "lake", agency.folder / "evidence")
-    assert Ledger(areas).standing() == []
+    areas = Areas.from_places(agency.folder / "lake", agency.folder / "evidence")
+    assert Ledger(areas).published() == []
     assert agency.first in agency.refused(frame=persons(), **named("people"))

@@ -13,7 +13,7 @@ from microguard.pipelines.publication.pending_approval import (
     refuse_beside_pending,
     submit_for_approval,
 )
-from microguard.pipelines.publication.public.folder import FolderArea
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.withdrawal import withdraw_release
 from microguard.pipelines.series.generations import UNITS, generations_of
 from microguard.pipelines.series.membership import MEMBERS
@@ -59,16 +59,16 @@ def latest(areas):
 def areas(tmp_path, monkeypatch):
     """A register whose first night is published and whose second one waits."""
     monkeypatch.setattr("microguard.pipelines.approval.redraw", lambda areas, each: None)
-    register_areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    register_areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     published(register_areas, made(register_areas, A))
     submit_for_approval(made(register_areas, B), register_areas)
     return register_areas
 
 
 def test_a_waiting_night_is_not_the_state_to_go_on_from_before_it_is_approved(areas):
-    assert (areas.public.served(), latest(areas)) == (A, A)
+    assert (areas.public.current(), latest(areas)) == (A, A)
     approve(str(areas.record(B)), by="A. Steward")
-    assert (areas.public.served(), latest(areas)) == (B, B)
+    assert (areas.public.current(), latest(areas)) == (B, B)
     refuse_beside_pending(areas, NAME, C)
 
 
@@ -99,9 +99,9 @@ def test_a_rejected_night_leaves_the_state_as_it_was(areas):
 @pytest.mark.parametrize(
     ("module", "step"),
     [
-        (FolderArea, "put"),
+        (PublicArea, "put"),
         (publish, "_commit"),
-        (FolderArea, "serve"),
+        (PublicArea, "set_current"),
         (publish, "remove_release"),
     ],
 )
@@ -119,16 +119,16 @@ def test_an_approval_that_was_killed_is_whole_or_waits_again_and_nothing_forks(
                 publish.finish_what_died(areas)
     with areas.lock():
         publish.finish_what_died(areas)
-    if step == "serve":
-        assert (areas.public.served(), latest(areas)) == (B, B)
+    if step == "set_current":
+        assert (areas.public.current(), latest(areas)) == (B, B)
         assert publish.published_already(areas, B)
     else:
-        assert (areas.public.served(), areas.public.releases(), latest(areas)) == (A, [A], A)
+        assert (areas.public.current(), areas.public.releases(), latest(areas)) == (A, [A], A)
         with pytest.raises(GateRefused, match="waits for approval"):
             refuse_beside_pending(areas, NAME, C)
         approve(str(areas.record(B)), by="A. Steward", note="once more")
         assert Ledger(areas).status(B).note == "once more"
-    assert (areas.public.served(), latest(areas)) == (B, B)
+    assert (areas.public.current(), latest(areas)) == (B, B)
     assert "is published already" in approve(str(areas.record(B)), by="A. Steward").text
 
 
@@ -157,12 +157,12 @@ def test_a_night_that_others_of_its_source_have_overtaken_is_not_published(areas
 
 
 def test_a_night_is_not_published_beside_what_another_evidence_area_put_there_meanwhile(tmp_path):
-    one, other = (Areas.of(tmp_path / "lake", tmp_path / evidence) for evidence in ("one", "other"))
+    one, other = (Areas.from_places(tmp_path / "lake", tmp_path / evidence) for evidence in ("one", "other"))
     submit_for_approval(made(one, A), one)
     published(other, made(other, B))
     with pytest.raises(GateRefused, match=rf"1 release\(s\) that the ledger does not know \({B}\)"):
         approve(str(one.record(A)), by="A. Steward")
-    assert (other.public.served(), other.public.releases()) == (B, [B])
+    assert (other.public.current(), other.public.releases()) == (B, [B])
 
 
 def test_what_a_killed_approval_left_can_be_rejected(areas, monkeypatch):
@@ -175,10 +175,11 @@ def test_what_a_killed_approval_left_can_be_rejected(areas, monkeypatch):
 
 
 def test_an_appended_night_does_not_name_one_that_was_withdrawn_meanwhile(tmp_path):
-    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     published(areas, made(areas, A, "append"))
     submit_for_approval(made(areas, B, "append", [A]), areas)
-    withdraw_release(entry(A, "append"), areas)
+    with areas.public.lock():
+        withdraw_release(entry(A, "append"), areas)
     with pytest.raises(GateRefused, match=rf"1 night.*{A}.*run the job anew"):
         approve(str(areas.record(B)), by="A. Steward")
     assert areas.public.releases() == []

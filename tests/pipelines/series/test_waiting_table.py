@@ -59,14 +59,14 @@ def test_a_table_that_waits_is_refused_beside_the_same_amounts_in_another_unit(a
 
 @pytest.mark.spark
 def test_a_table_that_waits_gives_no_second_value_to_cells_that_are_published_meanwhile(adjusted, tmp_path):
-    areas = Areas.of(tmp_path / "lake", tmp_path / "evidence")
+    areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     waits = of_table(tmp_path, "turnover", "lake", 1, "required")
     waiting = adjusted(waits)["release_id"]
     sections = {"tables": [["a21"]], "hierarchies": None, "costs": "inverse"}
     (second,) = tables(adjusted(of_table(tmp_path, "sections", "elsewhere", 7, "none", **sections)))
     with pytest.raises(GateRefused, match="second values"):
         approve(str(areas.record(waiting)), by="A. Steward")
-    assert areas.public.served() is None
+    assert areas.public.current() is None
     reject(str(areas.record(waiting)), by="A. Steward")
     anew = adjusted(waits)["release_id"]
     approve(str(areas.record(anew)), by="A. Steward")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from microguard.pipelines.intake.read import read
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table_input import as_input
@@ -15,7 +15,7 @@ from tests.pipelines.turnover import records, specification
 
 def tabulated(spark, chosen, partitions: int = 2):
     reader = as_input(chosen)
-    screened = screen(read(spark, reader), reader)
+    screened = validate(read(spark, reader), reader)
     return cells_of_microdata(screened.frame.repartition(partitions), chosen)
 
 

@@ -1,4 +1,4 @@
-"""Codes of close numbers and of spellings: what tells a reader no other value has no other code."""
+"""Category codes: numbers that are close and spellings of a text share a code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def are_close(one, other, apart):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_of_numbers_within_closeness_both_columns_are_never_different(seed):
+def test_close_codes_of_close_numbers_are_equal_in_a_column(seed):
     random = np.random.default_rng(seed)
     spread = [random.normal(0, 10, 300), random.lognormal(5, 2, 300) * random.choice([-1, 1], 300)][seed % 2]
     values = np.round(np.concatenate([spread, spread[:150] * random.uniform(0.985, 1.015, 150)]), 3)
@@ -31,7 +31,7 @@ def test_of_numbers_within_closeness_both_columns_are_never_different(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_records_with_two_codes_in_both_columns_hold_two_numbers_that_are_not_close(seed):
+def test_close_codes_that_differ_in_both_columns_prove_numbers_that_are_not_close(seed):
     random = np.random.default_rng(seed)
     values = np.round(random.lognormal(3, 0.05, 400), 2)
     apart = SHARE * np.ptp(values)
@@ -42,7 +42,7 @@ def test_records_with_two_codes_in_both_columns_hold_two_numbers_that_are_not_cl
             assert not are_close(values[chosen].min(), values[chosen].max(), apart)
 
 
-def test_nothing_missing_and_signs_are_categories_of_their_own():
+def test_close_codes_separate_zero_missing_values_and_signs():
     codes = close_codes(np.array([0.0, np.nan, 0.001, -0.001, 1.0, 1.005, np.nan]), SHARE, 0.02)
     assert (codes[1] == codes[6]).all()
     apart = codes[[0, 1, 2, 3, 4]]
@@ -50,7 +50,7 @@ def test_nothing_missing_and_signs_are_categories_of_their_own():
     assert (codes[4] == codes[5]).any()
 
 
-def test_spellings_of_a_text_are_one_value_and_a_missing_one_is_none():
+def test_spelled_codes_merge_spellings_and_mark_missing_values():
     alike = ["HIV", "hiv", " HIV", "Hiv\u00a0", "\uff28\uff29\uff36", "H\u200bIV"]
     others = ["Stra\u00dfe 1", "STRASSE  1", "caf\u00e9", "cafe\u0301", "HIV 2", None, None]
     for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):

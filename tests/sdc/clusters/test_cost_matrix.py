@@ -1,4 +1,4 @@
-"""Variables with prices: points as far apart as asked, and the category nearest to its cluster."""
+"""Variables with a cost matrix: coordinates with given distances, and the category of least cost."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from microguard.sdc.clusters.cost_matrix import CostMatrix, Prices
+from microguard.sdc.clusters.cost_matrix import CostMatrix, MismatchCosts
 from microguard.sdc.clusters.representatives import represent
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
-#: Trains and trams are near, walking is far from all.
+#: The cost between train and tram is small, and walking is expensive to replace by any other category.
 WAYS = CostMatrix(("train", "tram", "walk"), np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 4.0], [5.0, 4.0, 0.0]]))
 
 
@@ -19,7 +19,7 @@ def squares(points: np.ndarray) -> np.ndarray:
     return ((points[:, None] - points) ** 2).sum(axis=2)
 
 
-def test_the_dearest_mismatch_and_a_missing_value_are_one_apart():
+def test_mismatches_of_a_cost_matrix_are_one_at_the_largest_cost_and_for_missing_values():
     expected = [[0, 0.2, 1, 1], [0.2, 0, 0.8, 1], [1, 0.8, 0, 1], [1, 1, 1, 0]]
     np.testing.assert_allclose(WAYS.mismatches, expected)
     rows = WAYS.rows(pa.chunked_array([["tram", None, "train", "tram"]]))
@@ -30,7 +30,9 @@ def test_the_dearest_mismatch_and_a_missing_value_are_one_apart():
 
 
 @given(st.lists(st.integers(1, 100), min_size=10, max_size=10), st.integers(0, 9))
-def test_points_have_the_order_of_any_costs_and_the_least_constant_added(costs: list[int], seed: int):
+def test_coordinates_of_a_cost_matrix_keep_the_order_of_costs_with_the_least_added_constant(
+    costs: list[int], seed: int
+):
     matrix = np.zeros((5, 5))
     matrix[np.triu_indices(5, 1)] = costs
     priced = CostMatrix(tuple("abcde"), matrix + matrix.T)
@@ -51,14 +53,14 @@ def test_points_have_the_order_of_any_costs_and_the_least_constant_added(costs: 
         assert np.linalg.eigvalsh(-centred @ less @ centred).min() < 0
 
 
-def test_positions_on_a_line_are_points_as_they_are():
+def test_coordinates_of_squared_distances_on_a_line_are_exact():
     place = np.array([0, 1, 4, 9])
     line = CostMatrix(tuple("abcd"), np.abs(place[:, None] - place).astype(float))
     np.testing.assert_allclose(line.of_points, line.mismatches, atol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_cluster_publishes_the_category_of_least_cost_to_its_records(seed: int):
+def test_modes_with_a_cost_matrix_choose_the_category_of_least_cost(seed: int):
     rng = np.random.default_rng(seed)
     names = [*WAYS.categories, None]
     column = [names[i] for i in rng.integers(0, 4, 30)]
@@ -68,7 +70,7 @@ def test_a_cluster_publishes_the_category_of_least_cost_to_its_records(seed: int
         sum(weights[j] * WAYS.mismatches[rows[i], rows[j]] for j in range(30) if labels[j] == labels[i])
         for i in range(30)
     ]
-    np.testing.assert_allclose(Prices(rows, WAYS.mismatches).costs(labels, weights), asked)
+    np.testing.assert_allclose(MismatchCosts(rows, WAYS.mismatches).costs(labels, weights), asked)
     table = represent(
         pa.table({"way": pa.array(column, pa.string())}),
         labels,
@@ -95,13 +97,13 @@ def test_a_cluster_publishes_the_category_of_least_cost_to_its_records(seed: int
         ("a", [[0]], "two categories"),
     ],
 )
-def test_a_faulty_matrix_is_refused(categories: str, costs: list[list[float]], named: str):
+def test_cost_matrix_refuses_invalid_costs(categories: str, costs: list[list[float]], named: str):
     with pytest.raises(InvalidParameter, match=named):
         CostMatrix(tuple(categories), np.array(costs, dtype=float))
     with pytest.raises(ShapeMismatch):
         CostMatrix((*categories, "z"), np.array(costs, dtype=float))
 
 
-def test_a_category_that_has_no_price_is_refused():
+def test_cost_matrix_rows_refuse_an_unknown_category():
     with pytest.raises(InvalidParameter, match="1 values of a nominal variable"):
         WAYS.rows(pa.chunked_array([["tram", None, "CANARY"]]))

@@ -1,4 +1,4 @@
-"""Diversity: every cluster gets its values, by merging near clusters, or an error says it cannot."""
+"""Diversity: clusters are merged until each has enough distinct values, or an error is raised."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from microguard.sdc.clusters.diversity import RESORTED, Diversity, diversify, le
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch
 
 
-def test_a_uniform_cluster_joins_the_nearest_that_brings_another_value():
+def test_diversify_merges_a_uniform_cluster_with_the_nearest_that_adds_a_value():
     points = np.array([[0.0], [0], [1], [1], [9], [9], [10], [10]])
     labels = np.array([0, 0, 1, 1, 2, 2, 3, 3])
     sensitive = np.array([[5], [5], [5], [5], [5], [7], [5], [7]])
@@ -18,14 +18,14 @@ def test_a_uniform_cluster_joins_the_nearest_that_brings_another_value():
     assert len(np.unique(merged)) == 2
 
 
-def test_clusters_that_are_diverse_stay_as_they_are():
+def test_diversify_keeps_diverse_clusters():
     labels = np.array([0, 0, 1, 1])
     merged = diversify(np.zeros((4, 1)), labels, Diversity.of([[0], [1], [0], [1]], 2))
     assert np.array_equal(merged, labels)
 
 
 @given(st.integers(6, 60), st.integers(1, 4), st.integers(0, 1000))
-def test_every_cluster_is_diverse_and_none_is_split(n, wanted, seed):
+def test_diversify_makes_every_cluster_diverse_and_splits_none(n, wanted, seed):
     random = np.random.default_rng(seed)
     labels = np.arange(n) // 3
     sensitive = random.integers(0, 5, size=(n, 2))
@@ -40,7 +40,7 @@ def test_every_cluster_is_diverse_and_none_is_split(n, wanted, seed):
 
 
 def _merged_in_turn(points, labels, values, least):
-    """By definition: every cluster in turn merges with the cheapest that helps, the first of equals."""
+    """Merge each cluster with the cheapest that adds values it lacks; of equals, with the first."""
     clusters = [list(np.flatnonzero(labels == label)) for label in np.unique(labels)]
     for a in range(len(clusters)):
         while clusters[a]:
@@ -63,20 +63,20 @@ def _merged_in_turn(points, labels, values, least):
 
 
 @given(st.integers(3, 40), st.integers(1, 4), st.integers(1, 3), st.booleans(), st.integers(0, 1000))
-def test_the_cheapest_merger_is_looked_for_among_all(n, size, least, on_a_grid, seed):
+def test_diversify_finds_the_cheapest_merger_of_brute_force(n, size, least, on_a_grid, seed):
     random = np.random.default_rng(seed)
     labels = random.permutation(n) // size
     values = random.integers(0, 4, size=(n, 2))
     if min(len(np.unique(column)) for column in values.T) < least:
         return
-    # sums of powers of two are exact, so that equals are equal
+    # Sums of powers of two are exact, so ties are exact.
     points = random.integers(0, 3, size=(n, 2)) * 2.0 if on_a_grid and size in (1, 2, 4) else None
     points = 1e6 + random.normal(size=(n, 3)) if points is None else points
     expected = _merged_in_turn(points, labels, values, least)
     np.testing.assert_array_equal(diversify(points, labels, Diversity.of(values, least)), expected)
 
 
-def test_more_mergers_than_fit_between_two_sorts_lead_to_the_same_clusters():
+def test_diversify_does_not_depend_on_the_number_of_mergers_between_sorts():
     random = np.random.default_rng(3)
     points, labels = random.normal(size=(1200, 2)), np.arange(1200) // 2
     values = (random.random((1200, 1)) < 0.04).astype(int)
@@ -85,7 +85,7 @@ def test_more_mergers_than_fit_between_two_sorts_lead_to_the_same_clusters():
     np.testing.assert_array_equal(merged, _merged_in_turn(points, labels, values, 2))
 
 
-def test_each_variable_has_its_own_least_number():
+def test_diversify_applies_the_requirement_of_each_variable():
     points, labels = np.arange(8.0)[:, None], np.arange(8) // 2
     codes = np.column_stack([np.arange(8) % 2, np.arange(8)])
     merged = diversify(points, labels, Diversity.of(codes, [2, 3]))
@@ -93,7 +93,7 @@ def test_each_variable_has_its_own_least_number():
 
 
 def _most_clusters(counts, least):
-    """By trying: clusters take their values in turn, always of those that most records are left with."""
+    """Count clusters greedily: each takes its values from those with the most remaining records."""
     most = 0
     for clusters in range(1, sum(counts) // least + 1):
         left = sorted(counts, reverse=True)
@@ -105,21 +105,21 @@ def _most_clusters(counts, least):
 
 
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=6), st.integers(1, 4))
-def test_no_more_clusters_can_be_diverse_than_are_said(counts, least):
+def test_most_clusters_bounds_the_number_of_diverse_clusters(counts, least):
     if len(counts) < least:
         return
     codes = np.repeat(np.arange(len(counts)), counts)[:, None]
     assert Diversity.of(codes, least).most_clusters == _most_clusters(counts, least)
 
 
-def test_held_looks_at_every_cluster_and_variable():
+def test_held_checks_every_cluster_and_variable():
     codes = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
     assert Diversity.of(codes, [2, 1]).held(np.array([0, 0, 1, 1]))
     assert not Diversity.of(codes, [2, 2]).held(np.array([0, 0, 1, 1]))
     assert not Diversity.of(codes, [2, 1]).held(np.array([0, 1, 0, 1]))
 
 
-def test_what_is_impossible_is_refused():
+def test_diversity_refuses_impossible_and_invalid_requirements():
     with pytest.raises(ImpossibleProtection, match="1 distinct"):
         Diversity.of(np.zeros((4, 1), int), 2)
     with pytest.raises(InvalidParameter):
@@ -131,7 +131,7 @@ def test_what_is_impossible_is_refused():
 
 
 @given(st.integers(6, 60), st.integers(2, 3), st.integers(0, 1000))
-def test_what_is_missing_is_no_value(n, wanted, seed):
+def test_diversify_does_not_count_missing_values(n, wanted, seed):
     random = np.random.default_rng(seed)
     sensitive = random.integers(-2, 4, size=(n, 2))
     if min(len(np.unique(column[column >= 0])) for column in sensitive.T) < wanted:

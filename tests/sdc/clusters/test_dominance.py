@@ -1,4 +1,4 @@
-"""Dominance: clusters whose largest contributors make up most of the total."""
+"""Dominance: clusters whose largest contributors exceed a share of the total."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from microguard.sdc.clusters.dominance import dominated
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
 
-def test_a_cluster_with_a_giant_is_dominated_and_one_of_equals_is_not() -> None:
+def test_dominated_counts_a_cluster_with_one_large_contributor() -> None:
     values = np.array([1.0, 98.0, 1.0, 5.0, 5.0, 5.0])
     labels = np.array([0, 0, 0, 1, 1, 1])
     assert dominated(values, labels, 1, 85) == 1
@@ -19,7 +19,7 @@ def test_a_cluster_with_a_giant_is_dominated_and_one_of_equals_is_not() -> None:
     assert dominated(-values, labels, 1, 85) == 1  # a large loss is a large contribution
 
 
-def test_missing_numbers_contribute_nothing() -> None:
+def test_dominated_ignores_missing_values() -> None:
     assert dominated(np.array([np.nan, 4.0, np.nan]), np.zeros(3, np.int64), 1, 85) == 1
     assert dominated(np.full(3, np.nan), np.zeros(3, np.int64), 1, 85) == 0
 
@@ -29,7 +29,7 @@ def test_missing_numbers_contribute_nothing() -> None:
     st.integers(1, 4),
     st.integers(1, 100),
 )
-def test_it_agrees_with_sorting_each_cluster(records: list[tuple[int, int]], n: int, k: int) -> None:
+def test_dominated_agrees_with_sorting_each_cluster(records: list[tuple[int, int]], n: int, k: int) -> None:
     clusters = {
         label: sorted((abs(v) for v, own in records if own == label), reverse=True) for label in range(4)
     }
@@ -38,7 +38,7 @@ def test_it_agrees_with_sorting_each_cluster(records: list[tuple[int, int]], n: 
     assert dominated(values.astype(float), labels.astype(np.int64), n, k) == expected
 
 
-def test_a_rule_that_cannot_be_is_refused() -> None:
+def test_dominated_refuses_an_invalid_rule() -> None:
     with pytest.raises(InvalidParameter):
         dominated(np.ones(3), np.zeros(3, np.int64), 0, 85)
     with pytest.raises(ShapeMismatch):

@@ -1,4 +1,4 @@
-"""Hierarchical variables: distances and representatives as defined, against brute force."""
+"""Hierarchical variables: distances and representatives compared with brute force."""
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +32,7 @@ def occupations(values, **others):
 
 
 @given(st.lists(CODES, min_size=1, max_size=9))
-def test_codes_differ_in_as_many_levels_as_lie_below_a_common_ancestor(values):
+def test_level_codes_differ_in_the_levels_below_the_common_ancestor(values):
     tree = Tree(level_codes(column(values), PATHS))
     for j, other in enumerate(values):
         distances = tree.distances(np.full(len(values), j))
@@ -40,29 +40,29 @@ def test_codes_differ_in_as_many_levels_as_lie_below_a_common_ancestor(values):
 
 
 @given(st.lists(st.tuples(CODES, st.integers(0, 2), st.integers(1, 4)), min_size=1, max_size=12))
-def test_costs_of_categories_agree_with_brute_force(rows):
+def test_tree_costs_agree_with_brute_force(rows):
     values, labels, weights = zip(*rows, strict=True)
     costs = tree_costs(level_codes(column(values), PATHS), np.array(labels), np.array(weights, float))
     for (value, label, _), cost in zip(rows, costs, strict=True):
         assert cost == pytest.approx(sum(w * distance(value, o) for o, where, w in rows if where == label))
 
 
-def test_a_cluster_takes_the_category_nearest_to_the_others_and_the_lower_code_of_two():
-    # B11 has most votes, but three of five records lie in section A.
+def test_represent_chooses_the_category_of_least_tree_distance_and_the_lower_code_in_ties():
+    # B11 is the mode, but three of five records belong to section A.
     values = ["B11", "B11", "A11", "A12", "A12", "A21"]
     assert [row["occupation"] for row in occupations(values)] == ["A12"] * 6
     assert [row["occupation"] for row in occupations(["A12", "A11"])] == ["A11"] * 2
     assert [row["occupation"] for row in occupations([None, None, "C11"])] == [None] * 3
 
 
-def test_the_category_snaps_to_a_combination_that_occurs_and_is_nearest():
+def test_represent_chooses_the_nearest_occurring_combination_of_tree_categories():
     snapped = occupations(["A11", "A11", "A12", "B11"], sex=["m", "m", "f", "f"])
     assert snapped[0] in ({"occupation": "A11", "sex": "m"}, {"occupation": "A12", "sex": "f"})
     torn = occupations(["A11", "A11", "A12", "B11", "C11"], sex=["m", "m", "f", "f", "f"])
     assert torn[0] == {"occupation": "A12", "sex": "f"}
 
 
-def test_a_code_that_is_not_in_the_tree_is_refused_without_its_name():
+def test_level_codes_refuses_an_unknown_category_without_naming_it():
     with pytest.raises(InvalidParameter, match="1 categories of a hierarchical variable") as caught:
         occupations(["A11", "CANARY"])
     assert "CANARY" not in str(caught.value)

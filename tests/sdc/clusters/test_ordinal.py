@@ -1,4 +1,4 @@
-"""Ordinal variables: distances and representatives as defined, against brute force."""
+"""Ordinal variables: distances and representatives compared with brute force."""
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ def ages(values, labels=None, representative="auto", weights=None, **others):
     return out["age"].to_pylist() if not others else out.to_pylist()
 
 
-def test_the_ends_of_an_order_are_one_mismatch_apart_and_neighbours_a_step():
+def test_ordinal_distance_is_one_between_the_ends_and_a_step_between_neighbours():
     points = ordinal_coordinates(np.array([0, 1, 3, MISSING]), 4)
     squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
     expected = [[0, 1 / 3, 1, 1], [1 / 3, 0, 2 / 3, 1], [1, 2 / 3, 0, 1], [1, 1, 1, 0]]
@@ -42,7 +42,7 @@ def test_the_ends_of_an_order_are_one_mismatch_apart_and_neighbours_a_step():
 
 
 @given(RANKS)
-def test_squared_distances_of_coordinates_are_those_asked_for(ranks):
+def test_ordinal_coordinates_have_the_distances_by_rank(ranks):
     points = ordinal_coordinates(np.array(ranks), 6)
     for i, one in enumerate(ranks):
         for j, other in enumerate(ranks):
@@ -51,7 +51,7 @@ def test_squared_distances_of_coordinates_are_those_asked_for(ranks):
 
 
 @given(st.lists(st.tuples(st.integers(MISSING, 5), st.integers(0, 2), st.integers(1, 4)), min_size=1))
-def test_costs_of_categories_agree_with_brute_force(rows):
+def test_rank_costs_agree_with_brute_force(rows):
     ranks, labels, weights = (np.array(column) for column in zip(*rows, strict=True))
     costs = rank_costs(ranks, 6, labels, weights.astype(float))
     for (rank, label, _), cost in zip(rows, costs, strict=True):
@@ -59,7 +59,7 @@ def test_costs_of_categories_agree_with_brute_force(rows):
         assert cost == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_cluster_takes_the_lower_median_of_its_categories():
+def test_represent_chooses_the_lower_median_of_an_ordinal_variable():
     assert ages(["old", "child", "young"]) == ["young"] * 3
     assert ages(["old", "young", "child", "adult"]) == ["young"] * 4
     assert ages(["old", "child"] * 2, labels=[0, 1, 0, 1]) == ["old", "child"] * 2
@@ -67,20 +67,20 @@ def test_a_cluster_takes_the_lower_median_of_its_categories():
     assert ages(["old", "child", "young"], weights=np.array([9.0, 1, 1])) == ["old"] * 3
 
 
-def test_the_middle_of_an_order_is_not_invented_and_missing_is_a_category():
+def test_represent_publishes_only_occurring_ordinal_categories_including_missing():
     assert ages(["old", "child", "old", "child"]) == ["child"] * 4
     assert ages([None, None, "old"]) == [None] * 3
     assert ages([None, "old", "old"]) == ["old"] * 3
 
 
-def test_medians_snap_to_a_combination_that_occurs_and_is_nearest():
+def test_represent_chooses_the_nearest_occurring_combination_of_ordinal_medians():
     snapped = ages(["child", "young", "old", "old"], sex=["f", "f", "m", "f"])
     assert snapped == [{"age": "young", "sex": "f"}] * 4
     torn = ages(["young", "young", "child", "old", "adult"], sex=["m", "m", "f", "f", "f"])
     assert torn[0] in ({"age": "child", "sex": "f"}, {"age": "adult", "sex": "f"})
 
 
-def test_a_value_that_is_not_in_the_order_is_refused():
+def test_ranks_of_refuses_an_unknown_category():
     with pytest.raises(InvalidParameter, match="order"):
         ages(["child", "elder"])
     with pytest.raises(InvalidParameter, match="at least 2"):

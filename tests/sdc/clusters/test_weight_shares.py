@@ -1,6 +1,5 @@
-"""Nobody's value shines through a weighted mean: clusters are merged, or weights are trimmed."""
+"""Weight shares: clusters dominated by one record are merged, or their weights are trimmed."""
 
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -8,7 +7,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from microguard.sdc.clusters.granularity import step_of
 from microguard.sdc.clusters.representatives import represent
 from microguard.sdc.clusters.weight_shares import largest_share, spread, trimmed
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
@@ -22,19 +20,19 @@ def shares(labels, weights, owners=None):
     ]
 
 
-def test_a_record_counts_for_two_of_k_and_the_others_for_a_third():
+def test_largest_share_is_two_of_k_and_at_most_two_thirds():
     assert largest_share(2) == largest_share(3) == pytest.approx(2 / 3)
     assert largest_share(5) == pytest.approx(2 / 5)
 
 
-def test_a_cluster_that_hangs_on_one_record_is_merged_with_the_nearest():
+def test_spread_merges_a_cluster_dominated_by_one_record_with_the_nearest():
     points = np.array([[0.0], [0.1], [5.0], [5.1], [1.0], [1.2]])
     labels, weights = np.array([0, 0, 1, 1, 2, 2]), np.array([9.0, 1.0, 1.0, 1.0, 4.0, 4.0])
     assert spread(points, labels, weights, 0.6).tolist() == [0, 0, 1, 1, 0, 0]
     assert spread(points, labels, np.ones(6), 0.6).tolist() == [0, 0, 1, 1, 2, 2]
 
 
-def test_what_merging_does_not_mend_stays_as_it_was_and_is_trimmed():
+def test_trimmed_limits_a_share_that_merging_cannot_reduce():
     points, labels = np.arange(12.0)[:, None], np.arange(12) // 2
     weights = np.array([1e6, 1.0, *[1.0] * 10])
     assert spread(points, labels, weights, 0.5).tolist() == labels.tolist()
@@ -42,13 +40,13 @@ def test_what_merging_does_not_mend_stays_as_it_was_and_is_trimmed():
     assert trimmed(np.array([9.0, 1.0, 2.0]), np.zeros(3, int), 2 / 3) == pytest.approx([6.0, 1.0, 2.0])
 
 
-def test_records_without_a_coordinate_are_merged_and_trimmed_like_others():
+def test_spread_and_trimmed_accept_points_without_coordinates():
     points, weights = np.empty((6, 0)), np.array([9.0, 1.0, 1.0, 1.0, 4.0, 4.0])
     assert spread(points, np.zeros(6, int), weights, 0.4).tolist() == [0] * 6
     assert spread(points, np.arange(6) // 2, weights, 0.8).tolist() == [0, 0, 0, 0, 1, 1]
 
 
-def test_the_weights_of_one_household_are_one_share():
+def test_spread_adds_up_the_weights_of_an_owner():
     labels, weights = np.zeros(4, int), np.array([3.0, 3.0, 1.0, 1.0])
     owners = np.array([7, 7, 8, 9])
     assert trimmed(weights, labels, 0.6).tolist() == weights.tolist()
@@ -57,7 +55,7 @@ def test_the_weights_of_one_household_are_one_share():
 
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 2**16), st.integers(2, 5), st.booleans())
-def test_no_share_is_larger_than_asked_and_clusters_are_only_merged(seed, k, together):
+def test_spread_and_trimmed_limit_every_share_and_only_merge_clusters(seed, k, together):
     random = np.random.default_rng(seed)
     n = int(random.integers(2 * k, 30))
     labels = np.sort(np.arange(n) % max(1, n // k))
@@ -76,52 +74,14 @@ def test_no_share_is_larger_than_asked_and_clusters_are_only_merged(seed, k, tog
             assert np.array_equal(cut[mine], weights[mine])
 
 
-def test_weights_and_shares_that_are_none_are_refused():
+def test_spread_refuses_invalid_weights_and_shares():
     with pytest.raises(InvalidParameter):
         trimmed(np.array([1.0, 0.0]), np.zeros(2, int), 0.5)
     with pytest.raises(ShapeMismatch):
         trimmed(np.ones(3), np.zeros(2, int), 0.5)
 
 
-@pytest.mark.parametrize(
-    ("values", "step"),
-    [
-        ([6000.0, 12500.0, 0.0, 7500.0], 500),
-        ([1.0, 2.0, 3.0], 1),
-        ([0.25, 1.5, np.nan], 0.05),
-        ([1000.0] * 19 + [1234.0], 1000),
-        ([0.0], 1),
-        (np.array([6000.1, 7.3], np.float32), 0.1),
-    ],
-)
-def test_the_step_of_a_variable_is_what_most_of_its_values_are_multiples_of(values, step):
-    assert float(step_of(np.array(values, np.float64), 1.0)) == step
-
-
-def test_a_variable_without_a_step_keeps_three_digits_of_its_deviation():
-    values = np.random.default_rng(0).normal(0.0, 50.0, 500)
-    assert float(step_of(values, 50.0)) == 0.01
-
-
-def test_no_digit_of_a_weighted_mean_tells_which_record_has_which_value():
-    """Whole numbers in a column of floats: below a whole, the mean would say who has which of them."""
-    values, weights = np.array([31207.0, 31311.0, 31298.0]), np.array([112.37, 98.11, 140.93])
-    table, labels = pa.table({"income": values}), np.zeros(3, int)
-    near = np.arange(31190.0, 31320.0)
-    steps = {"income": step_of(values, float(values.std()))}
-    consistent = {}
-    for name, given_steps in (("plain", None), ("rounded", steps)):
-        shown = represent(table, labels, numeric=["income"], record_weights=weights, steps=given_steps)
-        mean = shown["income"][0].as_py()
-        unit = 1e-6 if given_steps is None else 0.5
-        first, second, third = (near * w for w in weights)
-        sums = (first[:, None, None] + second[:, None] + third) / weights.sum()
-        consistent[name] = int((np.abs(sums - mean) <= unit).sum())
-    assert consistent["plain"] == 1  # the three incomes, and who has which
-    assert consistent["rounded"] > 130**2 / 4  # as many as the sum of three leaves
-
-
-def test_a_cluster_without_weight_counts_every_record_alike():
+def test_represent_weights_records_equally_in_a_cluster_of_zero_weight():
     table = pa.table({"x": [1.0, 2.0, 9.0], "sex": ["f", "m", "m"]})
     for weights, mean in ((np.zeros(3), 4.0), (np.array([0.0, 0.0, 2.0]), 9.0)):
         shown = represent(table, np.zeros(3, int), numeric=["x"], nominal=["sex"], record_weights=weights)
@@ -131,15 +91,7 @@ def test_a_cluster_without_weight_counts_every_record_alike():
         represent(table, np.zeros(3, int), numeric=["x"], record_weights=np.array([-1.0, 1.0, 1.0]))
 
 
-@pytest.mark.parametrize(("kind", "shown"), [(pa.int64(), 1000), (pa.float64(), 1000.0)])
-def test_means_are_rounded_to_the_step_half_to_even(kind, shown):
-    table = pa.table({"x": pa.array([500, 1000, 1200, 500], kind)})
-    labels = np.array([0, 0, 1, 1])
-    found = represent(table, labels, numeric=["x"], steps={"x": Fraction(500)})["x"].to_pylist()
-    assert found == [shown, shown, shown, shown]  # 750 lies between 500 and 1000; 850 is nearer to 1000
-
-
-def test_weighted_votes_and_means_agree_with_all_records_repeated():
+def test_weighted_modes_and_means_agree_with_repeated_records():
     random = np.random.default_rng(1)
     for weights in product((1, 2, 3), repeat=3):
         values, kinds = random.integers(0, 50, 3), ["a", "b", "b"]

@@ -1,4 +1,4 @@
-"""Kernels compile wherever they are installed, and never from a folder that others can write."""
+"""Kernel cache: which folder is used, one file per signature, and no folder that others can write."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ from numba.core.caching import IndexDataCacheFile
 from numba.core.event import install_recorder
 
 
-def test_where_nothing_is_writable_a_kernel_is_compiled_in_memory(monkeypatch):
+def test_kernel_is_compiled_in_memory_if_no_folder_is_writable(monkeypatch):
     def refusing(function):
         raise RuntimeError("cannot cache function: no locator available")
 
@@ -24,15 +24,13 @@ def test_where_nothing_is_writable_a_kernel_is_compiled_in_memory(monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "found"), [(IndexDataCacheFile, "code of integers"), (kernels.FilePerSignature, None)]
 )
-def test_a_process_that_compiles_for_other_types_meanwhile_leaves_no_signature_the_code_of_another(
-    tmp_path, kind, found
-):
-    """Numba's own files, the control, give floats the code of integers: whoever drops ours sees it here."""
+def test_concurrent_compilation_never_mixes_the_code_of_signatures(tmp_path, kind, found):
+    """Numba's own cache, the control, runs integer code on floats. This justifies our cache files."""
     place = (str(tmp_path), "function", "stamp")
     integers, floats = ("integers",), ("floats",)
 
     class Late(kind):
-        """Of a process that another overtakes, and that ends before it has written its code."""
+        """A process that ends before it writes its code, after another process wrote first."""
 
         def _load_index(self):
             index = super()._load_index()
@@ -50,7 +48,7 @@ def test_a_process_that_compiles_for_other_types_meanwhile_leaves_no_signature_t
 
 
 @pytest.mark.parametrize("left", [b"", b"\0" * 8, b"half"])
-def test_code_that_a_loss_of_power_left_in_part_is_compiled_again(tmp_path, left):
+def test_kernel_with_a_damaged_cache_file_is_compiled_again(tmp_path, left):
     files = kernels.FilePerSignature(str(tmp_path), "function", "stamp")
     files.save(("floats",), "code of floats" * 9)
     (kept,) = tmp_path.iterdir()
@@ -61,7 +59,7 @@ def test_code_that_a_loss_of_power_left_in_part_is_compiled_again(tmp_path, left
 
 
 @pytest.mark.parametrize("compiled", [kernels.borrowing, kernels.embedded])
-def test_a_kernel_that_borrows_can_make_no_array(compiled):
+def test_borrowing_kernel_that_allocates_is_rejected(compiled):
     @compiled
     def last(array):
         return array[len(array) - 1][0]
@@ -75,7 +73,7 @@ def test_a_kernel_that_borrows_can_make_no_array(compiled):
         made(3)
 
 
-def test_a_kernel_that_makes_arrays_may_be_called_by_one_that_borrows():
+def test_borrowing_kernel_may_call_a_kernel_that_allocates():
     @kernels.kernel
     def summed(n):
         return np.arange(n).sum()
@@ -87,7 +85,7 @@ def test_a_kernel_that_makes_arrays_may_be_called_by_one_that_borrows():
     assert twice(4) == 12
 
 
-def test_a_read_only_installation_caches_in_a_private_folder(monkeypatch, tmp_path):
+def test_choose_folder_uses_a_private_folder_for_a_read_only_installation(monkeypatch, tmp_path):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     monkeypatch.setattr(kernels, "_writable", lambda folder: False)
     monkeypatch.setattr(kernels.tempfile, "gettempdir", lambda: str(tmp_path))
@@ -97,14 +95,14 @@ def test_a_read_only_installation_caches_in_a_private_folder(monkeypatch, tmp_pa
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_given_by_the_user_is_kept(monkeypatch):
+def test_choose_folder_uses_the_folder_of_the_user(monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "given")
     monkeypatch.setattr(kernels, "_writable", lambda folder: False)
     kernels.choose_folder()
     assert Path(numba.config.CACHE_DIR).parent == Path("given")
 
 
-def test_a_change_of_any_source_leaves_all_compiled_code_behind(monkeypatch, tmp_path):
+def test_choose_folder_changes_with_any_source(monkeypatch, tmp_path):
     (tmp_path / "kernels.py").write_text("x = 1")
     (tmp_path / "room").mkdir()
     (tmp_path / "room" / "called.py").write_text("y = 1")
@@ -115,7 +113,7 @@ def test_a_change_of_any_source_leaves_all_compiled_code_behind(monkeypatch, tmp
 
 
 @pytest.mark.parametrize(("place", "left"), [("beside", ["kernels-now"]), ("elsewhere", None)])
-def test_compiled_code_of_earlier_sources_goes_where_it_is_nobody_elses(monkeypatch, tmp_path, place, left):
+def test_forget_earlier_deletes_code_of_earlier_sources_unless_shared(monkeypatch, tmp_path, place, left):
     there = ["kernels-before", "kernels-now", "other.pyc"]
     for name in there:
         (tmp_path / place / name).mkdir(parents=True)
@@ -127,7 +125,7 @@ def test_compiled_code_of_earlier_sources_goes_where_it_is_nobody_elses(monkeypa
 
 
 @pytest.mark.parametrize("make", ["open", "link"])
-def test_a_folder_that_others_can_write_or_that_is_a_link_is_refused(tmp_path, make):
+def test_private_folder_refuses_links_and_folders_that_others_can_write(tmp_path, make):
     planted = tmp_path / f"microguard-kernels-{os.getuid()}"
     if make == "open":
         planted.mkdir()
@@ -139,7 +137,7 @@ def test_a_folder_that_others_can_write_or_that_is_a_link_is_refused(tmp_path, m
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_what_was_compiled_ahead_is_compiled_once(part):
+def test_precompile_leaves_nothing_to_compile(part):
     precompile([part])
     with install_recorder("numba:compile") as compilations:
         precompile([part])

@@ -1,4 +1,4 @@
-"""Sums in lanes are those of the definition, to the last bit, for every number of coordinates."""
+"""SIMD sums in lanes: bit-identical to their definition for every number of coordinates."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _in_lanes(terms):
 
 
 @pytest.mark.parametrize("p", [*range(10), 13, 50])
-def test_the_order_of_a_sum_is_that_of_its_definition(p):
+def test_inner_product_and_exchange_sum_in_the_defined_order(p):
     x, y, here, there = np.random.default_rng(p).normal(size=(4, p))
     assert _product(x, y) == _in_lanes(x * y)
     apart = y - x
@@ -43,19 +43,19 @@ def test_the_order_of_a_sum_is_that_of_its_definition(p):
 
 
 @pytest.mark.parametrize("p", [*range(10), 13, 50])
-def test_a_multiple_is_added_to_each_coordinate(p):
+def test_add_multiple_adds_to_each_coordinate(p):
     sums, x = np.random.default_rng(p).normal(size=(2, p))
     expected = sums + 0.3 * x
     _add(sums, 0.3, x)
     assert np.array_equal(sums, expected)
 
 
-def test_equal_records_gain_exactly_nothing_by_changing_places():
+def test_exchange_of_equal_records_is_exactly_zero():
     x, here, there = np.random.default_rng(0).normal(size=(3, 13))
     assert _exchange(x, x.copy(), here, there, 0.3) == 0.0
 
 
 @pytest.mark.parametrize("other", [np.zeros((4, 4)), np.zeros(8)[::2], np.zeros(4, dtype=np.float32)])
-def test_only_contiguous_arrays_of_double_precision_are_summed(other):
+def test_lanes_refuse_other_arrays_than_contiguous_float64(other):
     with pytest.raises(TypingError, match="summed in lanes"):
         _product(np.zeros(4), other)

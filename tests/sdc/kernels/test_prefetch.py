@@ -1,4 +1,4 @@
-"""Prefetching changes nothing, anywhere in the array or past its end, and takes contiguous arrays only."""
+"""Prefetching changes no values, inside or outside the array, and accepts contiguous arrays only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _row_sums(array, order):
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int32, np.int64])
 @pytest.mark.parametrize("shape", [(1, 1), (5, 13), (40, 8), (3, 100)])
-def test_values_stay(kind, shape):
+def test_prefetch_changes_no_values(kind, shape):
     array = np.arange(np.prod(shape)).reshape(shape).astype(kind)
     before = array.copy()
     order = np.random.default_rng(0).permutation(shape[0])
@@ -30,6 +30,6 @@ def test_values_stay(kind, shape):
     assert (array == before).all()
 
 
-def test_an_array_that_is_not_contiguous_is_refused():
+def test_prefetch_refuses_arrays_that_are_not_contiguous():
     with pytest.raises(TypingError, match="contiguous"):
         _row_sums(np.zeros((4, 4))[:, ::2], np.arange(4))

@@ -1,4 +1,4 @@
-"""What is worked out in strips is what a loop over records finds, to the last bit."""
+"""SIMD loops in strips: bit-identical to loops over records."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _insert(keys, row, key):
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 40, 250])
 @pytest.mark.parametrize("p", [1, 4, 13])
-def test_squared_distances_add_up_coordinate_by_coordinate(n, p):
+def test_squared_distances_equal_a_loop_over_coordinates(n, p):
     random = np.random.default_rng(n + p)
     places = n + -n % STRIP
     points, centre, squares = random.normal(size=(p, places)), random.normal(size=p), np.full(places, -1.0)
@@ -53,7 +53,7 @@ def test_squared_distances_add_up_coordinate_by_coordinate(n, p):
 
 
 @pytest.mark.parametrize("p", [1, 4, 13])
-def test_a_box_is_as_far_as_its_nearest_point(p):
+def test_squared_distances_from_boxes_are_those_of_the_nearest_point(p):
     random = np.random.default_rng(p)
     low, centre, squares = random.normal(size=(p, 2 * STRIP)), random.normal(size=p), np.empty(2 * STRIP)
     high = low + random.exponential(size=low.shape)
@@ -71,7 +71,7 @@ def test_a_box_is_as_far_as_its_nearest_point(p):
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 33, 100])
-def test_the_farthest_of_equal_ones_has_the_lowest_rank(count):
+def test_farthest_breaks_ties_by_the_lowest_rank(count):
     random = np.random.default_rng(count)
     for _ in range(20):
         distances = random.integers(0, 4, size=count).astype(np.float64)
@@ -81,7 +81,7 @@ def test_the_farthest_of_equal_ones_has_the_lowest_rank(count):
 
 
 @pytest.mark.parametrize("width", [8, 16, 24])
-def test_the_least_keys_are_kept_in_order_and_each_once(width):
+def test_insert_key_keeps_the_smallest_distinct_keys_sorted(width):
     random = np.random.default_rng(width)
     given = random.integers(0, 60, size=100).astype(np.uint64)
     keys = np.full((3, width), HIGHEST, dtype=np.uint64)
@@ -93,7 +93,7 @@ def test_the_least_keys_are_kept_in_order_and_each_once(width):
     assert np.all(keys[[0, 2]] == HIGHEST)
 
 
-def test_other_arrays_are_refused():
+def test_strips_refuse_other_arrays():
     with pytest.raises(TypingError, match="strips"):
         _squares(np.zeros((2, 16))[:, ::2], np.zeros(2), 0, 8, np.zeros(8))
     with pytest.raises(TypingError, match="strips"):

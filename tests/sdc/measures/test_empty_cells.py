@@ -1,29 +1,28 @@
-"""Vanished cells by size and transitions of small counts, counted by hand."""
+"""Emptied cells by size and transitions of small counts, counted by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
-from microguard.sdc.measures.empty_cells import transitions, vanished_cells
+from microguard.sdc.measures.empty_cells import emptied_cells, transitions
 
 ORIGINAL = np.array([0, 1, 1, 2, 4, 7, 120])
 PROTECTED = np.array([0, 0, 3, 0, 0, 9, 118])
 
 
-def test_vanished_cells_are_counted_by_their_original_size():
-    vanished = vanished_cells(ORIGINAL, PROTECTED)
-    by_size = dict(zip(vanished.sizes, zip(vanished.cells, vanished.vanished, strict=True), strict=True))
+def test_emptied_cells_counts_by_original_size():
+    emptied = emptied_cells(ORIGINAL, PROTECTED)
+    by_size = dict(zip(emptied.sizes, zip(emptied.cells, emptied.emptied, strict=True), strict=True))
     assert by_size[1] == (2, 1)
     assert by_size[2] == (1, 1)
     assert by_size[3] == (1, 1)
     assert by_size[5] == (1, 0)
     assert by_size[100] == (1, 0)
-    assert vanished.records.sum() == 1 + 2 + 4
-    assert vanished.at_least(3) == 1
+    assert emptied.records.sum() == 1 + 2 + 4
 
 
-def test_transitions_hold_every_cell_once():
+def test_transitions_count_every_cell_once():
     matrix = transitions(ORIGINAL, PROTECTED, 4)
     assert matrix.sum() == len(ORIGINAL)
     assert matrix[1].tolist() == [1, 0, 0, 1, 0, 0]
@@ -31,12 +30,12 @@ def test_transitions_hold_every_cell_once():
     assert matrix[4, 0] == 1
 
 
-def test_cells_that_do_not_fit_are_refused():
+def test_emptied_cells_and_transitions_refuse_invalid_counts():
     with pytest.raises(ShapeMismatch):
-        vanished_cells(ORIGINAL, PROTECTED[1:])
+        emptied_cells(ORIGINAL, PROTECTED[1:])
     with pytest.raises(InvalidParameter):
         transitions(ORIGINAL, -PROTECTED)
     with pytest.raises(InvalidParameter):
         transitions(ORIGINAL, PROTECTED, 0)
     with pytest.raises(InvalidParameter):
-        vanished_cells(ORIGINAL, PROTECTED, (2, 3))
+        emptied_cells(ORIGINAL, PROTECTED, (2, 3))

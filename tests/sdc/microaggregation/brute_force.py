@@ -1,4 +1,4 @@
-"""Independent checkers: clusters and clusterings of a handful of records, one after the other."""
+"""Brute-force oracles: enumeration of the clusters and clusterings of a few records."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 
 def cluster_sse(values: np.ndarray, cluster: tuple[int, ...]) -> float:
-    """SSE of a cluster about its mean."""
+    """Return the SSE of a cluster about its mean."""
     members = values[list(cluster)]
     return float(((members - members.mean(axis=0)) ** 2).sum())
 
 
 def all_clusters(n: int, k: int) -> list[tuple[int, ...]]:
-    """Every cluster of k to 2k - 1 of n records."""
+    """Return all clusters of k to 2k - 1 of n records."""
     return [c for size in range(k, min(2 * k - 1, n) + 1) for c in combinations(range(n), size)]
 
 
@@ -26,13 +26,13 @@ def reduced_cost(
     cuts: np.ndarray,
     penalties: np.ndarray,
 ) -> float:
-    """SSE minus duals plus the penalty of each cut for every two of its records that the cluster holds."""
+    """Return the reduced cost: SSE minus duals, plus each cut's penalty per two of its records."""
     paid = sum(p * (len(set(t) & set(cluster)) // 2) for t, p in zip(cuts, penalties, strict=True))
     return cluster_sse(values, cluster) - float(duals[list(cluster)].sum()) + float(paid)
 
 
 def least_sse(values: np.ndarray, k: int) -> float:
-    """SSE of an optimal clustering with at least k records per cluster, whatever the sizes above."""
+    """Return the minimum SSE over all clusterings into clusters of at least k, without a maximum size."""
     n = len(values)
 
     @cache

@@ -1,4 +1,4 @@
-"""The optimum of tiny files by trying every partition; shares no code with the methods."""
+"""Optimum of tiny files by enumeration of all partitions; it shares no code with the methods."""
 
 from itertools import combinations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def least_sse(points: np.ndarray, weights: np.ndarray, k: int) -> float:
-    """Least SSE over all partitions into clusters of at least k."""
+    """Return the minimum SSE over all partitions into clusters of at least k records."""
     known: dict[frozenset[int], float] = {frozenset(): 0.0}
 
     def cost(members: tuple[int, ...]) -> float:

@@ -1,4 +1,4 @@
-"""Sums of squares in exact arithmetic: what a claim about one variable is held against."""
+"""Sums of squares in exact rational arithmetic: the oracle for files of one variable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def least_sse_of_one_variable(values: np.ndarray, k: int) -> Fraction:
-    """Least SSE of clusters of at least k values, (n,), by the O(nk) dynamic programme."""
+    """Return the minimum SSE of clusters of at least k values by dynamic programming in O(nk)."""
     exact = [Fraction(value) for value in np.sort(values).tolist()]
     sums, squares = [Fraction(0)], [Fraction(0)]
     for value in exact:
@@ -27,7 +27,7 @@ def least_sse_of_one_variable(values: np.ndarray, k: int) -> Fraction:
 
 
 def sse_of_one_variable(values: np.ndarray, labels: np.ndarray) -> Fraction:
-    """SSE of the clusters `labels` of values, (n,)."""
+    """Return the SSE of the clustering `labels` of the values, both (n,)."""
     total = Fraction(0)
     for label in np.unique(labels):
         members = [Fraction(value) for value in values[labels == label].tolist()]
@@ -36,7 +36,7 @@ def sse_of_one_variable(values: np.ndarray, labels: np.ndarray) -> Fraction:
 
 
 def values_beside_a_code(seed: int, k: int, code: float) -> np.ndarray:
-    """Ordinary values of one of four kinds, and at least k copies of a code for missing ones."""
+    """Draw values of one of four distributions and at least k copies of a code for missing values."""
     random = np.random.default_rng(seed)
     n = int(random.integers(20, 60))
     ordinary = (

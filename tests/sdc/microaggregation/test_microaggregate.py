@@ -1,4 +1,4 @@
-"""What every algorithm promises: clusters of k, honest costs, the same answer for any order of rows."""
+"""Contract of every algorithm: clusters of at least k, correct costs, independence of the row order."""
 
 import importlib
 
@@ -41,7 +41,7 @@ def _sse(points, labels, weights=None):
     return total
 
 
-def test_six_points_on_two_heaps_make_two_clusters():
+def test_microaggregate_separates_two_groups_of_three_points():
     points = np.array([[0, 0], [9, 9], [0, 1], [9, 8], [1, 0], [8, 9]], dtype=float)
     for name in MULTIVARIATE:
         clustering = microaggregate(points, 3, algorithm=name, standardise=False)
@@ -83,7 +83,7 @@ def _files(draw):
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(_files(), st.sampled_from([*MULTIVARIATE, "fast", "standard"]))
 @example((np.array([[0.0], [1.0]]), 2), "standard")
-def test_any_file_is_clustered_by_k_with_its_true_cost_and_in_any_order(file, method):
+def test_microaggregate_returns_valid_clusters_and_true_sse_in_any_row_order(file, method):
     points, k = file
     options = {"effort": method} if method in TIERS else {"algorithm": method}
     if np.all(points == points[0]):
@@ -105,7 +105,7 @@ def test_any_file_is_clustered_by_k_with_its_true_cost_and_in_any_order(file, me
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(2, 5), st.integers(2, 12), st.sampled_from(TIERS), st.integers(0, 2**16))
-def test_where_every_record_occurs_k_times_nothing_is_lost_and_that_is_said_to_be_optimal(k, m, effort, seed):
+def test_microaggregate_of_records_that_occur_k_times_is_optimal_without_loss(k, m, effort, seed):
     random = np.random.default_rng(seed)
     contents = np.unique(random.integers(0, 4, size=(m, 2)), axis=0)
     points = random.permutation(np.repeat(contents, random.integers(k, 3 * k, len(contents)), axis=0))
@@ -118,7 +118,7 @@ def test_where_every_record_occurs_k_times_nothing_is_lost_and_that_is_said_to_b
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("k", [2, 3])
-def test_no_algorithm_claims_less_than_the_optimum_and_thorough_search_finds_it(k, weighted):
+def test_microaggregate_is_never_below_the_optimum_and_thorough_reaches_it(k, weighted):
     random = np.random.default_rng(k)
     for n in (2 * k + 1, 11):
         points = random.normal(size=(n, 2))
@@ -135,7 +135,7 @@ def test_no_algorithm_claims_less_than_the_optimum_and_thorough_search_finds_it(
     assert thorough.sse == pytest.approx(least)
 
 
-def test_one_variable_is_solved_to_optimality_and_says_so():
+def test_microaggregate_of_one_variable_is_proved_optimal():
     values = np.random.default_rng(3).normal(size=(11, 1))
     clustering = microaggregate(values, 3, standardise=False)
     assert clustering.algorithm == "univariate-optimal"
@@ -143,14 +143,14 @@ def test_one_variable_is_solved_to_optimality_and_says_so():
     assert clustering.sse == pytest.approx(least_sse(values, np.ones(11), 3))
 
 
-def test_fewer_than_2k_records_make_one_cluster_which_is_optimal():
+def test_microaggregate_of_fewer_than_2k_records_is_one_optimal_cluster():
     clustering = microaggregate(np.random.default_rng(0).normal(size=(5, 2)), 3)
     assert clustering.optimal
     assert clustering.stopped_by == "proof"
     assert clustering.information_loss == pytest.approx(1.0)
 
 
-def test_a_nominal_mismatch_costs_exactly_one():
+def test_microaggregate_charges_exactly_one_for_a_nominal_mismatch():
     records = np.array([[0.0, 5], [0.0, 5], [1.0, 8], [1.0, 8]])
     clustering = microaggregate(records, 4, nominal=np.array([False, True]), standardise=False)
     numeric = 4 * 0.5**2
@@ -158,7 +158,7 @@ def test_a_nominal_mismatch_costs_exactly_one():
     assert clustering.sse == pytest.approx(numeric + nominal / 2)
 
 
-def test_a_variable_with_weight_zero_does_not_count():
+def test_microaggregate_ignores_a_variable_with_weight_zero():
     random = np.random.default_rng(5)
     records = random.normal(size=(40, 2))
     alone = microaggregate(records[:, :1], 3, standardise=False, algorithm="mdav")
@@ -167,14 +167,14 @@ def test_a_variable_with_weight_zero_does_not_count():
 
 
 @pytest.mark.parametrize("effort", TIERS[:2])
-def test_the_same_seed_gives_the_same_labels_and_another_may_not(effort):
+def test_microaggregate_is_deterministic_for_a_seed(effort):
     records = np.random.default_rng(2).normal(size=(300, 3))
     one = microaggregate(records, 3, effort=effort, seed=7)
     two = microaggregate(records.copy(), 3, effort=effort, seed=7)
     assert np.array_equal(one.labels, two.labels)
 
 
-def test_a_small_file_is_searched_longer_than_a_block_of_a_long_run_and_no_worse():
+def test_microaggregate_of_a_small_file_is_no_worse_than_as_a_block_of_a_long_run():
     records = np.random.default_rng(5).normal(size=(200, 4))
     whole, half, block = (microaggregate(records, 3, share_of_run=share) for share in (1.0, 0.5, 0.001))
     assert whole.work["moves"] > 2 * block.work["moves"]
@@ -183,7 +183,7 @@ def test_a_small_file_is_searched_longer_than_a_block_of_a_long_run_and_no_worse
     assert block.sse >= half.sse * (1 - 1e-12)
 
 
-def test_tiers_lose_less_the_more_is_spent():
+def test_microaggregate_loses_less_with_higher_effort():
     records = np.random.default_rng(4).normal(size=(3_500, 3))
     fast = microaggregate(records, 3, effort="fast")
     standard = microaggregate(records, 3, effort="standard")
@@ -203,7 +203,7 @@ def test_tiers_lose_less_the_more_is_spent():
         ("casc_census.csv", 10, 14.1559),
     ],
 )
-def test_mdav_reproduces_the_published_losses(name, k, known):
+def test_microaggregate_by_mdav_reproduces_published_losses(name, k, known):
     records = pd.read_csv(reference_file(name), sep=None, engine="python")
     assert 100 * microaggregate(records, k, algorithm="mdav").information_loss == pytest.approx(
         known, abs=1e-4
@@ -219,12 +219,12 @@ def test_mdav_reproduces_the_published_losses(name, k, known):
         ("tarragona.csv", 5, 20.9),
     ],
 )
-def test_standard_stays_below_its_targets_on_the_reference_files(name, k, at_most):
+def test_microaggregate_standard_meets_its_targets_on_reference_files(name, k, at_most):
     records = pd.read_csv(reference_file(name), sep=None, engine="python")
     assert 100 * microaggregate(records, k).information_loss <= at_most
 
 
-def test_large_integers_are_told_apart_beyond_the_precision_of_floats():
+def test_microaggregate_distinguishes_integers_beyond_float_precision():
     base = 2**62
     values = np.array([[base, 0], [base + 1, 0], [base + 1000, 0], [base + 1001, 1]])
     clustering = microaggregate(values, 2, standardise=False, algorithm="mdav")
@@ -275,13 +275,13 @@ GOOD = np.arange(12.0).reshape(6, 2)
         (GOOD, 2, {"algorithm": "vmdav", "gain": -0.1}, InvalidParameter),
     ],
 )
-def test_bad_input_raises_the_named_error_without_a_value(records, k, options, error):
+def test_microaggregate_refuses_invalid_input_without_naming_values(records, k, options, error):
     with pytest.raises(error) as caught:
         microaggregate(records, k, **options)
     assert "1e+300" not in str(caught.value)
 
 
-def test_a_giant_does_not_spoil_the_search_for_the_others():
+def test_microaggregate_is_robust_to_an_extreme_record():
     records = np.random.default_rng(6).normal(size=(400, 3))
     with_giant = np.vstack([records, np.full((1, 3), 1e6)])
     fast = microaggregate(with_giant, 3, effort="fast", standardise=False)
@@ -307,7 +307,7 @@ def test_a_giant_does_not_spoil_the_search_for_the_others():
         ("column-generation", "exact"),
     ],
 )
-def test_every_method_that_can_take_long_ends_at_its_time_limit_with_whole_clusters(algorithm, effort):
+def test_microaggregate_ends_at_the_time_limit_with_valid_clusters(algorithm, effort):
     records = np.random.default_rng(8).normal(size=(150, 1 if algorithm == "genetic" else 3))
     limited = microaggregate(records, 3, algorithm=algorithm, effort=effort, time_limit=1e-9)
     assert limited.stopped_by == "time"
@@ -315,7 +315,7 @@ def test_every_method_that_can_take_long_ends_at_its_time_limit_with_whole_clust
 
 
 @pytest.mark.parametrize("algorithm", ["mdav", "vmdav", "ward"])
-def test_looking_at_the_clock_more_often_changes_nothing(algorithm, monkeypatch):
+def test_microaggregate_does_not_depend_on_the_number_of_deadline_checks(algorithm, monkeypatch):
     module = importlib.import_module(f"microguard.sdc.microaggregation.heuristics.{algorithm}")
     name = "k-ward" if algorithm == "ward" else algorithm
     records = np.random.default_rng(9).normal(size=(200, 3))
@@ -325,7 +325,7 @@ def test_looking_at_the_clock_more_often_changes_nothing(algorithm, monkeypatch)
     np.testing.assert_array_equal(step_by_step.labels, at_once.labels)
 
 
-def test_a_search_that_runs_out_of_time_is_no_worse_than_its_start_and_says_so():
+def test_microaggregate_at_the_time_limit_is_no_worse_than_its_start():
     records = np.random.default_rng(7).normal(size=(2_000, 4))
     fast = microaggregate(records, 3, effort="fast")
     for effort in ("standard", "thorough"):

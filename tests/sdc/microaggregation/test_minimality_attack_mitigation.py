@@ -1,10 +1,14 @@
-"""What a search sees of records whose clusters must not tell hidden values."""
+"""Mitigation of the minimality attack: perturbed records, decoys and randomised mergers."""
 
 import numpy as np
 import pytest
 from microguard.sdc.clusters.diversity import Diversity, diversify
 from microguard.sdc.microaggregation import microaggregate
-from microguard.sdc.microaggregation.minimality_attack_mitigation import BLUR, concealed, merged
+from microguard.sdc.microaggregation.minimality_attack_mitigation import (
+    PERTURBATION,
+    merge_until_diverse,
+    perturb_records,
+)
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import typical_cost
 
@@ -19,42 +23,42 @@ def records(n=400, known=False, least=2):
 
 
 @pytest.mark.parametrize("options", [{"known": True}, {"least": 1}])
-def test_nothing_is_concealed_where_nothing_hidden_is_asked_for(options):
+def test_perturb_records_returns_records_without_hidden_requirements(options):
     original, labels = records(**options)
-    assert concealed(original, labels, 1) is original
+    assert perturb_records(original, labels, 1) is original
 
 
-def test_coordinates_are_blurred_by_a_share_of_what_clusters_vary():
+def test_perturb_records_perturbs_coordinates_by_a_share_of_the_deviation_within_clusters():
     original, labels = records(4000)
-    blur = concealed(original, labels, 1).values - original.values
+    perturbation = perturb_records(original, labels, 1).values - original.values
     typical = typical_cost(original.values, np.ones(4000), labels)
-    assert blur.std() == pytest.approx(BLUR * (typical / 3) ** 0.5, rel=0.05)
-    assert np.abs(blur.mean(axis=0)).max() < 0.05 * blur.std()
+    assert perturbation.std() == pytest.approx(PERTURBATION * (typical / 3) ** 0.5, rel=0.05)
+    assert np.abs(perturbation.mean(axis=0)).max() < 0.05 * perturbation.std()
 
 
-def test_records_of_one_content_stay_so():
+def test_perturb_records_keeps_equal_records_equal():
     original, labels = records()
-    seen = concealed(original, labels, 1)
+    perturbed = perturb_records(original, labels, 1)
     order = np.lexsort(original.values.T)
     same = np.all(np.diff(original.values[order], axis=0) == 0, axis=1)
     assert same.sum() == 100
-    assert np.array_equal(same, np.all(np.diff(seen.values[order], axis=0) == 0, axis=1))
+    assert np.array_equal(same, np.all(np.diff(perturbed.values[order], axis=0) == 0, axis=1))
 
 
-def test_decoys_are_hidden_variables_dealt_out_anew():
+def test_perturb_records_adds_decoys_that_permute_hidden_variables():
     original, labels = records()
-    seen = concealed(original, labels, 1).diversity
-    assert seen.codes.shape == (400, 4)
-    assert np.array_equal(seen.codes[:, :3], original.diversity.codes)
-    assert seen.least.tolist() == [2, 1, 2, 2]
-    true, decoy = seen.codes[:, 0], seen.codes[:, 3]
+    perturbed = perturb_records(original, labels, 1).diversity
+    assert perturbed.codes.shape == (400, 4)
+    assert np.array_equal(perturbed.codes[:, :3], original.diversity.codes)
+    assert perturbed.least.tolist() == [2, 1, 2, 2]
+    true, decoy = perturbed.codes[:, 0], perturbed.codes[:, 3]
     assert np.array_equal(np.bincount(true), np.bincount(decoy))
     assert np.mean(true == decoy) < 0.4
 
 
-def test_the_seed_decides():
+def test_perturb_records_depends_on_the_seed():
     original, labels = records()
-    one, again, other = (concealed(original, labels, seed) for seed in (1, 1, 2))
+    one, again, other = (perturb_records(original, labels, seed) for seed in (1, 1, 2))
     assert np.array_equal(one.values, again.values)
     assert np.array_equal(one.diversity.codes, again.diversity.codes)
     assert not np.array_equal(one.values, other.values)
@@ -62,37 +66,37 @@ def test_the_seed_decides():
 
 
 @pytest.mark.parametrize("least", [2, 3])
-def test_clusters_are_merged_whole_until_each_is_diverse(least):
+def test_merge_until_diverse_merges_whole_clusters_until_each_is_diverse(least):
     original, labels = records(least=least)
-    seen = concealed(original, labels, 1)
-    found = merged(seen, labels, 1)
+    perturbed = perturb_records(original, labels, 1)
+    found = merge_until_diverse(perturbed, labels, 1)
     assert np.array_equal(np.unique(found), np.arange(found.max() + 1))
-    assert seen.diversity.lacking(labels).any()
-    assert not seen.diversity.lacking(found).any()
+    assert perturbed.diversity.lacking(labels).any()
+    assert not perturbed.diversity.lacking(found).any()
     assert all(len(np.unique(found[labels == label])) == 1 for label in range(labels.max() + 1))
-    assert np.array_equal(found, merged(seen, labels, 1))
+    assert np.array_equal(found, merge_until_diverse(perturbed, labels, 1))
 
 
-def test_where_nothing_is_hidden_each_merges_with_the_cheapest():
+def test_merge_until_diverse_without_hidden_variables_chooses_the_cheapest_merger():
     original, labels = records(known=True)
-    found = merged(original, labels, 1)
+    found = merge_until_diverse(original, labels, 1)
     assert np.array_equal(found, diversify(original.values, labels, original.diversity))
 
 
-def test_who_lacks_values_merges_with_its_nearest_or_one_whose_nearest_it_is():
+def test_merge_until_diverse_draws_the_partner_from_the_mutual_neighbourhood():
     values = np.array([[0.0], [0.1], [2.0], [2.1], [3.0], [3.1], [9.0], [9.1]])  # 1 is nearest to 2, 0 to 1
     codes = np.array([[0], [1], [0], [0], [0], [1], [0], [1]])
-    seen, order = Records.of(values, 2, standardise=False, diversity=Diversity.of(codes, 2))
+    perturbed, order = Records.of(values, 2, standardise=False, diversity=Diversity.of(codes, 2))
     labels = (np.arange(8) // 2)[order]
     together = set()
     for seed in range(20):
-        found = merged(seen, labels, seed)
+        found = merge_until_diverse(perturbed, labels, seed)
         together.add(tuple(np.unique(labels[found == found[labels == 1][0]]).tolist()))
     assert together == {(0, 1), (1, 2)}
 
 
 @pytest.mark.parametrize("effort", ["fast", "standard", "thorough"])
-def test_the_loss_is_of_the_values_as_they_are(effort):
+def test_microaggregate_measures_the_loss_of_the_original_values(effort):
     random = np.random.default_rng(5)
     values, codes = random.normal(size=(200, 3)), random.integers(0, 3, size=(200, 1))
     found = microaggregate(values, 3, effort=effort, standardise=False, diversity=Diversity.of(codes, 2))

@@ -1,4 +1,4 @@
-"""Nearest records are those that comparing all pairs finds, to the last bit."""
+"""Exact nearest records compared with all pairs, bit by bit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = {
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize("count", [1, 2, 9, 40])
 @pytest.mark.parametrize("file", FILES)
-def test_they_are_those_that_comparing_all_pairs_finds(file: str, count: int) -> None:
+def test_nearest_records_agree_with_all_pairs(file: str, count: int) -> None:
     values = FILES[file]
     count = min(count, len(values) - 1)
     squares, records = nearest_records(values, count)
@@ -36,7 +36,7 @@ def test_they_are_those_that_comparing_all_pairs_finds(file: str, count: int) ->
         assert_array_equal(squares[i], away[expected])
 
 
-def test_the_order_of_the_records_decides_nothing() -> None:
+def test_nearest_records_do_not_depend_on_record_order() -> None:
     values = RANDOM.normal(size=(500, 4))
     order = RANDOM.permutation(len(values))
     squares, records = nearest_records(values, 3)
@@ -45,11 +45,11 @@ def test_the_order_of_the_records_decides_nothing() -> None:
     assert_array_equal(order[there], records[order])
 
 
-def test_a_file_of_many_leaves_has_more_than_one_group() -> None:
+def test_nearest_records_of_many_leaves_use_several_groups() -> None:
     _, offsets = cut_into_blocks(FILES["two groups of leaves and more"], LEAF, 1)
     assert len(offsets) - 1 > 2 * GROUP
 
 
-def test_no_neighbour_is_none() -> None:
+def test_nearest_records_of_count_zero_are_empty() -> None:
     squares, records = nearest_records(np.ones((5, 2)), 0)
     assert squares.shape == records.shape == (5, 0)

@@ -1,4 +1,4 @@
-"""Cuts at medians of principal components: every record in one block, none too small, ties bounded."""
+"""Median cuts along principal components: complete blocks of at least k records, bounded ties."""
 
 import pickle
 from itertools import pairwise
@@ -11,7 +11,7 @@ from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from microguard.sdc.microaggregation.principal_cuts import CutTree, cut_into_blocks
 
 
-def test_two_heaps_are_cut_apart():
+def test_cut_into_blocks_separates_two_groups():
     points = np.array([[0.0, 0], [10, 1], [0, 1], [10, 0], [1, 0], [11, 1]])
     order, offsets = cut_into_blocks(points, 3, 3)
     blocks = {frozenset(order[a:b].tolist()) for a, b in pairwise(offsets)}
@@ -19,7 +19,7 @@ def test_two_heaps_are_cut_apart():
 
 
 @given(st.integers(2, 300), st.integers(1, 4), st.integers(2, 7), st.integers(5, 60), st.booleans())
-def test_blocks_hold_every_record_once_and_never_fewer_than_k(n, p, k, size, tied):
+def test_cut_into_blocks_contains_every_record_once_in_blocks_of_at_least_k(n, p, k, size, tied):
     k = min(k, n)
     points = np.zeros((n, p)) if tied else np.random.default_rng(n).normal(size=(n, p))
     order, offsets = cut_into_blocks(points, size, k)
@@ -36,7 +36,7 @@ def _sample(n=4000, seed=0):
     return random.normal(size=(n, 3)) @ random.normal(size=(3, 5)), random.integers(-(2**62), 2**62, n)
 
 
-def test_a_tree_shares_its_sample_evenly_and_numbers_every_leaf():
+def test_cut_tree_divides_its_sample_evenly():
     points, keys = _sample()
     tree = CutTree.grow(points, keys, 7)
     counts = np.bincount(tree.assign(points, keys), minlength=tree.leaves)
@@ -45,7 +45,7 @@ def test_a_tree_shares_its_sample_evenly_and_numbers_every_leaf():
     assert counts.max() < 4000 / 7 + 10
 
 
-def test_a_tree_does_not_depend_on_the_order_of_its_sample():
+def test_cut_tree_does_not_depend_on_sample_order():
     points, keys = _sample()
     order = np.random.default_rng(1).permutation(len(points))
     one, two = CutTree.grow(points, keys, 16), CutTree.grow(points[order], keys[order], 16)
@@ -54,7 +54,7 @@ def test_a_tree_does_not_depend_on_the_order_of_its_sample():
     assert np.array_equal(one.tie_keys, two.tie_keys)
 
 
-def test_a_leaf_depends_on_the_record_alone():
+def test_cut_tree_assigns_leaves_by_the_record_alone():
     points, keys = _sample()
     tree = CutTree.grow(points[::3], keys[::3], 9)
     whole = tree.assign(points, keys)
@@ -62,14 +62,14 @@ def test_a_leaf_depends_on_the_record_alone():
     assert np.array_equal(whole[:200], apart)
 
 
-def test_records_that_tie_in_everything_are_cut_by_their_keys():
+def test_cut_tree_divides_tied_records_by_key():
     points = np.zeros((5000, 2))
     keys = np.random.default_rng(0).permutation(5000)
     tree = CutTree.grow(points[:1000], keys[:1000], 10)
     assert np.bincount(tree.assign(points, keys)).max() < 700
 
 
-def test_a_heavily_tied_variable_makes_no_leaf_grow():
+def test_cut_tree_limits_leaves_of_a_heavily_tied_variable():
     random = np.random.default_rng(0)
     points = np.where(random.random((20_000, 1)) < 0.9, 0.0, random.exponential(size=(20_000, 1)))
     keys = random.permutation(20_000)
@@ -77,26 +77,26 @@ def test_a_heavily_tied_variable_makes_no_leaf_grow():
     assert np.bincount(tree.assign(points, keys)).max() < 1.5 * 20_000 / tree.leaves
 
 
-def test_records_that_cannot_be_told_apart_stay_in_one_leaf():
+def test_cut_tree_keeps_equal_records_with_equal_keys_in_one_leaf():
     tree = CutTree.grow(np.zeros((100, 2)), np.zeros(100, dtype=np.int64), 8)
     assert tree.leaves == 1
     assert tree.assign(np.zeros((3, 2)), np.zeros(3, dtype=np.int64)).tolist() == [0, 0, 0]
 
 
-def test_neighbouring_floats_are_parted_at_a_threshold_that_separates_them():
+def test_cut_tree_separates_adjacent_floats():
     points = np.array([[1.0], [np.nextafter(1.0, 2.0)]])
     keys = np.array([5, 5])
     tree = CutTree.grow(points, keys, 2)
     assert sorted(tree.assign(points, keys).tolist()) == [0, 1]
 
 
-def test_a_tree_travels_by_pickle():
+def test_cut_tree_can_be_pickled():
     points, keys = _sample(500)
     tree = CutTree.grow(points, keys, 4)
     assert np.array_equal(pickle.loads(pickle.dumps(tree)).assign(points, keys), tree.assign(points, keys))
 
 
-def test_a_tree_refuses_what_does_not_fit():
+def test_cut_tree_refuses_invalid_arguments():
     points, keys = _sample(50)
     tree = CutTree.grow(points, keys, 4)
     with pytest.raises(ShapeMismatch):

@@ -1,4 +1,4 @@
-"""Answers of tiny nominal instances by trying everything; shares no code with the methods."""
+"""Solutions of tiny nominal instances by enumeration; it shares no code with the methods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 
 def partitions(items: list[int], k: int) -> Iterator[list[list[int]]]:
-    """All partitions of `items` into sets of at least k."""
+    """Return all partitions of `items` into sets of at least k."""
     if not items:
         yield []
         return
@@ -23,18 +23,18 @@ def partitions(items: list[int], k: int) -> Iterator[list[list[int]]]:
 
 
 def cluster_weight(records: np.ndarray) -> int:
-    """Sum of pairwise Hamming distances of the rows."""
+    """Return the sum of pairwise Hamming distances of the rows."""
     return sum(int((a != b).sum()) for a, b in combinations(records, 2))
 
 
 def partition_weight(frame: pd.DataFrame, labels: np.ndarray) -> int:
-    """Weight of a clustering of the records of a frame."""
+    """Return the weight of a clustering of the records of a frame."""
     codes = np.column_stack([pd.factorize(frame[name], use_na_sentinel=False)[0] for name in frame])
     return sum(cluster_weight(codes[labels == label]) for label in np.unique(labels))
 
 
 def least_weight(frame: pd.DataFrame, k: int) -> int:
-    """Least weight of a partition into clusters of at least k."""
+    """Return the minimum weight of a partition into clusters of at least k."""
     codes = frame.to_numpy()
     return min(
         sum(cluster_weight(codes[cluster]) for cluster in partition)
@@ -43,7 +43,7 @@ def least_weight(frame: pd.DataFrame, k: int) -> int:
 
 
 def chi2(original: pd.DataFrame, protected: pd.DataFrame, dimension: int) -> float:
-    """Sum of squared errors over original counts, over all occurring cells up to a dimension."""
+    """Return chi-square, summed over all occurring cells up to a dimension."""
     original = original.astype(object).where(original.notna(), "missing")
     protected = protected.astype(object).where(protected.notna(), "missing")
     total = 0.0
@@ -56,7 +56,7 @@ def chi2(original: pd.DataFrame, protected: pd.DataFrame, dimension: int) -> flo
 
 
 def least_aggregation(frame: pd.DataFrame, labels: np.ndarray, dimension: int) -> float:
-    """Least chi-square over all choices of one record per cluster as its representative."""
+    """Return the minimum chi-square over all choices of one record per cluster as its representative."""
     clusters = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     best = np.inf
     for choice in product(*clusters):
@@ -68,7 +68,7 @@ def least_aggregation(frame: pd.DataFrame, labels: np.ndarray, dimension: int) -
 
 
 def least_chi2(frame: pd.DataFrame, k: int, dimension: int) -> float:
-    """Least chi-square over all frequency vectors with counts 0 or at least k and the same total."""
+    """Return the minimum chi-square over vectors of equal total with counts 0 or at least k."""
     distinct = frame.drop_duplicates().reset_index(drop=True)
     best = np.inf
     for counts in product([0, *range(k, len(frame) + 1)], repeat=len(distinct)):

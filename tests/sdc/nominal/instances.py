@@ -1,4 +1,4 @@
-"""Random frames that are hard on nominal methods, and a checker that shares nothing with them."""
+"""Difficult random frames for nominal methods, and a check of results that shares no code with them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 @st.composite
 def nominal_frames(draw: st.DrawFn, most_records: int = 24) -> pd.DataFrame:
-    """Frames with missing values, constants, one to four variables, narrow and wide domains."""
+    """Generate frames of one to four variables with missing values, constants, small and large domains."""
     records = draw(st.integers(3, most_records))
     columns = {}
     for j in range(draw(st.integers(1, 4))):
@@ -29,7 +29,7 @@ def nominal_frames(draw: st.DrawFn, most_records: int = 24) -> pd.DataFrame:
 
 
 def rows(frame: pd.DataFrame) -> Counter:
-    """How often each row occurs; missing values are alike."""
+    """Count each distinct row; missing values are equal."""
     return Counter(
         tuple("<missing>" if pd.isna(value) else value for value in row)
         for row in frame.itertuples(index=False)
@@ -37,7 +37,7 @@ def rows(frame: pd.DataFrame) -> Counter:
 
 
 def assert_protected(original: pd.DataFrame, protected: pd.DataFrame, k: int) -> None:
-    """k-anonymous, as many records, same shape, and no combination that did not occur."""
+    """Assert k-anonymity, equal numbers of records and columns, and only key combinations of the original."""
     assert protected.index.equals(original.index)
     assert list(protected.columns) == list(original.columns)
     assert (protected.dtypes == original.dtypes).all()

@@ -1,4 +1,4 @@
-"""The public call: whatever the algorithm, the frame comes back protected and reported honestly."""
+"""anonymise: protected frames and correct reports for every algorithm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.sdc.nominal.instances import assert_protected, nominal_frames, rows
 
 
 def chi2_by_crosstabs(original: pd.DataFrame, protected: pd.DataFrame, dimension: int) -> float:
-    """Chi-square over all tables up to a dimension, counted with pandas."""
+    """Return chi-square over all tables up to a dimension, counted by pandas."""
     total = 0.0
     for d in range(1, dimension + 1):
         for names in combinations(original.columns, d):
@@ -49,7 +49,7 @@ def town(records: int, seed: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("algorithm", FREQUENCY)
-def test_every_algorithm_protects_and_reports_its_chi_square(algorithm):
+def test_anonymise_protects_and_reports_chi_square_for_every_algorithm(algorithm):
     frame = town(60, 1)
     result = anonymise(frame, 3, 2, effort="fast", algorithm=algorithm)
     assert_protected(frame, result.protected, 3)
@@ -60,7 +60,7 @@ def test_every_algorithm_protects_and_reports_its_chi_square(algorithm):
 
 
 @given(nominal_frames(), st.sampled_from([2, 3, 5, 10]))
-def test_any_frame_comes_back_protected(frame, k):
+def test_anonymise_protects_any_frame(frame, k):
     if len(frame) < k:
         with pytest.raises(TooFewRecords):
             anonymise(frame, k, effort="fast")
@@ -71,7 +71,7 @@ def test_any_frame_comes_back_protected(frame, k):
         pd.testing.assert_frame_equal(result.protected, frame)
 
 
-def test_exact_effort_proves_a_small_file_and_local_search_meets_it():
+def test_anonymise_exact_proves_a_small_file_and_local_search_reaches_it():
     frame = town(24, 2)
     proved = anonymise(frame, 3, 2, effort="exact")
     assert proved.optimal
@@ -81,14 +81,14 @@ def test_exact_effort_proves_a_small_file_and_local_search_meets_it():
     assert proved.chi2 - 1e-6 <= anonymised.chi2 <= 1.005 * proved.chi2
 
 
-def test_the_answer_does_not_depend_on_the_order_of_records():
+def test_anonymise_does_not_depend_on_record_order():
     frame = town(400, 3)
     shuffled = frame.sample(frac=1, random_state=7)
     first = anonymise(frame, 3, 2, effort="fast").protected
     assert rows(first) == rows(anonymise(shuffled, 3, 2, effort="fast").protected)
 
 
-def test_declared_structural_zeros_are_emptied_by_list_and_by_rule():
+def test_anonymise_empties_structural_zeros_by_list_and_by_rule():
     frame = town(200, 4)
     declared = [{"sex": "f", "status": "widowed"}]
     by_list = anonymise(frame, 3, 2, effort="fast", structural_zeros=declared).protected
@@ -104,14 +104,14 @@ def test_declared_structural_zeros_are_emptied_by_list_and_by_rule():
         assert_protected(frame, protected, 3)
 
 
-def test_bounds_on_errors_are_respected_and_reported():
+def test_anonymise_respects_and_reports_maximum_errors():
     frame = town(500, 5)
     result = anonymise(frame, 5, 3, effort="fast", max_absolute_error={1: 2, 2: 4})
     assert result.errors[1] <= 2
     assert result.errors[2] <= 4
 
 
-def test_bad_input_gets_named_errors():
+def test_anonymise_refuses_invalid_input():
     frame = town(30, 6)
     with pytest.raises(InvalidParameter):
         anonymise(frame, 3, algorithm="own-xyz")

@@ -1,4 +1,4 @@
-"""Bounds on every protected frequency vector, against brute force."""
+"""Lower bounds on chi-square compared with brute force."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from microguard.sdc.nominal.frequency import collapse, from_frame
 from tests.sdc.nominal.brute_force import least_chi2
 
 
-def test_free_bound_counts_the_cheaper_of_0_and_k_for_each_small_cell() -> None:
+def test_free_bound_takes_the_cheaper_of_0_and_k_for_each_small_cell() -> None:
     frame = pd.DataFrame({"a": [1, 2, 2, 3, 3, 3, 3]})
     tables = ControlTables.of(from_frame(frame).frequencies, 1)
     assert free_bound(tables.original, 3) == pytest.approx(1.0 + 0.5)  # one record to 0, two records to 3
     assert nested_bound(tables, 3) == pytest.approx(free_bound(tables.original, 3))
 
 
-def test_a_margin_of_small_cells_only_costs_more_than_its_cells_alone() -> None:
-    # six cells of one record each: all at 0 empties the margin, which then costs 6; one at 3, half of that
-    # margin: 4 + 5 + (6 - 3)^2 / 6; two at 3 keep the margin: 8 + 4
+def test_nested_bound_exceeds_free_bound_for_a_margin_of_small_cells() -> None:
+    # Six cells of one record each. If all are 0, the margin is empty and costs 6. If one is 3, the cost is
+    # 4 + 5, and (6 - 3)^2 / 6 of the margin. If two are 3, the margin is unchanged and the cost is 8 + 4.
     frame = pd.DataFrame({"a": [1] * 6 + [2] * 300, "b": [*range(6), *([7] * 300)]})
     tables = ControlTables.of(from_frame(frame).frequencies, [("a",), ("a", "b")])
     assert free_bound(tables.original, 3) == pytest.approx(6.0)
@@ -31,7 +31,7 @@ def test_a_margin_of_small_cells_only_costs_more_than_its_cells_alone() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_solution_is_below_either_bound(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_free_and_nested_bounds_are_at_most_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(rng.integers(0, (2, 2, 2)[: 2 + seed % 2], (7, 2 + seed % 2)))
     frame.columns = list("abc")[: frame.shape[1]]
@@ -44,7 +44,7 @@ def test_no_solution_is_below_either_bound(seed: int, monkeypatch: pytest.Monkey
     assert free <= nested_bound(tables, k) <= nested * (1 + 1e-12)  # large counts taken together: weaker
 
 
-def test_less_work_leaves_a_weaker_bound_that_still_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nested_bound_with_less_work_is_weaker_but_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 6, (400, 3))
     frequencies, _ = collapse(codes, np.array([6, 6, 6]), ("a", "b", "c"))
@@ -57,7 +57,7 @@ def test_less_work_leaves_a_weaker_bound_that_still_holds(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("algorithm", ["local-search", "own-hhg", "random"])
-def test_every_method_answers_with_the_bound_of_the_whole_file(algorithm: str) -> None:
+def test_anonymise_returns_the_bound_of_the_whole_file_for_every_method(algorithm: str) -> None:
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(rng.integers(0, 4, (60, 3)), columns=list("abc"))
     result = anonymise(frame, 3, 2, algorithm=algorithm, effort="fast")
@@ -67,7 +67,7 @@ def test_every_method_answers_with_the_bound_of_the_whole_file(algorithm: str) -
     assert whole.unproved is None
 
 
-def test_exact_proves_or_states_the_gap_or_is_refused() -> None:
+def test_anonymise_exact_proves_or_states_the_gap_or_is_refused() -> None:
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(rng.integers(0, 4, (60, 3)), columns=list("abc"))
     assert anonymise(pd.concat([frame] * 3), 3, 2, algorithm="local-search", effort="exact").optimal

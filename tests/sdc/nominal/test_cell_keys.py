@@ -1,4 +1,4 @@
-"""Cell keys: bounded, unbiased, never between 0 and k, the same for the same records."""
+"""Cell-key method: bounded, unbiased, never 1 to k - 1, and consistent for the same records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import from_frame
 
 
-def test_cells_of_the_same_records_get_the_same_count_in_every_table():
+def test_perturbed_cells_of_the_same_records_are_equal_in_every_table():
     rng = np.random.default_rng(4)
     frame = pd.DataFrame({"a": rng.integers(0, 9, 400), "c": rng.integers(0, 3, 400)})
     frame["b"] = frame["a"]  # the cells of a, b, and a x b are the same records
@@ -30,7 +30,7 @@ def test_cells_of_the_same_records_get_the_same_count_in_every_table():
     assert noise.any()
 
 
-def test_keys_of_cells_are_spread_evenly():
+def test_cell_keys_are_uniformly_distributed():
     rng = np.random.default_rng(9)
     frame = pd.DataFrame({"a": rng.permutation(np.arange(6_000) // 3)})
     coded = from_frame(frame)
@@ -40,7 +40,7 @@ def test_keys_of_cells_are_spread_evenly():
     assert abs(noise.mean()) < 4 * np.sqrt(3.0 / len(noise))
 
 
-def test_keys_that_are_not_one_a_combination_are_refused():
+def test_cell_keys_refuses_a_wrong_number_of_keys():
     coded = from_frame(pd.DataFrame({"a": [1, 1, 2]}))
     tables = ControlTables.of(coded.frequencies, 1)
     with pytest.raises(ShapeMismatch):

@@ -1,4 +1,4 @@
-"""Chi-ex against brute force, the local search it starts from, and the scenarios of the thesis."""
+"""Chi-ex compared with brute force and with local search, and the scenarios of the thesis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.sdc.nominal.brute_force import chi2, least_chi2
 
 
 def all_in_one(frequencies: FrequencyVector) -> np.ndarray:
-    """A feasible start without any search: all records in one combination."""
+    """Return a feasible frequency vector: all records have one key combination."""
     start = np.zeros(len(frequencies), dtype=np.int64)
     start[np.argmax(frequencies.counts)] = frequencies.records
     return start
@@ -28,7 +28,7 @@ def all_in_one(frequencies: FrequencyVector) -> np.ndarray:
 
 @pytest.mark.parametrize("k", [2, 3, 4])
 @pytest.mark.parametrize("seed", range(5))
-def test_optimum_agrees_with_brute_force(seed: int, k: int) -> None:
+def test_chi_exact_agrees_with_brute_force(seed: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(rng.integers(2, size=(8 if k > 2 else 6, 3)), columns=list("abc"))
     for dimension in (1, 2):
@@ -44,7 +44,7 @@ def test_optimum_agrees_with_brute_force(seed: int, k: int) -> None:
         assert result.chi2 == pytest.approx(chi2(frame, protected, dimension))
 
 
-def test_totals_of_regions_are_kept() -> None:
+def test_chi_exact_keeps_region_totals() -> None:
     rng = np.random.default_rng(3)
     codes = rng.integers(3, size=(60, 3))
     regions = rng.integers(2, size=60)
@@ -58,7 +58,7 @@ def test_totals_of_regions_are_kept() -> None:
         assert result.counts[inside].sum() == frequencies.counts[inside].sum()
 
 
-def test_a_safe_file_is_left_as_it_is() -> None:
+def test_chi_exact_of_a_safe_file_changes_nothing() -> None:
     frequencies = from_frame(pd.DataFrame({"a": [1] * 4 + [2] * 5, "b": [1] * 4 + [3] * 5})).frequencies
     result = chi_exact(frequencies, 3, ControlTables.of(frequencies, 2))
     assert result.optimal
@@ -66,7 +66,7 @@ def test_a_safe_file_is_left_as_it_is() -> None:
     assert (result.counts == frequencies.counts).all()
 
 
-def test_limited_work_still_gives_a_valid_bound_and_counts() -> None:
+def test_chi_exact_at_the_work_limit_returns_valid_bound_and_counts() -> None:
     frequencies = from_frame(instance("200m5_20percent", 0, records=60)).frequencies
     tables = ControlTables.of(frequencies, 3)
     best = chi_exact(frequencies, 3, tables, start=all_in_one(frequencies))
@@ -78,7 +78,7 @@ def test_limited_work_still_gives_a_valid_bound_and_counts() -> None:
     assert hurried.lower_bound is None or hurried.lower_bound <= best.chi2 + 1e-6
 
 
-def test_infeasible_starts_are_refused() -> None:
+def test_chi_exact_refuses_infeasible_starts() -> None:
     frequencies = from_frame(pd.DataFrame({"a": [1, 1, 1, 2, 2, 3]})).frequencies
     tables = ControlTables.of(frequencies, 1)
     for start in ([3, 2, 1], [3, 0, 0], [6, 0]):
@@ -93,7 +93,7 @@ def test_infeasible_starts_are_refused() -> None:
     st.lists(st.tuples(st.sampled_from(["x", None, "y"]), st.integers(0, 3)), min_size=2, max_size=16),
     st.integers(2, 5),
 )
-def test_any_frame_is_protected(rows: list[tuple[str | None, int]], k: int) -> None:
+def test_chi_exact_protects_any_frame(rows: list[tuple[str | None, int]], k: int) -> None:
     frequencies = from_frame(pd.DataFrame(rows, columns=["text", "number"])).frequencies
     tables = ControlTables.of(frequencies, 2)
     if len(rows) < k:
@@ -106,7 +106,7 @@ def test_any_frame_is_protected(rows: list[tuple[str | None, int]], k: int) -> N
     assert ((result.counts == 0) | (result.counts >= k)).all()
 
 
-def test_scenario_of_the_thesis_is_proved_optimal() -> None:
+def test_chi_exact_proves_the_scenario_of_the_thesis_optimal() -> None:
     frequencies = from_frame(instance("200m5_20percent", 0)).frequencies
     result = chi_exact(frequencies, 3, ControlTables.of(frequencies, 3))
     assert result.optimal
@@ -114,7 +114,7 @@ def test_scenario_of_the_thesis_is_proved_optimal() -> None:
 
 
 @pytest.mark.parametrize("weight", [0.5, 3.0])
-def test_the_second_term_of_the_objective_agrees_with_brute_force(weight: float) -> None:
+def test_chi_exact_with_deviation_weight_agrees_with_brute_force(weight: float) -> None:
     frame = pd.DataFrame({"a": [1, 1, 1, 2, 2, 3, 3], "b": [1, 1, 2, 2, 2, 1, 2]})
     frequencies = from_frame(frame).frequencies
     tables = ControlTables.of(frequencies, 2)

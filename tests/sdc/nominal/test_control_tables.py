@@ -1,4 +1,4 @@
-"""Control tables against tables counted by pandas, which shares nothing with them."""
+"""Control tables compared with tables counted by pandas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cells_counted_by_pandas(frame: pd.DataFrame, tables) -> list[int]:
 
 
 @given(RECORDS, st.integers(1, 4))
-def test_original_cells_are_those_pandas_counts(records, dimension):
+def test_control_tables_count_the_cells_of_pandas(records, dimension):
     frame = pd.DataFrame(records, columns=list("abc"))
     tables = ControlTables.of(from_frame(frame).frequencies, dimension)
     expected = [names for d in range(1, min(dimension, 3) + 1) for names in combinations("abc", d)]
@@ -30,7 +30,7 @@ def test_original_cells_are_those_pandas_counts(records, dimension):
 
 
 @given(RECORDS, st.data())
-def test_errors_and_chi2_of_other_counts_follow_the_matrix_equation(records, data):
+def test_control_tables_errors_and_chi2_follow_the_matrix_equation(records, data):
     frequencies = from_frame(pd.DataFrame(records, columns=list("abc"))).frequencies
     tables = ControlTables.of(frequencies, 2)
     m = len(frequencies)
@@ -42,7 +42,7 @@ def test_errors_and_chi2_of_other_counts_follow_the_matrix_equation(records, dat
     assert tables.max_absolute_error(counts) == worst
 
 
-def test_tables_by_name_may_refer_to_the_region_and_are_kept_once():
+def test_control_tables_by_name_may_refer_to_the_region_and_are_deduplicated():
     frequencies, _ = collapse(
         np.array([[0, 1], [1, 1], [0, 1]]), np.array([2, 2]), ("x", "y"), regions=np.array([0, 0, 1])
     )
@@ -51,7 +51,7 @@ def test_tables_by_name_may_refer_to_the_region_and_are_kept_once():
     assert tables.original.tolist() == [2, 1, 1, 1, 1]
 
 
-def test_wide_domains_are_indexed_without_their_product():
+def test_control_tables_of_wide_domains_do_not_overflow():
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 10_000, (300, 6))
     frequencies, _ = collapse(codes, np.full(6, 10_000), tuple("abcdef"))
@@ -60,7 +60,7 @@ def test_wide_domains_are_indexed_without_their_product():
     assert len(tables.tables) == 63
 
 
-def test_bad_tables_get_named_errors():
+def test_control_tables_refuse_invalid_tables():
     frequencies = from_frame(pd.DataFrame({"x": [1, 1], "y": [1, 2]})).frequencies
     for wrong in (0, [], "x", ["x"], [()], [("x", "x")], 1.5, True):
         with pytest.raises(InvalidParameter):

@@ -1,4 +1,4 @@
-"""Ordinal, hierarchical and weighted distances: as defined, against brute force, and through the methods."""
+"""Ordinal, hierarchical and weighted distances compared with their definition and with brute force."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from microguard.sdc.nominal.transport import transport
 
 from tests.sdc.nominal.brute_force import partitions
 
-#: Sections, divisions and classes of an activity, finest first.
+#: Classes, divisions and sections of economic activities, finest first.
 TREE = {"a1": ("a", "all"), "a2": ("a", "all"), "b1": ("b", "all"), "b2": ("b", "all")}
 DISTANCES = {"age": Ordinal(), "activity": Hierarchical(TREE, weight=2), "sex": Nominal(weight=3)}
 
@@ -33,13 +33,13 @@ def file(records: int, seed: int) -> pd.DataFrame:
 
 
 def distance(one: tuple, other: tuple, ages: list[int]) -> int:
-    """Steps between the ages that occur, twice the levels below a common ancestor, thrice the sex."""
+    """Return the distance: steps of age, twice the levels to a common ancestor, three times sex."""
     steps = abs(ages.index(one[0]) - ages.index(other[0]))
     levels = 0 if one[1] == other[1] else 1 if one[1][0] == other[1][0] else 2
     return steps + 2 * levels + 3 * (one[2] != other[2])
 
 
-def test_points_are_apart_by_the_distances_asked_for():
+def test_similarity_has_the_defined_distances():
     frame = file(30, 1)
     coded = from_frame(frame)
     points = similarity_of(coded, DISTANCES).points
@@ -51,7 +51,7 @@ def test_points_are_apart_by_the_distances_asked_for():
     assert distances.max() <= points.diameter
 
 
-def test_an_order_may_leave_gaps_and_know_what_is_missing():
+def test_ordinal_accepts_gaps_and_missing_values():
     asked = Ordinal(weight=2, positions={"low": 0, "middle": 1, "high": 10}, missing=10)
     costs = asked.columns(["high", "low", "middle", None]).costs
     assert costs.tolist() == [[0, 20, 18, 20], [20, 0, 2, 20], [18, 2, 0, 20], [20, 20, 20, 0]]
@@ -64,7 +64,7 @@ def test_an_order_may_leave_gaps_and_know_what_is_missing():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_partition_by_a_cost_matrix_agrees_with_brute_force(seed: int):
+def test_partition_with_a_cost_matrix_agrees_with_brute_force(seed: int):
     rng = np.random.default_rng(seed)
     prices = rng.integers(1, 30, (4, 4))
     prices = np.triu(prices, 1) + np.triu(prices, 1).T
@@ -80,7 +80,7 @@ def test_a_partition_by_a_cost_matrix_agrees_with_brute_force(seed: int):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_records_are_carried_at_the_least_cost_that_brute_force_finds(seed: int):
+def test_transport_with_a_cost_matrix_agrees_with_brute_force(seed: int):
     rng = np.random.default_rng(seed)
     prices = np.triu(rng.integers(1, 30, (4, 4)), 1)
     frame = pd.DataFrame({"work": rng.integers(0, 4, 6), "sex": rng.choice(["f", "m"], 6)})
@@ -104,7 +104,7 @@ def test_records_are_carried_at_the_least_cost_that_brute_force_finds(seed: int)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_partition_of_least_weight_agrees_with_brute_force(seed: int):
+def test_partition_with_distances_agrees_with_brute_force(seed: int):
     frame = file(7, seed)
     rows = [tuple(row) for row in frame.itertuples(index=False)]
     ages = sorted(frame["age"].unique())
@@ -117,13 +117,13 @@ def test_a_partition_of_least_weight_agrees_with_brute_force(seed: int):
     assert result.weight == best
 
 
-def test_records_take_the_values_of_an_ordinal_neighbour():
+def test_anonymise_moves_records_to_ordinal_neighbours():
     frame = pd.DataFrame({"age": [1] * 3 + [2] + [8] * 3, "sex": ["f"] * 7})
     kept = anonymise(frame, 3, 1, algorithm="own-eee", distances={"age": Ordinal()})
     assert kept.protected["age"].tolist() == [1, 1, 1, 1, 8, 8, 8]
 
 
-def test_faulty_distances_are_named():
+def test_distances_refuse_invalid_definitions():
     frame = file(20, 2)
     with pytest.raises(UnknownVariable):
         partition(frame, 3, distances={"income": Ordinal()})

@@ -1,4 +1,4 @@
-"""Frequency vectors: what they count, in which order, and the way back to a frame."""
+"""Frequency vectors: counts, canonical order, and decoding to a frame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from microguard.sdc.errors import InvalidParameter, TooFewRecords, UnknownVariab
 from microguard.sdc.nominal.frequency import FrequencyVector, check_k, collapse, from_frame
 
 
-def test_three_records_of_two_combinations_are_counted():
+def test_from_frame_counts_combinations():
     frame = pd.DataFrame({"sex": ["m", "f", "m"], "place": ["b", "a", "b"]})
     frequencies = from_frame(frame).frequencies
     assert frequencies.codes.tolist() == [[0, 0], [1, 1]]
@@ -21,7 +21,7 @@ def test_three_records_of_two_combinations_are_counted():
     assert frequencies.at_risk(3).tolist() == [True, True]
 
 
-def test_decoding_returns_index_columns_dtypes_and_missing_values():
+def test_decode_restores_index_columns_dtypes_and_missing_values():
     frame = pd.DataFrame(
         {
             "category": pd.Categorical(["x", None, "y", "x"], categories=["z", "y", "x"], ordered=True),
@@ -37,7 +37,7 @@ def test_decoding_returns_index_columns_dtypes_and_missing_values():
     pd.testing.assert_frame_equal(coded.decode_combinations(coded.combination), frame)
 
 
-def test_missing_values_are_one_more_category_that_matches_only_itself():
+def test_from_frame_treats_missing_values_as_a_category():
     coded = from_frame(pd.DataFrame({"x": ["a", None, float("nan"), "a"]}))
     assert coded.frequencies.domain_sizes.tolist() == [2]
     assert coded.frequencies.counts.tolist() == [2, 2]
@@ -51,7 +51,7 @@ def test_missing_values_are_one_more_category_that_matches_only_itself():
     ),
     st.randoms(use_true_random=False),
 )
-def test_counts_agree_with_a_plain_counter_whatever_the_order_of_records(records, random):
+def test_from_frame_agrees_with_a_counter_in_any_record_order(records, random):
     frame = pd.DataFrame(records, columns=["a", "b", "c"])
     frequencies = from_frame(frame).frequencies
     plain = Counter(tuple(None if pd.isna(v) else v for v in row) for row in frame.itertuples(index=False))
@@ -63,7 +63,7 @@ def test_counts_agree_with_a_plain_counter_whatever_the_order_of_records(records
     assert np.array_equal(again.counts, frequencies.counts)
 
 
-def test_forty_variables_of_ten_thousand_values_do_not_overflow():
+def test_collapse_of_forty_wide_variables_does_not_overflow():
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 10_000, (200, 40))
     codes[100:] = codes[:100]
@@ -72,7 +72,7 @@ def test_forty_variables_of_ten_thousand_values_do_not_overflow():
     assert np.array_equal(frequencies.codes[combination], codes)
 
 
-def test_regions_separate_equal_combinations_and_partial_counts_add_up():
+def test_collapse_separates_regions_and_adds_partial_counts():
     codes = np.array([[1], [1], [0], [1]])
     frequencies, _ = collapse(
         codes, np.array([2]), ("x",), regions=np.array([0, 1, 1, 1]), counts=np.array([4, 2, 1, 3])
@@ -81,12 +81,12 @@ def test_regions_separate_equal_combinations_and_partial_counts_add_up():
     assert frequencies.counts.tolist() == [4, 1, 5]
 
 
-def test_unsorted_combinations_are_refused():
+def test_frequency_vector_refuses_unsorted_combinations():
     with pytest.raises(InvalidParameter):
         FrequencyVector(np.array([[1], [0]], np.int32), np.array([1, 1]), np.array([2]), ("x",))
 
 
-def test_bad_frames_and_bad_k_get_named_errors():
+def test_from_frame_and_check_k_refuse_invalid_arguments():
     with pytest.raises(TooFewRecords):
         from_frame(pd.DataFrame({"x": []}))
     with pytest.raises(InvalidParameter):

@@ -1,4 +1,4 @@
-"""Regions in control tables: cells counted by pandas, hierarchies, errors of regions kept small."""
+"""Region levels in control tables: cells counted by pandas, hierarchies, errors by region."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVELS = ["municipality", "district"]
 
 
 def country(records: int = 360, seed: int = 3) -> pd.DataFrame:
-    """Twelve municipalities in three districts; what people do depends on where they live."""
+    """Draw records of twelve municipalities in three districts; occupation depends on the municipality."""
     rng = np.random.default_rng(seed)
     place = rng.integers(0, 12, records)
     return pd.DataFrame(
@@ -38,7 +38,7 @@ def crosstab_chi2(before: pd.DataFrame, after: pd.DataFrame, tables) -> float:
     return total
 
 
-def test_cells_by_region_at_every_level_are_those_pandas_counts():
+def test_control_tables_by_region_count_the_cells_of_pandas_at_every_level():
     frame = country()
     levels, regions = RegionLevels.of(frame[LEVELS])
     coded = from_frame(frame.drop(columns=LEVELS), regions)
@@ -53,7 +53,7 @@ def test_cells_by_region_at_every_level_are_those_pandas_counts():
     assert [int(tables.level[tables.table == t][0]) for t in range(7)] == [0, 1, 1, 1, 2, 2, 2]
 
 
-def test_regions_stay_and_every_region_is_anonymous_with_tables_of_all_levels():
+def test_protect_frequencies_keeps_regions_and_k_with_tables_of_all_levels():
     frame = country()
     result = anonymise(frame, 3, 2, effort="fast", region=LEVELS)
     protected = result.protected
@@ -73,7 +73,7 @@ def test_regions_stay_and_every_region_is_anonymous_with_tables_of_all_levels():
     assert all(result.region_errors[level][1] >= worst[level] for level in LEVELS)
 
 
-def test_tables_of_regions_lower_their_own_errors_and_hardly_raise_the_others():
+def test_tables_by_region_lower_their_errors_and_hardly_raise_others():
     frame = country()
     by_region = [(level, name) for level in LEVELS for name in ("work", "sex", "age")]
     national = [("work",), ("sex",), ("age",)]
@@ -92,7 +92,7 @@ def test_tables_of_regions_lower_their_own_errors_and_hardly_raise_the_others():
     assert chi2[1][1] < chi2[0][1] + 5
 
 
-def test_a_bound_or_weight_of_one_table_holds_for_that_table():
+def test_maximum_error_and_weight_apply_to_the_named_table():
     frame = country()
     table = ("municipality", "work")
     free = anonymise(frame, 3, 1, effort="fast", region=LEVELS, region_dimension=0)
@@ -120,7 +120,7 @@ def test_a_bound_or_weight_of_one_table_holds_for_that_table():
     assert crosstab_chi2(frame, weighted.protected, [table]) < crosstab_chi2(frame, free.protected, [table])
 
 
-def test_faulty_regions_are_named():
+def test_region_levels_refuse_invalid_regions():
     frame = country()
     with pytest.raises(InvalidParameter, match="finest first"):
         anonymise(frame, 3, region=LEVELS[::-1])
@@ -130,7 +130,7 @@ def test_faulty_regions_are_named():
         anonymise(frame.assign(district=None), 3, region=LEVELS)
     with pytest.raises(InvalidParameter, match="two levels"):
         anonymise(frame, 3, [tuple(LEVELS)], region=LEVELS)
-    with pytest.raises(InvalidParameter, match="no control tables"):
+    with pytest.raises(InvalidParameter, match="names of control tables"):
         anonymise(frame, 3, 1, region=LEVELS, max_absolute_error={("age", "sex"): 2})
     with pytest.raises(InvalidParameter, match="region_dimension"):
         anonymise(frame, 3, 1, region=LEVELS, region_dimension=-1)

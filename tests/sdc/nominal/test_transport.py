@@ -1,4 +1,4 @@
-"""Transport of records: counts come out right, few records move, and not far."""
+"""Transport of records: correct counts, few moved records, short distances."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hamming(frequencies: FrequencyVector, flows) -> int:
     return int((differing * flows.count).sum())
 
 
-def test_a_single_record_moves_to_the_combination_that_differs_in_one_value():
+def test_transport_moves_a_record_to_the_combination_that_differs_in_one_value():
     frame = pd.DataFrame({"x": list("aaab"), "y": list("pppp"), "z": list("uuuu")}, index=[4, 5, 6, 7])
     coded = from_frame(frame)
     flows = transport(coded.frequencies, np.array([4, 0]))
@@ -42,7 +42,7 @@ def test_a_single_record_moves_to_the_combination_that_differs_in_one_value():
 
 
 @given(st.data())
-def test_few_records_move_the_least_total_distance(data):
+def test_transport_of_few_records_has_minimal_total_distance(data):
     rows = data.draw(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=2, max_size=7))
     frequencies = from_frame(pd.DataFrame(rows)).frequencies
     targets = sorted(
@@ -65,7 +65,7 @@ def test_few_records_move_the_least_total_distance(data):
     assert hamming(frequencies, flows) == least
 
 
-def test_rings_keep_regions_and_counts_and_stay_near_the_least_distance(monkeypatch):
+def test_transport_by_rings_keeps_regions_and_counts_near_the_least_distance(monkeypatch):
     rng = np.random.default_rng(2)
     sizes = np.array([2, 3, 5, 7])
     codes = np.column_stack([rng.integers(0, size, 2_000) for size in sizes])
@@ -88,7 +88,7 @@ def test_rings_keep_regions_and_counts_and_stay_near_the_least_distance(monkeypa
     assert hamming(frequencies, exact) <= hamming(frequencies, near) <= 1.25 * hamming(frequencies, exact)
 
 
-def test_many_variables_are_matched_without_every_ring():
+def test_transport_of_many_variables_does_not_need_every_ring():
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 3, (400, 25))
     frequencies, _ = collapse(codes, np.full(25, 3), tuple(range(25)))
@@ -97,14 +97,14 @@ def test_many_variables_are_matched_without_every_ring():
     assert np.array_equal(applied(frequencies, transport(frequencies, counts)), counts)
 
 
-def test_a_region_that_gains_records_is_refused():
+def test_transport_refuses_a_change_of_region_totals():
     frequencies = from_frame(pd.DataFrame({"x": [1, 2]})).frequencies
     with pytest.raises(ShapeMismatch):
         transport(frequencies, np.array([2, 1]))
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_records_move_along_an_order_and_within_a_tree(monkeypatch: pytest.MonkeyPatch, exact: bool):
+def test_transport_follows_ordinal_and_hierarchical_distances(monkeypatch: pytest.MonkeyPatch, exact: bool):
     if not exact:
         monkeypatch.setattr(module, "_EXACT", 0)
     codes = np.array([[0, 0], [1, 0], [6, 0], [7, 1]])  # age, and a code under one ancestor or the other
@@ -115,7 +115,7 @@ def test_records_move_along_an_order_and_within_a_tree(monkeypatch: pytest.Monke
     assert list(zip(flows.origin.tolist(), flows.target.tolist(), strict=True)) == [(1, 0), (2, 3)]
 
 
-def test_rings_go_from_near_to_far():
+def test_rings_are_ordered_by_distance():
     costs = [[0, 1], [0, 2, 5]]
     rings = list(module._rings(costs))
     assert rings == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]

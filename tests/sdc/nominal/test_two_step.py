@@ -1,4 +1,4 @@
-"""The two-step methods by name on frequency vectors, with and without regions."""
+"""Two-step methods, selected by name, on frequency vectors with and without regions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from microguard.sdc.nominal.two_step import two_step
 from tests.benchmarks.combinations.scenarios import instance
 
 
-def test_twelve_names_stand_for_three_choices() -> None:
+def test_two_step_names_encode_three_choices() -> None:
     assert len(TWO_STEP) == 12
     assert TWO_STEP["own-ehc"].fractional == "exact"
     assert TWO_STEP["own-ehc"].integer == "heuristic"
@@ -23,7 +23,7 @@ def test_twelve_names_stand_for_three_choices() -> None:
 
 
 @pytest.mark.parametrize("name", [*TWO_STEP, "random"])
-def test_every_two_step_method_keeps_k_and_the_totals_of_regions(name: str) -> None:
+def test_two_step_keeps_k_and_region_totals(name: str) -> None:
     rng = np.random.default_rng(1)
     codes = rng.integers(3, size=(60, 3))
     regions = rng.integers(2, size=60)
@@ -38,7 +38,7 @@ def test_every_two_step_method_keeps_k_and_the_totals_of_regions(name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["own-eee", "own-hhg", "own-hec"])
-def test_frame_and_frequency_vector_give_the_same_answer(name: str) -> None:
+def test_two_step_agrees_with_anonymise_on_a_frame(name: str) -> None:
     frame = instance("200m5_20percent", 1, records=100)
     clusters = partition(frame, 3, algorithm=name)
     aggregated = aggregate(frame, clusters.labels, 3, algorithm=name)
@@ -49,7 +49,7 @@ def test_frame_and_frequency_vector_give_the_same_answer(name: str) -> None:
         assert result.certificates[1].value == pytest.approx(aggregated.chi2)
 
 
-def test_faulty_arguments_are_named() -> None:
+def test_two_step_refuses_invalid_arguments() -> None:
     frequencies, _ = collapse(
         np.array([[0], [1], [1], [0]]), np.array([2]), ("a",), regions=np.array([0, 0, 0, 1])
     )

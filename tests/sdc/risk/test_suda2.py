@@ -1,4 +1,4 @@
-"""Minimal sample uniques against their definition, and what a set is worth by its size."""
+"""SUDA2: minimal sample uniques and scores compared with their definition."""
 
 from itertools import combinations
 from math import prod
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
-from microguard.sdc.risk.suda2 import special_uniques
+from microguard.sdc.risk.suda2 import suda2
 
 
 def by_definition(codes, most):
@@ -33,25 +33,25 @@ def by_definition(codes, most):
     arrays(np.int64, st.tuples(st.integers(2, 9), st.integers(2, 4)), elements=st.integers(0, 2)),
     st.integers(1, 3),
 )
-def test_sets_and_scores_are_those_of_the_definition(codes, most):
+def test_suda2_counts_and_scores_agree_with_the_definition(codes, most):
     most = min(most, codes.shape[1] - 1)
-    uniques = special_uniques(codes, most)
+    uniques = suda2(codes, most)
     counts, scores = by_definition(codes, most)
     assert np.array_equal(uniques.counts, counts)
     assert np.array_equal(uniques.scores, scores)
 
 
-def test_a_set_of_one_is_worth_more_than_larger_ones():
+def test_suda2_scores_smaller_sets_higher():
     """Four variables, sets up to three: 3 * 2 * 1, 2 * 1 and 1 (Elliot et al. 2002)."""
     rng = np.random.default_rng(1)
     codes = np.vstack([rng.integers(0, 2, (200, 4)), [[5, 0, 0, 0]]])
-    uniques = special_uniques(codes, 3)
+    uniques = suda2(codes, 3)
     assert uniques.scores[-1] == 6.0
     assert uniques.contributions[0] == 1.0
 
 
-def test_codes_that_are_no_table_are_refused():
+def test_suda2_refuses_invalid_codes_and_sizes():
     with pytest.raises(ShapeMismatch):
-        special_uniques(np.zeros((3, 1), int))
+        suda2(np.zeros((3, 1), int))
     with pytest.raises(InvalidParameter):
-        special_uniques(np.zeros((3, 2), int), 2)
+        suda2(np.zeros((3, 2), int), 2)

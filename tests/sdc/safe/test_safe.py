@@ -1,4 +1,4 @@
-"""SAFE: hand-sized problems, brute force for the exact ones, and what always holds."""
+"""SAFE: hand-sized problems, brute force for the exact problems, and invariants."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.reference import ADULT, reference_file
 from tests.sdc.nominal.instances import assert_protected, nominal_frames, rows
 
 
-def test_three_single_records_alike_in_one_variable_become_three_of_one_kind():
+def test_safe_merges_three_single_records_into_one_combination():
     frame = pd.DataFrame({"x": list("ppp"), "y": list("abc")})
     result = safe(frame, 3, 1)
     assert rows(result.protected).most_common(1)[0][1] == 3
@@ -29,7 +29,7 @@ def test_three_single_records_alike_in_one_variable_become_three_of_one_kind():
     assert result.errors == {1: 2}
 
 
-def test_appendix_a_gives_the_defaults():
+def test_safe_params_default_to_appendix_a():
     parameters = SafeParams()
     original = np.array([9, 10, 19, 20, 50, 100, 199, 200, 1_000, 10_000, 100_000, 1_000_000])
     assert extra_error(parameters, original).tolist() == [0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 8, 9]
@@ -38,7 +38,7 @@ def test_appendix_a_gives_the_defaults():
 
 
 def judged_by_hand(counts, original, k, deviation, cells, errors, bounds, penalty, improving):
-    """Algorithms 2 and 4 as written: build every candidate, filter, then compare."""
+    """Run Algorithms 2 and 4 as printed: build every candidate, filter, then compare."""
     candidates = []
     for change in product(range(-k, k + 1), repeat=len(counts)):
         candidate = counts + np.array(change)
@@ -58,7 +58,7 @@ def judged_by_hand(counts, original, k, deviation, cells, errors, bounds, penalt
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3]), st.booleans())
-def test_the_selection_rules_choose_what_the_paper_s_enumeration_chooses(seed, k, improving):
+def test_best_change_agrees_with_the_enumeration_of_the_paper(seed, k, improving):
     rng = np.random.default_rng(seed)
     s, tables = 3, 4
     cells = np.column_stack([rng.integers(0, 3, s) + 3 * t for t in range(tables)]).astype(np.int32)
@@ -81,7 +81,7 @@ def test_the_selection_rules_choose_what_the_paper_s_enumeration_chooses(seed, k
 
 
 @given(nominal_frames(), st.sampled_from([2, 3, 5, 10]))
-def test_any_frame_is_protected_with_its_records_kept(frame, k):
+def test_safe_protects_any_frame_and_keeps_the_number_of_records(frame, k):
     if len(frame) < k:
         with pytest.raises(TooFewRecords):
             safe(frame, k)
@@ -92,7 +92,7 @@ def test_any_frame_is_protected_with_its_records_kept(frame, k):
 
 
 @given(nominal_frames(), st.sampled_from([2, 3, 5]))
-def test_a_change_of_the_number_of_records_is_reported(frame, k):
+def test_safe_reports_the_change_of_the_number_of_records(frame, k):
     if len(frame) < k:
         return
     try:
@@ -107,7 +107,7 @@ def test_a_change_of_the_number_of_records_is_reported(frame, k):
     assert (result.protected.dtypes == frame.dtypes).all()
 
 
-def test_a_file_of_which_no_record_would_be_left_is_refused_by_name():
+def test_safe_refuses_a_file_without_remaining_records():
     frame = pd.DataFrame({"a": [1, 2, 3]})
     with pytest.raises(ImpossibleProtection, match="keep_records"):
         safe(frame, 3, 1)
@@ -120,7 +120,7 @@ def test_a_file_of_which_no_record_would_be_left_is_refused_by_name():
     st.sampled_from([2, 3]),
     st.booleans(),
 )
-def test_the_exact_problems_reach_the_brute_force_optimum(records, k, modified):
+def test_safe_exact_reaches_the_brute_force_optimum(records, k, modified):
     frame = pd.DataFrame(records, columns=["a", "b"])
     frequencies = from_frame(frame).frequencies
     tables = ControlTables.of(frequencies, 2)
@@ -141,7 +141,7 @@ def test_the_exact_problems_reach_the_brute_force_optimum(records, k, modified):
 
 
 @pytest.mark.reference
-def test_full_adult_keeps_maxima_of_a_few_records_in_every_dimension():
+def test_safe_on_full_adult_has_small_maximum_errors_in_every_dimension():
     adult = pd.read_csv(reference_file("adult.csv"), usecols=list(ADULT))[list(ADULT)]
     adult = adult[(adult != "?").all(axis=1)]
     frequencies = from_frame(adult).frequencies
@@ -153,14 +153,14 @@ def test_full_adult_keeps_maxima_of_a_few_records_in_every_dimension():
     assert abs(protected.record_change) <= 30
 
 
-def test_safe_is_deterministic_and_needs_no_fixed_record_order():
+def test_safe_does_not_depend_on_the_order_of_records():
     rng = np.random.default_rng(4)
     frame = pd.DataFrame({name: rng.integers(0, 4, 300) for name in "abcd"})
     first, second = safe(frame, 3, 2), safe(frame.sample(frac=1, random_state=1), 3, 2)
     assert rows(first.protected) == rows(second.protected)
 
 
-def test_bad_input_gets_named_errors():
+def test_safe_refuses_invalid_input():
     frame = pd.DataFrame({"x": list("aabb")})
     for call in (
         lambda: safe(frame, 1),

@@ -1,4 +1,4 @@
-"""Weighted estimates against records repeated as often as they weigh."""
+"""Weighted estimates compared with repeated records."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ RECORDS = st.lists(
 
 
 @given(RECORDS)
-def test_whole_weights_are_repeated_records(records):
+def test_estimates_with_integer_weights_equal_those_of_repeated_records(records):
     values, regions, weights = (np.array(part, dtype=float) for part in zip(*records, strict=True))
     at, times = regions.astype(int), weights.astype(int)
     weighted = estimates(values, at, weights)
@@ -25,14 +25,14 @@ def test_whole_weights_are_repeated_records(records):
         assert weighted.quantiles[region, 2] == expected
 
 
-def test_missing_values_count_nowhere():
+def test_estimates_ignore_missing_values():
     summary = estimates(np.array([1.0, np.nan, 3.0]), np.array([0, 1, 0]), np.array([0.1, 9.0, 0.3]))
     assert summary.means[0] == pytest.approx(2.5)
     assert np.isnan(summary.means[1])
     assert np.isnan(summary.quantiles[1]).all()
 
 
-def test_a_total_that_was_nothing_has_no_relative_change():
+def test_relative_changes_of_zero_are_zero_or_infinite():
     assert relative_changes(np.array([0.0, 0.0, 4.0]), np.array([0.0, 1.0, 3.0])).tolist() == [
         0,
         np.inf,
@@ -40,7 +40,7 @@ def test_a_total_that_was_nothing_has_no_relative_change():
     ]
 
 
-def test_what_does_not_fit_is_refused():
+def test_estimates_refuse_invalid_arguments():
     with pytest.raises(ShapeMismatch):
         estimates(np.zeros(2), np.zeros(3, int))
     with pytest.raises(InvalidParameter):

@@ -1,1 +1,1 @@
-"""Files of other programs, each type in each role: published with the same bits, or refused by name."""
+"""Tests with files of other programs: columns of every type and role are published bit for bit or refused."""

@@ -1,11 +1,11 @@
-"""The columns that writers are given: each type that a file may have, every value thrice or more."""
+"""Build the columns for the tests of foreign writers: every type, with each value at least three times."""
 
 import datetime as dt
 from decimal import Decimal
 
 import pyarrow as pa
 
-#: Records, and how many of them are alike.
+#: Number of records, and number of records with equal values.
 RECORDS, ALIKE = 36, 3
 _DAY, _OLD = dt.date(2020, 2, 29), dt.date(1890, 7, 1)
 _MOMENT, _BEFORE = dt.datetime(2020, 2, 29, 23, 59, 59, 123456), dt.datetime(1890, 7, 1, 1, 2, 3)
@@ -13,13 +13,13 @@ _SECOND = _MOMENT.replace(microsecond=0)
 
 
 def _column(values, kind, *, nulls=True):
-    """A column of these values in turn, NULL among them."""
+    """Return a column that repeats these values and NULL."""
     values = [*values, None] if nulls else list(values)
     return pa.array([values[i // ALIKE % len(values)] for i in range(RECORDS)], kind)
 
 
 def columns():
-    """Every type as an Arrow column, by its name."""
+    """Return an Arrow column of every type, by the name of the type."""
     utc, paris = "UTC", "Europe/Paris"
     text = _column(["a", "", "é", "007"], pa.string())
     codes = text.dictionary_encode().indices
@@ -70,7 +70,7 @@ def columns():
 
 
 def not_published(kind):
-    """Whether Spark cannot read a type, or no record of a release can have it: it is refused by name."""
+    """Return whether a type must be refused, because Spark cannot read it or a release cannot contain it."""
     return (
         pa.types.is_time(kind)
         or pa.types.is_float16(kind)
@@ -82,12 +82,12 @@ def not_published(kind):
 
 
 def in_bytes(name):
-    """Whether values of a type are bytes that are no text: no category and no region."""
+    """Return whether values of a type are bytes that are not text, and so neither categories nor regions."""
     return name.endswith("bytes")
 
 
 def numbers():
-    """Positive finite numbers of every type that can be a weight or a numeric quasi-identifier."""
+    """Return positive finite numbers of every type that can be a weight or a numeric quasi-identifier."""
     whole = _column([1, 2, 3, 4], pa.int64(), nulls=False)
     kinds = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float32", "float64"]
     return {f"number_{kind}": whole.cast(kind) for kind in kinds} | {
@@ -97,7 +97,7 @@ def numbers():
 
 
 def regions():
-    """Two regions in every type that can be one."""
+    """Return two regions in every type that a region can have."""
     times = RECORDS // ALIKE // 2
     return {
         name.replace("a_", "region_", 1): pa.concat_arrays(

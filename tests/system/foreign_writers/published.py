@@ -1,4 +1,4 @@
-"""What becomes of each column of a file: published with the same bits, or refused by name."""
+"""Stage the columns of a file without protection, and compare them bit for bit with the input."""
 
 import re
 
@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.read import read
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.method import record_method
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.read_back import verify_written
@@ -15,16 +15,16 @@ from microguard.schemas.errors import InputRejected
 
 from tests.pipelines.microdata import specification
 
-#: Tells records apart that are alike otherwise.
+#: Column that distinguishes records with equal values.
 KEY = "key"
 
 
 def staged(spark, spec, folder):
-    """The records of an input, read, screened and staged without protection, and their contract."""
+    """Read, validate and stage the records of an input without protection; return them and their contract."""
     microdata = read(spark, spec)
-    screened = screen(microdata, spec)
+    screened = validate(microdata, spec)
     assert not screened.rejected, screened.rejected
-    areas = Areas.of(folder / "lake", folder / "evidence")
+    areas = Areas.from_places(folder / "lake", folder / "evidence")
     frame = microdata.frame.select([column(name) for name in microdata.published])
     with areas.lock():
         release = stage(frame, microdata.contract, {}, areas, "0" * 32, screened.remaining)
@@ -57,13 +57,13 @@ def refused_and_staged(spark, folder, roles, **sections):
 
 
 def values(table, name):
-    """Values in the order of `KEY`, told apart by bits, but for the sign of a zero and the kind of a NaN."""
+    """Return values in the order of `KEY` for comparison by bits, except signs of zeros and kinds of NaN."""
     found, keys = plain(table[name]), table[KEY].to_pylist()
     return [found[position] for position in sorted(range(len(keys)), key=keys.__getitem__)]
 
 
 def plain(column):
-    """Values of a column that are equal if and only if their bits are, but for zeros and NaN."""
+    """Return values that are equal if and only if their bits are equal, except for zeros and NaN."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     given = column.cast(kind)
     if pa.types.is_duration(kind):

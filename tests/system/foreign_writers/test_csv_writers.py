@@ -25,7 +25,7 @@ def _polars(path):
     polars.DataFrame(ROWS).write_csv(path)
 
 
-#: What each program writes: bytes or a function of the path, and the keys of [input] that say so.
+#: Output of each program, as bytes or as a function of the path, and the keys of [input] to read it.
 FILES = {
     "Excel, CSV UTF-8": (
         '\ufeffsex;income;note\r\nf;1,5;"a ""b"""\r\nm;2000,25;"x; y, z"\r\né;;007\r\n'.encode(),
@@ -60,7 +60,7 @@ FILES = {
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", FILES)
-def test_a_csv_of_another_writer_has_the_values_that_were_written(name, spark, tmp_path):
+def test_read_parses_csv_files_of_other_programs_value_by_value(name, spark, tmp_path):
     if name == "polars" and importlib.util.find_spec("polars") is None:
         pytest.skip("polars is not installed")
     content, keys = FILES[name]
@@ -69,11 +69,11 @@ def test_a_csv_of_another_writer_has_the_values_that_were_written(name, spark, t
     else:
         (tmp_path / "data.csv").write_bytes(content)
     spec = specification(tmp_path, ROLES, input={"path": "data.csv", "format": "csv", **keys})
-    found = read(spark, spec).frame.select(*ROLES).toArrow().to_pydict()
-    assert found == ROWS
+    result = read(spark, spec).frame.select(*ROLES).toArrow().to_pydict()
+    assert result == ROWS
 
 
-#: Names of Python and of IANA, and the name that Java has.
+#: Names of encodings of Python and IANA, with the name in Java.
 ENCODINGS = {
     "latin-1": "ISO-8859-1",
     "iso-8859-1": "ISO-8859-1",
@@ -90,7 +90,7 @@ ENCODINGS = {
 
 
 @pytest.mark.spark
-def test_a_column_without_a_name_is_refused_as_one_where_it_is_not_dropped(spark, tmp_path):
+def test_read_refuses_a_csv_column_without_a_name_unless_it_is_dropped(spark, tmp_path):
     FRAME.to_csv(tmp_path / "data.csv")
     spec = specification(tmp_path, ROLES, input={"path": "data.csv", "format": "csv"})
     with pytest.raises(InputRejected, match="does not name: a column without a name"):
@@ -98,6 +98,6 @@ def test_a_column_without_a_name_is_refused_as_one_where_it_is_not_dropped(spark
 
 
 @pytest.mark.spark
-def test_an_encoding_may_have_the_name_of_python_or_iana(spark):
+def test_java_charset_converts_encoding_names_of_python_and_iana(spark):
     charset = spark._jvm.java.nio.charset.Charset
     assert {name: charset.forName(java_charset(spark, name)).name() for name in ENCODINGS} == ENCODINGS

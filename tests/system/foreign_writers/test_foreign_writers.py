@@ -20,7 +20,7 @@ from tests.system.foreign_writers.corpus import (
 from tests.system.foreign_writers.published import KEY, plain, refused_and_staged, values
 from tests.system.foreign_writers.writers import FURTHER, WRITERS
 
-#: Roles of a column of its own; the first three are of every type.
+#: Roles with a separate column; every type is tested in the first three.
 ROLES = {
     "": {"role": "other"},
     "_identifier": {"role": "identifier"},
@@ -28,13 +28,13 @@ ROLES = {
     "_sensitive": {"role": "sensitive"},
     "_nominal": {"role": "quasi_identifier", "kind": "nominal"},
 }
-#: Types that have the other roles, too, in the quick run: those whose values Spark has otherwise.
+#: Types that the quick run also tests in the other roles, because Spark represents their values differently.
 TOO = frozenset(f"a_{name}" for name in ("category", "category_of_numbers", "microseconds", "float64"))
 OF_NUMBERS = ({"role": "weight"}, {"role": "quasi_identifier", "kind": "numeric"})
 
 
 def written(writer, folder, spark, region, too):
-    """The corpus as one file of a writer, a column for each type and role; what it was given, and roles."""
+    """Write the corpus with one program, a column per type and role; return the columns and their roles."""
     table, roles = {KEY: pa.array(range(RECORDS), pa.int64())}, {KEY: {"role": "other"}}
     for name, column in columns().items():
         if name.removeprefix("a_") not in writer.lacks:
@@ -53,7 +53,7 @@ def written(writer, folder, spark, region, too):
 
 
 def check(name, spark, folder, region, too=TOO):
-    """Publish a writer's file, and compare every column with what an independent reader finds in it."""
+    """Publish a writer's file, and compare every column with the values of an independent reader."""
     writer = (WRITERS | FURTHER)[name]
     if not writer.installed:
         pytest.skip(f"{writer.needs} is not installed")
@@ -74,14 +74,14 @@ def check(name, spark, folder, region, too=TOO):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_file_of_another_writer_is_published_with_the_same_bits_or_refused_by_column(name, spark, tmp_path):
+def test_columns_of_other_programs_are_published_bit_for_bit_or_refused_by_name(name, spark, tmp_path):
     of_writer = [each for each in regions() if each.removeprefix("region_") not in WRITERS[name].lacks]
     region = of_writer[list(WRITERS).index(name) % len(of_writer)]
     check(name, spark, tmp_path, region)
 
 
 @pytest.mark.spark
-def test_files_of_several_writers_in_one_folder_are_read_with_one_type_or_refused_by_column(spark, tmp_path):
+def test_files_of_several_programs_are_read_with_one_type_or_refused_by_column(spark, tmp_path):
     writers = [each for name, each in WRITERS.items() if each.installed and not each.as_given]
     lacking = {name for writer in writers for name in writer.lacks}
     given = {name: each for name, each in columns().items() if name.removeprefix("a_") not in lacking}
@@ -101,7 +101,7 @@ def test_files_of_several_writers_in_one_folder_are_read_with_one_type_or_refuse
     for name in roles.keys() - refused.keys():
         assert values(records, name) == [value for table in found for value in values(table, name)], name
     same = {name for name in given if len({str(value_type(table[name].type)) for table in found}) == 1}
-    zones = {name for name in given if pa.types.is_timestamp(given[name].type)}  # which INT96 does not have
+    zones = {name for name in given if pa.types.is_timestamp(given[name].type)}  # INT96 has no time zone
     assert not {name for name in same - zones if not not_published(given[name].type)} & refused.keys()
     assert not {"a_category", "a_text", "a_large_text"} & refused.keys()
 
@@ -109,7 +109,7 @@ def test_files_of_several_writers_in_one_folder_are_read_with_one_type_or_refuse
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("name", WRITERS | FURTHER)
-def test_every_type_in_every_role_of_every_writer_is_published_with_the_same_bits(name, spark, tmp_path):
+def test_every_type_and_role_of_every_program_is_published_bit_for_bit(name, spark, tmp_path):
     for region in regions():
         if region.removeprefix("region_") not in (WRITERS | FURTHER)[name].lacks:
             (tmp_path / region).mkdir()
@@ -119,7 +119,7 @@ def test_every_type_in_every_role_of_every_writer_is_published_with_the_same_bit
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_release_of_a_foreign_file_has_its_values_where_every_record_has_its_likes(name, spark, tmp_path):
+def test_protect_keeps_the_values_of_a_foreign_file_whose_records_are_k_anonymous(name, spark, tmp_path):
     writer = WRITERS[name]
     if not writer.installed:
         pytest.skip(f"{writer.needs} is not installed")
@@ -143,7 +143,7 @@ def test_a_release_of_a_foreign_file_has_its_values_where_every_record_has_its_l
         }
         accepted = {"accept_dependencies": ["x", "y"]}
         _, areas = run(spark, specification(folder, roles, publish=accepted))
-        files = sorted((areas.public.release(areas.public.served()) / "microdata").glob("*.parquet"))
+        files = sorted((areas.public.release(areas.public.current()) / "microdata").glob("*.parquet"))
         records = pa.concat_tables([pq.read_table(file) for file in files])
         truth = pa.table(table) if writer.as_given else found
         different = [each for each in table if multiset(records[each]) != multiset(truth[each])]
@@ -151,5 +151,5 @@ def test_a_release_of_a_foreign_file_has_its_values_where_every_record_has_its_l
 
 
 def multiset(column):
-    """The values of a column, whatever their order."""
+    """Return the values of a column in a canonical order."""
     return Counter(map(repr, plain(column)))

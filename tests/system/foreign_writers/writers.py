@@ -1,4 +1,4 @@
-"""The programs that write the corpus, each with its defaults and its own types where it has them."""
+"""Define the programs that write the corpus, each with its default settings and its own types."""
 
 import importlib.util
 from collections.abc import Callable
@@ -17,13 +17,14 @@ class Writer:
     Attributes
     ----------
     write : callable
-        Writes a table to a file; with the session of the tests.
+        Writes a table to a file, with the session of the tests.
     lacks : set of str
-        Types of the corpus that it cannot write.
+        Types of the corpus that the program cannot write.
     needs : str
-        Module without which it is absent.
+        Python module that the program needs.
     as_given : bool
-        Whether the file is known by what was given to the writer, as Arrow does not read it back (calendars).
+        Whether the file is compared with the table that was written, because Arrow does not read it
+        identically (calendars).
     """
 
     write: Callable
@@ -51,7 +52,7 @@ def _pyarrow_first_version(table, path, _spark):
 
 
 def _frame(table):
-    """A frame of pandas: whole numbers with missing ones among them stay whole."""
+    """Return a pandas frame with nullable integers."""
     import pandas as pd
 
     whole = {
@@ -93,7 +94,7 @@ def _duckdb(version):
     return write
 
 
-#: What a session of Spark has that nobody set up, and that of a team with old readers.
+#: Settings of a default Spark session, and of one that writes files for old readers.
 _DEFAULTS = {"spark.sql.parquet.outputTimestampType": "INT96"}
 _LEGACY = _DEFAULTS | {
     "spark.sql.parquet.writeLegacyFormat": "true",
@@ -142,7 +143,7 @@ WRITERS = {
     "polars": Writer(_polars, frozenset({"decimal256"}), "polars"),
     "pyarrow, INT96": Writer(_pyarrow_int96),
 }
-#: Further ways to write of the same programs, for the long run.
+#: Further settings of the same programs, for the long run.
 FURTHER = {
     "DuckDB, first version": Writer(_duckdb("V1"), _OF_DUCKDB),
     "pandas with Arrow types": Writer(_pandas_of_arrow),

@@ -1,8 +1,8 @@
-"""A job through the real block functions, Arrow in and Arrow out, without Spark.
+"""Run a job through the real block functions without Spark, with Arrow tables as input and output.
 
-What Spark does around them is done here with pandas: rejecting records, bringing those of a block together,
-carrying protected counts back to records. Plan, points, methods, representatives, weighing and reports are
-the pipeline's own.
+The parts that Spark does in a run are done with pandas: rejecting records, collecting the records of a block,
+and assigning protected counts to records. Plan, points, methods, representatives, weights and reports use the
+code of the pipeline.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from microguard.pipelines.engine.row_hash import HASH
 from microguard.pipelines.intake.fixed_point import Scale
 from microguard.pipelines.intake.recode import band_labels
-from microguard.pipelines.intake.validate import PATTERN, REGION, pattern_of, strata_of
+from microguard.pipelines.intake.validate import PATTERN, REGION, merge_strata, pattern_mask
 from microguard.pipelines.measures.block_reports import BlockReports, collected
 from microguard.pipelines.measures.classes import CLOSE
 from microguard.pipelines.publication.staging.folder import FolderStagingArea
@@ -37,12 +37,11 @@ from microguard.pipelines.records.reassignment import write_moves
 from microguard.pipelines.records.sampling_weights import SamplingWeights
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
-from microguard.sdc.clusters.granularity import step_of
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tests.system.pairwise.jobs import PairwiseJob
 
-#: Records that a batch of Arrow has here, so that blocks straddle batches.
+#: Number of records per Arrow batch, so small that blocks span several batches.
 BATCH = 17
 ROW = "row"
 
@@ -64,7 +63,7 @@ def accepted_table(job: PairwiseJob, specification: Specification) -> pa.Table:
     spread = np.random.default_rng(1).permutation(len(frame)).astype(np.int64)
     frame = frame.assign(**{ROW: np.arange(len(frame)), PATTERN: pattern, HASH: spread})
     for group in specification.clusterings:
-        keys = [*filter(None, [specification.region]), pattern & pattern_of(group, specification)]
+        keys = [*filter(None, [specification.region]), pattern & pattern_mask(group, specification)]
         of_strata = frame.groupby(keys)
         units = of_strata.size() if job.counted is None else of_strata[job.counted].nunique()
         assert units.min() >= job.k, "the pipeline rejects an input with so small a stratum"
@@ -92,8 +91,8 @@ def protected_records(
 def _by_cluster(
     table: pa.Table, group: Group, specification: Specification, folder: Path
 ) -> tuple[pa.Table, BlockReports]:
-    """As `pipelines.records.protect_by_microaggregation`."""
-    mask = pattern_of(group, specification)
+    """Protect by cluster, like `pipelines.records.protect_by_microaggregation`."""
+    mask = pattern_mask(group, specification)
     strata, of_stratum = _strata(table, mask, specification)
     frame = table.to_pandas()
     scales = {name: _scale(table[name]) for name in specification.numeric}
@@ -110,7 +109,7 @@ def _by_cluster(
         for name in specification.sensitive
         if specification.method.min_diversity > 1 and frame[name].dtype.kind == "f"
     }
-    weighing = _weighing(table, group, specification, scales)
+    weighing = _weighing(table, group, specification)
     jointly = joint_representatives.chosen_together(group, specification, len(table))
     while True:
         task = protect_by_microaggregation._clustering_task(
@@ -132,14 +131,14 @@ def _by_cluster(
 
 
 def _strata(table: pa.Table, mask: int, specification: Specification) -> tuple[pa.Table, np.ndarray]:
-    """Return the strata of a clustering, and which of them each record belongs to."""
+    """Return the strata of a clustering, and the stratum of each record."""
     regions = pa.chunked_array([[0] * len(table)])
     if specification.region is not None:
         regions = table[specification.region]
     counted = pa.table({REGION: regions, PATTERN: table[PATTERN], "records": pa.array([1] * len(table))})
     if specification.region is None:
         counted = counted.drop_columns(REGION)
-    strata = strata_of(counted, mask)
+    strata = merge_strata(counted, mask)
     keys = [name for name in strata.column_names if name != "records"]
     strata = strata.sort_by([(name, "ascending") for name in keys])
     places = {tuple(row[name] for name in keys): i for i, row in enumerate(strata.to_pylist())}
@@ -154,15 +153,11 @@ def _scale(values: pa.ChunkedArray) -> Scale:
     return Scale(float(known.mean()), float(known.std(ddof=1)), len(known))
 
 
-def _weighing(
-    table: pa.Table, group: Group, specification: Specification, scales: dict[str, Scale]
-) -> SamplingWeights | None:
+def _weighing(table: pa.Table, group: Group, specification: Specification) -> SamplingWeights | None:
     name, counted, k = specification.weighted_by(group), specification.counted, specification.release.k
     if name is None:
-        return None if counted is None else SamplingWeights(None, 1.0, {}, k, counted)
-    numeric = [each for each in group.variables if each in specification.numeric]
-    steps = {each: step_of(numbers(table[each]), scales[each].deviation) for each in numeric}
-    return SamplingWeights(name, float(numbers(table[name]).mean()), steps, k, counted)
+        return None if counted is None else SamplingWeights(None, 1.0, k, counted)
+    return SamplingWeights(name, float(numbers(table[name]).mean()), k, counted)
 
 
 def _blocked(table: pa.Table, of_stratum: np.ndarray, plan: blocks.Plan) -> pa.Table:
@@ -180,7 +175,7 @@ def _blocked(table: pa.Table, of_stratum: np.ndarray, plan: blocks.Plan) -> pa.T
 
 
 def _represented(protected: pa.Table, group: Group, specification: Specification) -> pa.Table:
-    """As `pipelines.records.joint_representatives.with_joint_representatives`."""
+    """Replace representatives like `pipelines.records.joint_representatives.with_joint_representatives`."""
     names = [name for name in group.variables if name in specification.nominal]
     before = [f"{BEFORE}{position}" for position in range(len(names))]
     regions = pa.chunked_array([[0] * len(protected)])
@@ -201,7 +196,7 @@ def _represented(protected: pa.Table, group: Group, specification: Specification
 def _by_combination(
     table: pa.Table, group: Group, specification: Specification, folder: Path
 ) -> tuple[pa.Table, BlockReports]:
-    """As `pipelines.records.protect_by_frequency`, every block in this process."""
+    """Protect by combination like `pipelines.records.protect_by_frequency`, in this process."""
     keys = combinations.keys_of(group, specification)
     counted = (
         table.group_by(keys).aggregate([([], "count_all")]).sort_by([(key, "ascending") for key in keys])
@@ -239,7 +234,7 @@ def _by_combination(
 
 
 def _taken(moves: list[dict[str, object]], left: int, rank: int) -> Iterator[object]:
-    """Yield the values that a record of a combination takes, none where it stays."""
+    """Yield the new values of each record of a combination, or None if the record does not change."""
     for move in moves:
         if move["__left0"] == left and move["__above"] < rank <= move["__last"]:
             yield from (value for name, value in move.items() if name.startswith("__taken"))

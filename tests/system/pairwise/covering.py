@@ -1,7 +1,7 @@
-"""Pairwise covering: few rows of values that hold every pair of values of two factors.
+"""Compute a pairwise covering array: few rows that contain every pair of values of two factors.
 
-Greedy (Cohen et al. 1997, AETG), with a predicate in place of a list of constraints: a row that the predicate
-refuses is never taken. A pair for which no row is found is returned as refused.
+The algorithm is greedy (AETG; Cohen et al. 1997), with a predicate instead of a list of constraints: rows
+that the predicate refuses are not used. A pair for which no row is found is returned as refused.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import combinations, islice
 Row = dict[str, str]
 Pair = tuple[tuple[str, str], tuple[str, str]]
 Factors = Mapping[str, Sequence[str]]
-#: Accepted rows that a pair is tried on before it is refused.
+#: Number of accepted rows in which a pair is tried before it counts as refused.
 STARTS = 4
 
 
@@ -32,14 +32,15 @@ def all_pairs(factors: Factors) -> list[Pair]:
 
 
 def covering(factors: Factors, accepts: Callable[[Row], bool]) -> tuple[list[Row], list[Pair]]:
-    """Return accepted rows that cover all pairs but the refused ones, and these.
+    """Return accepted rows that cover all pairs except the refused ones, and the refused pairs.
 
     Parameters
     ----------
     factors : mapping of factor to its values
-        The first value of each is the plain one: a pair is tried beside plain values first.
+        The first value of each factor is its plain value; a pair is first tried with plain values of the
+        others.
     accepts : callable
-        Whether a row may stand.
+        Whether a row is accepted.
     """
     rows: list[Row] = []
     refused: list[Pair] = []
@@ -61,7 +62,7 @@ def covering(factors: Factors, accepts: Callable[[Row], bool]) -> tuple[list[Row
 def _row_with(
     pair: Pair, rows: Sequence[Row], factors: Factors, accepts: Callable[[Row], bool]
 ) -> Row | None:
-    """Return an accepted row with the pair: a start, a start with one other value, or None."""
+    """Return an accepted row with the pair, at most one value from a plain row, or None."""
     starts = list(_starts(pair, rows, factors))
     for row in starts:
         if accepts(row):

@@ -1,6 +1,6 @@
-"""Jobs of the pairwise net: a row of values becomes a specification and a small file of records.
+"""Build the jobs of the pairwise tests: a row of settings becomes a specification and a small file.
 
-Texts of records begin with `CANARY`, so that a message with a value of a record is found.
+Texts of records begin with `CANARY`, so that a message with a value of a record can be detected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.pipelines.microdata import content
 from tests.system.pairwise.covering import Factors, Row
 
 CANARY = "CANARY"
-#: The column that tells records apart in a release, where the job publishes further columns.
+#: Column that identifies records in a release, if the job publishes further columns.
 NOTE = "note"
 _TWO_STEP = ("own-eee", "own-hhg", "own-ehc")
 FACTORS: Factors = {
@@ -67,7 +67,7 @@ FACTORS: Factors = {
     "tables": ("default", "kept", "bounded", "without region"),
     "recodes": ("none", "weighted", "coded"),
 }
-#: What each kind of file is made of, by name of the quasi-identifier.
+#: Quasi-identifiers of each kind of file, by name.
 _QUASI_IDENTIFIERS: Mapping[str, tuple[str, ...]] = {
     "numbers": ("income", "hours", "rent"),
     "one number": ("income",),
@@ -94,7 +94,7 @@ _ROLES: Mapping[str, dict[str, Any]] = {
     "place": {"kind": "hierarchical", "hierarchy": "places.csv"},
     "trade": {"kind": "nominal", "costs": "trades.csv"},
 }
-#: Files that a specification names.
+#: Files to which a specification refers.
 _FILES = {
     "places.csv": "code,district,land\n"
     + "".join(f"{p},d{i // 2},l{i // 4}\n" for i, p in enumerate(_PLACES)),
@@ -128,14 +128,14 @@ class PairwiseJob:
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Quasi-identifiers that are protected together."""
+        """Groups of quasi-identifiers that are protected together."""
         names = self.quasi_identifiers
         half = (len(names) + 1) // 2
         return (names,) if self.row["groups"] == "one" else (names[:half], names[half:])
 
     @property
     def counted(self) -> str | None:
-        """The column that k counts the values of; None for records."""
+        """Column whose distinct values k counts, or None if it counts records."""
         return None if self.row["counted"] == "record" else self.row["counted"]
 
     @property
@@ -144,7 +144,7 @@ class PairwiseJob:
 
     @property
     def diverse(self) -> str | None:
-        """The sensitive column that must have two values in each class."""
+        """Sensitive column that must have two values in each class, or None."""
         return {"two texts": "diagnosis", "two numbers": "debt"}.get(self.row["diversity"])
 
     @cached_property
@@ -160,7 +160,7 @@ class PairwiseJob:
         if row["diversity"] in sensitive:
             roles[sensitive[row["diversity"]]] = {"role": "sensitive"}
         if row["diversity"] == "two numbers":
-            roles["debt"]["kind"] = "numeric"  # the fields of a CSV are text otherwise
+            roles["debt"]["kind"] = "numeric"  # without a kind, CSV fields are text
         if row["weight"] != "none":
             roles["weight"] = {"role": "weight"}
         if row["weight"] == "two":
@@ -227,13 +227,13 @@ class PairwiseJob:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """The records: 60 of them, in two regions, and one in a third where that is small."""
+        """60 records in two regions, and one record in a third region if a small region is tested."""
         frame = _records(self.row)
         return frame[[name for name in self.roles if name in frame]]
 
     @cached_property
     def nights(self) -> tuple[pd.DataFrame, ...]:
-        """The inputs of the job: one file, or what a series is given on two nights."""
+        """Inputs of the job: one file, or the files of two updates of a series."""
         if self.row["series"] == "single":
             return (self.frame,)
         if self.row["series"] == "append":
@@ -243,11 +243,11 @@ class PairwiseJob:
 
     @property
     def accepted(self) -> pd.DataFrame:
-        """The records of the whole file that are neither rejected nor suppressed, recoded."""
+        """Recoded records of the whole file without rejected and suppressed ones."""
         return self.accepted_of(self.frame)
 
     def accepted_of(self, night: pd.DataFrame) -> pd.DataFrame:
-        """The records of a file that are neither rejected nor suppressed, recoded."""
+        """Return the recoded records of a file without rejected and suppressed ones."""
         frame = night.copy()
         for name in self.quasi_identifiers:
             role = self.roles[name]
@@ -265,7 +265,7 @@ class PairwiseJob:
         return frame
 
     def write(self, folder: Path, frame: pd.DataFrame | None = None) -> None:
-        """Write the input, and the files that the specification names, into a folder."""
+        """Write the input and the files of the specification into a folder."""
         frame = self.frame if frame is None else frame
         data = folder / "data"
         data.mkdir(parents=True, exist_ok=True)
@@ -296,7 +296,7 @@ _ALL_TYPES = ("whole", "single", "exact", "day", "moment", "flag")
 
 
 def _records(row: Row) -> pd.DataFrame:
-    """Draw the records of a row; the same for the same row."""
+    """Draw the records of a row, which depend only on the row."""
     random = np.random.default_rng(zlib.crc32(repr(sorted(row.items())).encode()))
     n = 60
     place = np.arange(n)

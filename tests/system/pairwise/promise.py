@@ -1,4 +1,4 @@
-"""Count on a release, with plain pandas, what its specification promises: no code is shared with methods."""
+"""Check the guarantees of a specification on a release with plain pandas, without code of the methods."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pandas as pd
 
 from tests.system.pairwise.jobs import PairwiseJob
 
-#: Positive numbers that differ by less than this share of each other, and of their range, count as one value.
+#: Positive numbers count as equal if they differ by less than this share of their size and of their range.
 CLOSE = 0.01
 
 
 def broken(job: PairwiseJob, release: pd.DataFrame, accepted: pd.DataFrame, key: str | None) -> Iterator[str]:
-    """Yield each promise that a release breaks, as a sentence.
+    """Yield a sentence for each guarantee that a release violates.
 
     Parameters
     ----------
     release : DataFrame
         Published records.
     accepted : DataFrame
-        Original records that were neither rejected nor suppressed, with what k counts.
+        Original records that were neither rejected nor suppressed, with the column that k counts.
     key : str or None
-        A column of both, different in every record, that says which record is which.
+        Column of both with a distinct value in every record, which identifies it.
     """
     if {"name", "unit", "household"} & set(release.columns):
         yield "an identifier is published"
@@ -33,7 +33,7 @@ def broken(job: PairwiseJob, release: pd.DataFrame, accepted: pd.DataFrame, key:
     for group in job.groups:
         keys = [*filter(None, [job.region]), *group]
         yield from broken_classes(release, keys, job.k, counted, job.diverse)
-    if job.row["series"] == "register":  # there units wait, and stay until their class leaves
+    if job.row["series"] == "register":  # units may be pending, and remain until their class is suppressed
         if key is None:
             return
         release, accepted = (
@@ -58,7 +58,7 @@ def broken_classes(
     counted: str | None = None,
     diverse: str | None = None,
 ) -> Iterator[str]:
-    """Yield what the classes of one clustering break.
+    """Yield a sentence for each guarantee that the classes of one clustering violate.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""The covering as it is kept beside the tests: `python -m tests.system.pairwise.table` computes it anew.
+"""Read the stored covering array, and compute it again with `python -m tests.system.pairwise.table`.
 
-It takes a minute or two, as tens of thousands of specifications are checked; so it is a file, and a test
-compares the file with the factors.
+The computation checks tens of thousands of specifications and takes two minutes. It is therefore stored, and
+a test compares the file with the factors.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tests.system.pairwise.jobs import FACTORS, PairwiseJob
 
 ROWS = Path(__file__).with_name("rows.csv")
 REFUSED = Path(__file__).with_name("refused.csv")
-#: A folder without releases, for the paths of specifications that are only checked.
+#: Folder without releases for specifications that are only validated.
 NOWHERE = Path(tempfile.gettempdir()) / "pairwise"
 
 
 def accepts(row: Row) -> bool:
-    """Whether the specification of a row is accepted."""
+    """Return whether the specification of a row is valid."""
     try:
         build_specification(PairwiseJob(row).content, NOWHERE)
     except SpecificationError:
@@ -32,19 +32,19 @@ def accepts(row: Row) -> bool:
 
 
 def read_rows() -> list[Row]:
-    """Return the rows of the covering: each one job, of a specification that is accepted."""
+    """Return the rows of the covering array; each is a job with a valid specification."""
     with ROWS.open() as file:
         return list(csv.DictReader(file))
 
 
 def read_refused() -> list[Pair]:
-    """Return the pairs of values that no accepted specification has."""
+    """Return the pairs of values that no valid specification has."""
     with REFUSED.open() as file:
         return [((one, value), (other, beside)) for one, value, other, beside in csv.reader(file)]
 
 
 def main() -> None:
-    """Compute the covering and write it."""
+    """Compute the covering array and write it."""
     rows, refused = covering(FACTORS, accepts)
     with ROWS.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(FACTORS), lineterminator="\n")

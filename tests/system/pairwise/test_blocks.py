@@ -1,4 +1,4 @@
-"""Every pair of values of a specification through the real block functions, and their records counted."""
+"""Block functions keep the guarantees for every pair of settings of a specification."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tests.system.pairwise.table import accepts, read_refused, read_rows
 JOBS = [PairwiseJob(row) for row in read_rows()]
 
 
-def test_the_jobs_cover_every_pair_of_values_that_a_specification_may_have():
+def test_pairwise_jobs_cover_every_valid_pair_of_settings():
     covered = set().union(*(pairs_of(job.row) for job in JOBS))
     missing = set(all_pairs(FACTORS)) - covered - set(read_refused())
     assert not missing, "compute the table again: python -m tests.system.pairwise.table"
 
 
-def test_a_refused_pair_is_refused_beside_plain_values():
+def test_a_refused_pair_is_also_refused_with_plain_settings():
     plain = {factor: values[0] for factor, values in FACTORS.items()}
     accepted = [pair for pair in read_refused() if accepts(plain | dict(pair))]
     assert not accepted, "compute the table again: python -m tests.system.pairwise.table"
 
 
 @pytest.mark.parametrize("job", JOBS, ids=[f"{number}: {job}" for number, job in enumerate(JOBS)])
-def test_a_protected_file_keeps_its_promise(job, tmp_path):
+def test_block_functions_keep_the_guarantees_of_every_job(job, tmp_path):
     job.write(tmp_path)
     specification = build_specification(job.content, tmp_path)
     release, reports = protected_records(accepted_table(job, specification), specification, tmp_path)

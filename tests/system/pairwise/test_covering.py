@@ -1,4 +1,4 @@
-"""The covering and the count of the pairwise net on instances that a reader can check."""
+"""The covering array and the checks of the pairwise tests, on instances that can be verified by hand."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.system.pairwise.promise import broken
 SMALL = {"a": ("1", "2", "3"), "b": ("1", "2", "3"), "c": ("1", "2"), "d": ("1", "2")}
 
 
-def test_a_covering_has_every_pair_in_few_rows():
+def test_covering_contains_every_pair_in_few_rows():
     rows, refused = covering(SMALL, lambda row: True)
     assert set().union(*map(pairs_of, rows)) == set(all_pairs(SMALL))
     assert refused == []
-    assert len(rows) <= 11  # 9 at the least, 36 in all
+    assert len(rows) <= 11  # the minimum is 9, and there are 36 combinations
 
 
-def test_a_covering_has_accepted_rows_only_and_names_the_pairs_that_none_has():
+def test_covering_has_only_accepted_rows_and_returns_refused_pairs():
     def accepts(row):
         return not (row["a"] == "1" and row["b"] == "1") and (row["c"] == "1" or row["d"] == "2")
 
@@ -34,12 +34,12 @@ def _job(**values):
 
 
 def _release(job):
-    """All records in one class, without what leads to persons."""
+    """Return the records in one class, without columns that identify persons."""
     alike = dict.fromkeys(job.quasi_identifiers, 1.0)
     return job.accepted.assign(**alike).drop(columns=["name", "unit", "household"], errors="ignore")
 
 
-def test_a_release_that_keeps_its_promise_breaks_nothing():
+def test_promise_accepts_a_release_that_keeps_its_guarantees():
     job = _job(identity="unit and household", counted="household", diversity="two texts")
     assert list(broken(job, _release(job), job.accepted, NOTE)) == []
 
@@ -72,7 +72,7 @@ def test_a_release_that_keeps_its_promise_breaks_nothing():
         ),
     ],
 )
-def test_a_broken_promise_is_counted(values, change, found):
+def test_promise_reports_every_violated_guarantee(values, change, found):
     job = _job(**values)
     faults = list(broken(job, change(_release(job)), job.accepted, NOTE))
     assert any(found in fault for fault in faults)

@@ -1,4 +1,4 @@
-"""Whole runs of a small register in given surroundings, and the bytes that they publish."""
+"""Run a small register in a given environment, and return the published bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from tests.system.command import ACCEPTED, TIMEOUT
 ROOT = Path(__file__).parents[3]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 COMMAND = (sys.executable, "-m", "microguard")
-#: Times beside changes of daylight saving time, before 1900, and in the year in which zones were made.
+#: Times near changes of daylight saving time, before 1900, and in the year in which time zones were
+#: introduced.
 MOMENTS = [
     datetime(1883, 11, 18, 12, 3, 58),
     datetime(1969, 12, 31, 23, 59, 59),
@@ -53,7 +54,7 @@ $accepted
 
 
 def register(records: int = 60) -> pd.DataFrame:
-    """Persons with letters that change their case with the language, decimals, dates and times."""
+    """Return persons with decimals, dates, times and letters whose upper case depends on the language."""
     rng = np.random.default_rng(4)
     return pd.DataFrame(
         {
@@ -71,7 +72,7 @@ def register(records: int = 60) -> pd.DataFrame:
 def specification(
     folder: Path, source: str = "records.parquet", lake: str = "lake", evidence: str = "evidence"
 ) -> Path:
-    """Write records and their specification to a folder; the specification's path."""
+    """Write records and their specification to a folder, and return the path of the specification."""
     folder.mkdir(parents=True, exist_ok=True)
     if not source.startswith(("/", "~")):
         register().to_parquet(folder / source, index=False)
@@ -83,14 +84,14 @@ def specification(
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is not the same on every machine.
+    """The environment of a run: properties that differ between machines.
 
     Attributes
     ----------
     environment : mapping
-        Variables; None takes one away.
+        Environment variables; None removes a variable.
     shell : str
-        What the shell does before it becomes the command: `umask`, `ulimit`, `cd`.
+        Shell commands before the run: `umask`, `ulimit`, `cd`.
     redirected : str
         Redirections of the standard streams.
     """
@@ -100,7 +101,7 @@ class Surroundings:
     redirected: str = ""
 
     def start(self, *arguments: str | Path, cwd: Path | None = None) -> subprocess.Popen[str]:
-        """Start the command in a session of its own, as a shell of a terminal does."""
+        """Start the command in a new session, as the shell of a terminal does."""
         environment = dict(os.environ)
         for name, value in self.environment.items():
             environment.pop(name, None)
@@ -126,20 +127,20 @@ class Surroundings:
         )
 
     def run(self, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        """Run the command to its end."""
+        """Run the command and wait for its end."""
         run = self.start(*arguments, cwd=cwd)
         out, err = run.communicate(timeout=TIMEOUT)
         return subprocess.CompletedProcess(run.args, run.returncode, out, err)
 
 
 def _signals_of_a_terminal() -> None:
-    """Heed signals that whoever started the tests ignores, as a shell does for what it runs beside."""
+    """Restore default handlers of signals that the parent ignores, as a shell does for background jobs."""
     for each in SIGNALS:
         signal.signal(each, signal.SIG_DFL)
 
 
 def published(lake: Path) -> dict[str, str]:
-    """Relative path below the current release -> checksum, without what names the release."""
+    """Return checksums by relative path in the current release, without files that contain its id."""
     current = json.loads((lake / "current.json").read_text())
     release = lake / str(current["release_id"])
     return {

@@ -1,4 +1,4 @@
-"""The same bytes are published in all surroundings: locale, time zone, rights, limits, paths, streams."""
+"""Published bytes do not depend on the environment (locale, time zone, permissions, limits, paths)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.system.surroundings.runs import ROOT, Surroundings, published, specification
 
-#: A library of workers and driver that prints as it is imported, as highspy 1.16 does, and is itself then.
+#: Replacement for a library of workers and driver that prints during its import, like highspy 1.16.
 PRINTING = """
 import os, sys
 from pathlib import Path
@@ -22,7 +22,7 @@ exec(compile((real / "__init__.py").read_text(), str(real / "__init__.py"), "exe
 """
 TURKISH = "-Duser.language=tr -Duser.country=TR"
 GERMAN = "-Duser.language=de -Duser.country=DE -Dfile.encoding=ISO-8859-1"
-#: Name of the folder of a run -> its surroundings. Each value of each of them is in one at least.
+#: Environments by the name of the folder of the run. Each value of each property occurs at least once.
 SURROUNDINGS = {
     "a b'c\"d%20e#f&g;h=i é漢Ж$k:l": Surroundings(
         {"LC_ALL": "C", "TZ": "America/St_Johns", "HOME": None, "JAVA_TOOL_OPTIONS": TURKISH},
@@ -48,7 +48,7 @@ FURTHER = {
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What is published in plain surroundings."""
+    """Return the checksums of the files that a run in the default environment publishes."""
     folder = tmp_path_factory.mktemp("plain")
     done = Surroundings().run("protect", specification(folder), "--quiet")
     assert done.returncode == 0, done.stderr
@@ -56,7 +56,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def look_at(folder: Path, surroundings: Surroundings, plain: dict[str, str], pattern: str = "") -> None:
-    """Run, and compare what is published, who may read it, and what stays behind."""
+    """Run, and compare the published files, their permissions, and the remaining files."""
     printing = folder / "library" / "highspy"
     printing.mkdir(parents=True)
     (printing / "__init__.py").write_text(PRINTING)
@@ -80,7 +80,7 @@ def look_at(folder: Path, surroundings: Surroundings, plain: dict[str, str], pat
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", SURROUNDINGS)
-def test_the_same_bytes_are_published_in_hostile_surroundings(
+def test_protect_publishes_the_same_bytes_in_hostile_environments(
     name: str, tmp_path: Path, plain: dict[str, str]
 ) -> None:
     look_at(tmp_path / name, SURROUNDINGS[name], plain, pattern="[1]*{a}" if "\n" in name else "")
@@ -89,21 +89,21 @@ def test_the_same_bytes_are_published_in_hostile_surroundings(
 @pytest.mark.spark
 @pytest.mark.long
 @pytest.mark.parametrize("name", FURTHER)
-def test_the_same_bytes_are_published_in_further_surroundings(
+def test_protect_publishes_the_same_bytes_in_further_environments(
     name: str, tmp_path: Path, plain: dict[str, str]
 ) -> None:
     look_at(tmp_path / name, FURTHER[name], plain)
 
 
 @pytest.mark.spark
-def test_a_limit_of_open_files_that_is_too_low_is_named(tmp_path: Path) -> None:
+def test_protect_names_a_limit_of_open_files_that_is_too_low(tmp_path: Path) -> None:
     done = Surroundings(shell="ulimit -n 100").run("protect", specification(tmp_path))
     assert done.returncode == 1
     assert "The limit of open files (ulimit -n): expected at least 512" in " ".join(done.stderr.split())
     assert "found 100." in " ".join(done.stderr.split())
 
 
-def test_java_that_does_not_start_is_named(tmp_path: Path) -> None:
+def test_protect_names_a_java_that_does_not_start(tmp_path: Path) -> None:
     java = tmp_path / "java" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text("""#!/bin/sh\n[ "$1" = -version ] && echo 'openjdk version "17.0.1"' >&2\n""")
@@ -125,7 +125,7 @@ def test_java_that_does_not_start_is_named(tmp_path: Path) -> None:
         ("a", {"lake": "~nobody-of-this-name/lake"}, "~nobody-of-this-name"),
     ],
 )
-def test_a_path_that_spark_would_take_for_another_is_refused(
+def test_protect_refuses_a_path_that_spark_would_interpret_as_another(
     folder: str, places: dict[str, str], key: str, tmp_path: Path
 ) -> None:
     done = Surroundings().run("protect", specification(tmp_path / folder, **places))
@@ -134,7 +134,7 @@ def test_a_path_that_spark_would_take_for_another_is_refused(
     assert not (tmp_path / folder / "lake").exists()
 
 
-def test_a_tilde_is_the_home_folder_in_a_specification_and_on_the_command_line(tmp_path: Path) -> None:
+def test_a_tilde_is_expanded_in_specifications_and_on_the_command_line(tmp_path: Path) -> None:
     home = tmp_path / "home"
     specification(home / "work")
     path = specification(

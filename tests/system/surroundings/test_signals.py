@@ -15,7 +15,7 @@ from tests.system.surroundings.runs import Surroundings, specification
 
 pytestmark = pytest.mark.spark
 
-#: Stage, how far it is, and the signal of the quick and of the long suite.
+#: Stage, its progress, and the signal, for the quick and the long tests.
 QUICK = [
     ("spark", "started", signal.SIGINT),
     ("protect all", "started", signal.SIGTERM),
@@ -33,12 +33,12 @@ LONG = [
     ("publish", "started", signal.SIGINT),
     ("publish", "done", signal.SIGHUP),
 ]
-#: Seconds after a sign until the signal.
+#: Seconds between the observed stage and the signal.
 DELAY = 0.3
 
 
 def wait_for(stage: str, status: str, lines: list[str], run, evidence: Path) -> None:
-    """Wait until a run tells of a stage, or, before the first, until it has made its folder for Spark."""
+    """Wait until a run reports a stage, or for the first one until its folder for Spark exists."""
     if stage == "spark":
         until = time.monotonic() + TIMEOUT
         while not list(evidence.glob(".work/*/spark")) and time.monotonic() < until:
@@ -55,22 +55,22 @@ def wait_for(stage: str, status: str, lines: list[str], run, evidence: Path) -> 
 
 
 def alive(session: int) -> list[str]:
-    """Command lines of the processes of a session."""
-    found = []
+    """Return the command lines of the processes of a session."""
+    command_lines = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (
                 os.getsid(int(process.name)) == session
                 and "Z" not in (process / "stat").read_text().split()[2]
             ):
-                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:100])
+                command_lines.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:100])
         except OSError:
             continue
-    return found
+    return command_lines
 
 
 def interrupted(folder: Path, stage: str, status: str, number: signal.Signals) -> None:
-    """Interrupt a run at a stage, and look at what it says, and at what it leaves."""
+    """Interrupt a run at a stage, and check its messages and its remaining files."""
     path = specification(folder)
     run = Surroundings().start("protect", path, "--log", "json", "--json")
     assert run.stderr is not None
@@ -89,7 +89,7 @@ def interrupted(folder: Path, stage: str, status: str, number: signal.Signals) -
         assert release in (answer.get("release_id"), *answer.get("published", [])), answer
     else:
         assert "Nothing was published." in answer["reason"]
-    if run.returncode:  # else the run had come to its end before the signal took effect
+    if run.returncode:  # otherwise the run ended before the signal was handled
         assert run.returncode == 130, lines[-3:]
         assert f"Interrupted by {number.name}." in events[-2]["reason"]
         assert "call this again with the same arguments" in events[-2]["reason"]
@@ -104,7 +104,7 @@ def interrupted(folder: Path, stage: str, status: str, number: signal.Signals) -
 
 
 @pytest.mark.parametrize(("stage", "status", "number"), QUICK)
-def test_a_signal_to_the_process_group_ends_a_run_with_one_true_line(
+def test_a_signal_to_the_process_group_ends_a_run_with_one_correct_line(
     stage: str, status: str, number: signal.Signals, tmp_path: Path
 ) -> None:
     interrupted(tmp_path, stage, status, number)
@@ -112,7 +112,7 @@ def test_a_signal_to_the_process_group_ends_a_run_with_one_true_line(
 
 @pytest.mark.long
 @pytest.mark.parametrize(("stage", "status", "number"), LONG)
-def test_a_signal_ends_a_run_at_every_stage(
+def test_a_signal_to_the_process_group_ends_a_run_at_every_stage(
     stage: str, status: str, number: signal.Signals, tmp_path: Path
 ) -> None:
     interrupted(tmp_path, stage, status, number)

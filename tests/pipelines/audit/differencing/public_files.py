@@ -1,4 +1,4 @@
-"""Releases written as readers and the evidence have them: public folders, and maps of members."""
+"""Write public folders of releases and their maps of members, for tests of the joint audit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 
 def write_records(area: Path, name: str, frame: pd.DataFrame, roles: dict, k: int = 3) -> Path:
-    """A release folder of records; `roles` maps columns to (role, kind)."""
+    """Write the public folder of a release of records; `roles` maps columns to (role, kind)."""
     folder = area / name
     (folder / "microdata").mkdir(parents=True)
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), folder / "microdata" / "part-0.parquet")
@@ -31,7 +31,7 @@ def write_records(area: Path, name: str, frame: pd.DataFrame, roles: dict, k: in
 
 
 def write_table(area: Path, name: str, frame: pd.DataFrame, value: str, total: str = "T") -> Path:
-    """A release folder of one protected table."""
+    """Write the public folder of a release with one protected table."""
     folder = area / name
     (folder / "table").mkdir(parents=True)
     frame.to_parquet(folder / "table" / "1.parquet", index=False)
@@ -50,7 +50,7 @@ def write_table(area: Path, name: str, frame: pd.DataFrame, value: str, total: s
 def write_members(
     folder: Path, name: str, published: pd.DataFrame, classes: list[int], keys: list[bytes]
 ) -> Path:
-    """The evidence's map of a release of `region` and `income`; rows, classes and keys in one order."""
+    """Write the map of members of a release with `region` and `income`, in the order of the records."""
     folder.mkdir(parents=True)
     about = {"release_id": name, "k": 3, "region": "region", "groups": [["income"]]}
     (folder / "members.json").write_text(json.dumps(about | {"means": ["income"], "sensitive": []}))

@@ -1,4 +1,4 @@
-"""Releases in memory, and random streams of them, for the tests of the joint audit."""
+"""Build single releases and random series of releases in memory, for tests of the joint audit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from microguard.pipelines.audit.differencing.classes import Classes
 
 
 def release(name, classes, *, k=3, values=None, rounding=0.0, sensitive=None, regions=None, variables=("x",)):
-    """A release from lists of units, one list a class; `values` maps units to numbers."""
+    """Build a release from lists of units, one list per class; `values` maps units to numbers."""
     unit = np.array([member for members in classes for member in members], np.int64)
     of = np.repeat(np.arange(len(classes)), [len(members) for members in classes])
     means = {}
@@ -27,11 +27,11 @@ def release(name, classes, *, k=3, values=None, rounding=0.0, sensitive=None, re
     )
 
 
-def solved_anew(random, units, nights, k):
-    """Releases of random subsets of the units, each partitioned at random: what `accept` would publish."""
+def random_releases(random, units, number, k):
+    """Return releases of random subsets of the units, each partitioned into random classes."""
     releases = []
-    for night in range(nights):
+    for i in range(number):
         present = random.permutation(units)[: random.integers(2 * k, units + 1)]
         cuts = np.arange(k, len(present) - k + 1, k)
-        releases.append((f"r{night}", [part.tolist() for part in np.split(present, cuts)]))
+        releases.append((f"r{i}", [part.tolist() for part in np.split(present, cuts)]))
     return releases

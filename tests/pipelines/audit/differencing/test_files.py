@@ -1,4 +1,4 @@
-"""Releases read from files: by a reader who aligns rows, and with the evidence's map."""
+"""Joint audit of release files: aligned from public files alone, and with the map of the evidence."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import hashlib
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.pipelines.audit.differencing.alignment import aligned
-from microguard.pipelines.audit.differencing.cells import is_table, read_table, seen_through
+from microguard.pipelines.audit.differencing.alignment import align_releases
+from microguard.pipelines.audit.differencing.cells import count_disclosed_cells, is_table, read_table
 from microguard.pipelines.audit.differencing.exposure import joint_exposure
-from microguard.pipelines.audit.differencing.members import Members, classes_of
+from microguard.pipelines.audit.differencing.members import Members, classes_from_members
 from microguard.pipelines.audit.differencing.published import is_records, read_records, rounding_unit
 
 from tests.pipelines.audit.differencing.public_files import write_members, write_records, write_table
@@ -20,7 +20,7 @@ INCOMES = np.array([1000.0, 1100, 1200, 1300, 2000, 2100, 2200, 2300])
 
 
 def published(classes: list[list[int]], regions: list[str] | None = None) -> pd.DataFrame:
-    """Rows of persons 0 to 7 in classes; everybody's hours are their own."""
+    """Return the records of persons 0 to 7 in classes, with distinct values of `hours`."""
     rows = [
         (regions[i] if regions else "n", np.round(INCOMES[members].mean(), 2), 30 + person / 10)
         for i, members in enumerate(classes)
@@ -33,25 +33,25 @@ def keys(classes: list[list[int]]) -> list[bytes]:
     return [hashlib.blake2b(bytes([p]), digest_size=16).digest() for members in classes for p in members]
 
 
-def test_a_reader_follows_rows_by_what_is_published_as_it_is(tmp_path):
+def test_align_releases_matches_records_by_unmodified_columns(tmp_path):
     nights = [[[0, 1, 2, 3], [4, 5, 6, 7]], [[0, 1, 2], [4, 5, 6, 7]]]
     folders = [write_records(tmp_path, f"r{i}", published(night), ROLES) for i, night in enumerate(nights)]
-    exposure = joint_exposure(aligned([read_records(folder) for folder in folders]))
+    exposure = joint_exposure(align_releases([read_records(folder) for folder in folders]))
     assert exposure.below_k == 1
     assert exposure.determined_values == 1
 
 
-def test_a_reader_takes_equal_classes_for_one_where_nothing_else_tells_rows_apart(tmp_path):
+def test_align_releases_matches_equal_classes_without_unmodified_columns(tmp_path):
     roles = {name: role for name, role in ROLES.items() if name != "hours"}
     nights = [[[0, 1, 2, 3]], [[0, 1, 2, 3], [4, 5, 6, 7]]]
     frames = [published(night).drop(columns="hours") for night in nights]
     folders = [write_records(tmp_path, f"r{i}", frame, roles) for i, frame in enumerate(frames)]
-    exposure = joint_exposure(aligned([read_records(folder) for folder in folders]))
+    exposure = joint_exposure(align_releases([read_records(folder) for folder in folders]))
     assert (exposure.units, exposure.smallest_history) == (8, 4)
     assert exposure.safe
 
 
-def test_the_map_of_the_evidence_finds_what_no_reader_can_align(tmp_path):
+def test_members_reveal_exposure_that_public_files_cannot_align(tmp_path):
     roles = {name: role for name, role in ROLES.items() if name != "hours"}
     nights = [[[0, 1, 2, 3], [4, 5, 6, 7]], [[0, 1, 2], [3, 4, 5, 6, 7]]]
     maps = []
@@ -64,11 +64,11 @@ def test_the_map_of_the_evidence_finds_what_no_reader_can_align(tmp_path):
         assert members is not None
         assert members.describes(release)
         maps.append(members)
-    exposure = joint_exposure(classes_of(maps))
+    exposure = joint_exposure(classes_from_members(maps))
     assert (exposure.below_k, exposure.determined_units, exposure.collisions) == (1, 1, (("r0", 1),))
 
 
-def test_a_map_that_does_not_describe_the_files_is_not_believed(tmp_path):
+def test_members_describes_rejects_other_files(tmp_path):
     night = [[0, 1, 2, 3], [4, 5, 6, 7]]
     frame = published(night)
     release = read_records(write_records(tmp_path, "r", frame.assign(income=frame["income"] + 1), ROLES))
@@ -78,10 +78,10 @@ def test_a_map_that_does_not_describe_the_files_is_not_believed(tmp_path):
     assert Members.read(tmp_path) is None
 
 
-def test_classes_of_equal_values_are_one_to_a_reader(tmp_path):
+def test_classes_from_members_merges_classes_with_equal_values(tmp_path):
     frame = pd.DataFrame({"region": "n", "income": [5.0] * 8})
     folder = write_members(tmp_path / "m", "r", frame, [0] * 4 + [1] * 4, keys([[*range(8)]]))
-    (classes,) = classes_of([Members.read(folder)])
+    (classes,) = classes_from_members([Members.read(folder)])
     assert len(classes) == 1
     assert classes.sizes.tolist() == [8]
 
@@ -89,13 +89,13 @@ def test_classes_of_equal_values_are_one_to_a_reader(tmp_path):
 @pytest.mark.parametrize(
     ("values", "unit"), [([1, 2], 1.0), ([1.25, 3.5], 0.01), ([1 / 3, 2.0], 0.0), ([10.0, 20.0], 1.0)]
 )
-def test_the_unit_that_means_are_rounded_to_shows_in_them(values, unit):
+def test_rounding_unit_is_derived_from_the_published_means(values, unit):
     import pyarrow as pa
 
     assert rounding_unit(pa.chunked_array([pa.array(values)])) == unit
 
 
-def test_records_give_away_the_cells_of_a_table_that_were_moved(tmp_path):
+def test_count_disclosed_cells_finds_adjusted_cells_that_are_totals_of_records(tmp_path):
     night = [[0, 1, 2, 3], [4, 5, 6, 7]]
     release = read_records(write_records(tmp_path, "r", published(night, ["n", "s"]), ROLES))
     true = {"n": INCOMES[:4].sum(), "s": INCOMES[4:].sum(), "T": INCOMES.sum()}
@@ -105,11 +105,11 @@ def test_records_give_away_the_cells_of_a_table_that_were_moved(tmp_path):
         folder = write_table(tmp_path, f"t{cells}", frame, "income")
         assert is_table(folder)
         assert not is_records(folder)
-        assert seen_through([read_table(folder)], [release]) == cells
+        assert count_disclosed_cells([read_table(folder)], [release]) == cells
 
 
-def test_a_cell_that_two_tables_give_two_values_is_found_under_other_margins_too(tmp_path):
+def test_count_disclosed_cells_finds_cells_with_two_values_in_two_tables(tmp_path):
     one = pd.DataFrame({"region": ["n", "s", "T"], "income": [10.0, 20.0, 30.0]})
     other = pd.DataFrame({"region": ["n", "s", "T"], "sex": ["T", "T", "T"], "income": [11.0, 19.0, 30.0]})
     tables = [read_table(write_table(tmp_path, name, f, "income")) for name, f in (("a", one), ("b", other))]
-    assert seen_through(tables, []) == 2
+    assert count_disclosed_cells(tables, []) == 2

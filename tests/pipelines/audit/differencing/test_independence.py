@@ -1,4 +1,4 @@
-"""The joint audit imports nothing of the house it watches."""
+"""The joint audit does not depend on the code that it audits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import microguard.pipelines.audit.differencing as joint
 OURS = ("microguard", "pyspark")
 
 
-def test_the_joint_audit_knows_no_code_but_its_own():
+def test_the_joint_audit_imports_no_other_package_of_microguard():
     for path in Path(joint.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []

@@ -1,4 +1,4 @@
-"""Weighted means of several releases: who is told apart by weights that are published."""
+"""Weighted means of several releases: values that published weights disclose."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from microguard.pipelines.audit.differencing.exposure import joint_exposure
-from microguard.pipelines.audit.differencing.mean_weights import counting
+from microguard.pipelines.audit.differencing.mean_weights import capped_weights
 from microguard.sdc.clusters.weight_shares import largest_share, trimmed
 
 from tests.pipelines.audit.differencing.streams import release
@@ -17,46 +17,46 @@ WEIGHTS = np.linspace(1.0, 1.6, 30)
 
 
 def weighted(name, classes, weights=WEIGHTS, *, k=2, **options):
-    """A release whose means are weighted."""
+    """Return a release whose means are weighted."""
     plain = release(name, classes, k=k, values=VALUES, **options)
-    own = weights[plain.unit]
+    record_weights = weights[plain.unit]
     values = np.array([VALUES[unit] for unit in plain.unit])
-    means = np.bincount(plain.of, own * values) / np.bincount(plain.of, own)
-    return replace(plain, weight=own, means={"x": means})
+    means = np.bincount(plain.class_of, record_weights * values) / np.bincount(plain.class_of, record_weights)
+    return replace(plain, weight=record_weights, means={"x": means})
 
 
-def test_a_weighted_mean_beside_a_plain_one_tells_both_values_of_a_pair():
+def test_a_weighted_and_an_unweighted_mean_disclose_both_values_of_a_pair():
     classes = [[0, 1], [2, 3, 4]]
-    nights = [release("r0", classes, k=2, values=VALUES), weighted("r1", classes)]
-    found = joint_exposure(nights)
-    assert (found.determined_units, found.determined_values) == (2, 2)  # and none of the three
-    assert not found.safe
+    releases = [release("r0", classes, k=2, values=VALUES), weighted("r1", classes)]
+    exposure = joint_exposure(releases)
+    assert (exposure.determined_units, exposure.determined_values) == (2, 2)  # no value of the class of three
+    assert not exposure.safe
 
 
-def test_a_class_published_again_with_its_weights_adds_nothing():
+def test_a_repeated_class_with_equal_weights_adds_no_exposure():
     classes = [[0, 1], [2, 3, 4]]
     assert joint_exposure([weighted(f"r{night}", classes) for night in range(4)]).safe
     by_factor = weighted("r1", classes, 7.0 * WEIGHTS)
     assert joint_exposure([weighted("r0", classes), by_factor]).safe
 
 
-def test_weights_that_change_between_releases_tell_a_class_apart():
+def test_weights_that_change_between_releases_disclose_values_of_a_class():
     classes, random = [[0, 1, 2], [3, 4, 5, 6]], np.random.default_rng(1)
-    nights = [weighted(f"r{night}", classes, random.uniform(1.0, 1.6, 30), k=3) for night in range(3)]
-    found = joint_exposure(nights)
-    assert found.determined_units == 3
-    assert found.below_k == 0
+    releases = [weighted(f"r{night}", classes, random.uniform(1.0, 1.6, 30), k=3) for night in range(3)]
+    exposure = joint_exposure(releases)
+    assert exposure.determined_units == 3
+    assert exposure.below_k == 0
 
 
-def test_a_removed_unit_is_found_by_subtraction_of_weighted_sums():
-    found = joint_exposure([weighted("r0", [[0, 1, 2, 3]], k=3), weighted("r1", [[0, 1, 2]], k=3)])
-    assert (found.determined_units, found.determined_values) == (1, 1)
+def test_a_removed_unit_is_disclosed_by_subtraction_of_weighted_sums():
+    exposure = joint_exposure([weighted("r0", [[0, 1, 2, 3]], k=3), weighted("r1", [[0, 1, 2]], k=3)])
+    assert (exposure.determined_units, exposure.determined_values) == (1, 1)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_what_counts_is_what_the_methods_count(k):
+def test_capped_weights_equal_those_of_the_methods(k):
     random = np.random.default_rng(k)
     for _ in range(20):
         of = np.sort(np.arange(24) % (24 // (k + 1)))
         weights = random.lognormal(0.0, 1.5, 24)
-        assert counting(weights, of, k) == pytest.approx(trimmed(weights, of, largest_share(k)))
+        assert capped_weights(weights, of, k) == pytest.approx(trimmed(weights, of, largest_share(k)))

@@ -1,4 +1,4 @@
-"""Of classes that releases repeat the first says all: by random series, safe ones and others."""
+"""Skipping repeated classes does not change the joint audit, for random safe and unsafe series."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from microguard.pipelines.audit.differencing.exposure import joint_exposure
 from microguard.pipelines.audit.differencing.histories import histories
-from microguard.pipelines.audit.differencing.members import Members, classes_of
-from microguard.pipelines.audit.differencing.repeated import Repeated, every_one_has_k
+from microguard.pipelines.audit.differencing.members import Members, classes_from_members
+from microguard.pipelines.audit.differencing.repeated import SeenClasses, all_histories_have_k
 
 K, STREAMS, NIGHTS = 3, 100, 5
 ABOUT = {
@@ -25,7 +25,7 @@ ABOUT = {
 
 
 def map_of(name, classes, known, about=ABOUT):
-    """The map of a release of classes (value, members); `known` are region, illness, weight of each unit."""
+    """Return the map of a release with classes (value, members); `known` has region, illness and weight."""
     members = np.array([unit for _, units in classes for unit in units], np.int64)
     label = np.repeat(np.arange(len(classes)), [len(units) for _, units in classes])
     label = pd.factorize([f"{known['region'][units[0]]} {value}" for value, units in classes])[0][label] + 7
@@ -42,7 +42,7 @@ def map_of(name, classes, known, about=ABOUT):
 
 
 def series(random):
-    """Nights of a register of 30 units; every now and then one that breaks the rule, or another column."""
+    """Return releases of a register of 30 units; some break the rule of the series or add a column."""
     known = {
         "region": np.where(np.arange(40) < 20, "n", "s"),
         "s": random.integers(0, 3, 40),
@@ -77,20 +77,20 @@ def series(random):
 
 
 def parts(classes, by_record):
-    """Members by history."""
+    """Return the sets of members with equal history."""
     number = 1 + max(int((each.record if by_record else each.unit).max(initial=-1)) for each in classes)
     return np.sort(histories(classes, number, by_record=by_record).sizes).tolist()
 
 
-def test_the_new_classes_of_each_release_say_what_all_of_them_do():
+def test_auditing_new_classes_alone_equals_auditing_all_classes():
     random, believed, left_out, unsafe = np.random.default_rng(3), 0, 0, 0
     for _ in range(STREAMS):
-        maps, repeated = series(random), Repeated()
+        maps, repeated = series(random), SeenClasses()
         new = [repeated.new_in(each) for each in maps]
-        few, many = classes_of(new), classes_of(maps)
-        assert every_one_has_k(few) == every_one_has_k(many)
+        few, many = classes_from_members(new), classes_from_members(maps)
+        assert all_histories_have_k(few) == all_histories_have_k(many)
         assert all(parts(few, by_record) == parts(many, by_record) for by_record in (False, True))
-        if every_one_has_k(few):
+        if all_histories_have_k(few):
             assert joint_exposure(few) == joint_exposure(many)
             believed += 1
         unsafe += not joint_exposure(many).safe
@@ -100,7 +100,7 @@ def test_the_new_classes_of_each_release_say_what_all_of_them_do():
 
 
 @pytest.mark.parametrize("what", ["member", "weight", "sensitive", "version", "value", "k", "nothing"])
-def test_a_class_is_repeated_only_where_all_that_is_known_of_it_is(what):
+def test_new_in_keeps_a_class_if_any_known_value_differs(what):
     nothing = {name: np.zeros(40, np.int64) for name in ("s", "version")}
     known = nothing | {"region": np.full(40, "n"), "w": np.ones(40)}
     changed = {"weight": "w", "sensitive": "s", "version": "version"}
@@ -112,16 +112,16 @@ def test_a_class_is_repeated_only_where_all_that_is_known_of_it_is(what):
     second = map_of(
         "r1", [(value, members), (6.0, [6, 4, 5])], other, ABOUT | {"k": 4} if what == "k" else ABOUT
     )
-    repeated = Repeated()
+    repeated = SeenClasses()
     assert len(repeated.new_in(first).unit) == 6
     assert len(repeated.new_in(second).unit) == {"nothing": 0, "k": 6}.get(what, 3)
     assert repeated.any == (what != "k")
 
 
-def test_maps_of_several_groups_are_held_as_they_are():
+def test_new_in_returns_maps_of_several_groups_unchanged():
     known = {name: np.ones(40) for name in ("s", "w", "version")} | {"region": np.full(40, "n")}
     one = map_of("r0", [(5.0, [1, 2, 3])], known)
     two = replace(one, about={**one.about, "groups": [["x"], ["y"]]})
-    repeated = Repeated()
+    repeated = SeenClasses()
     assert repeated.new_in(two) is two
     assert repeated.new_in(two) is two

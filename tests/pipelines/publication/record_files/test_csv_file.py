@@ -73,7 +73,7 @@ class Written:
             return audit.wrong_records(engine, self.folder, manifest, keys)
 
 
-def test_every_type_comes_back_as_it_was(tmp_path):
+def test_csv_preserves_values_of_every_type(tmp_path):
     written = Written(tmp_path, RECORDS)
     assert written.holds()
     assert written.wrong() == 0
@@ -89,12 +89,12 @@ def test_every_type_comes_back_as_it_was(tmp_path):
     assert [line[0] for line in lines] == ["é", "", "=1+1", 'q"x', "l\r\nm", ""]
 
 
-def test_an_empty_text_stands_in_quotes_and_nothing_does_not(tmp_path):
+def test_csv_quotes_an_empty_text_and_not_a_missing_value(tmp_path):
     written = Written(tmp_path, pa.table({"a": ["", None, "x"], "b": [1, 2, None]}))
     assert written.path.read_bytes() == b'"a","b"\r\n"",1\r\n,2\r\n"x",\r\n'
 
 
-def test_columns_with_text_that_spreadsheets_run_are_named(tmp_path):
+def test_write_csv_reports_columns_with_text_that_spreadsheets_run(tmp_path):
     assert Written(tmp_path, RECORDS).formulas == ("text", "code")
     for number, text in enumerate(("=1", "+1", "-1", "@a", "\tx", "\rx", "\nx", "＝1")):
         assert Written(tmp_path / str(number), pa.table({"a": ["x", text], "b": [1, -2]})).formulas == ("a",)
@@ -117,7 +117,7 @@ def test_columns_with_text_that_spreadsheets_run_are_named(tmp_path):
         (b"true", b"yes"),
     ],
 )
-def test_a_value_that_is_not_that_of_the_parquet_files_is_found(old, new, tmp_path):
+def test_holds_is_false_for_a_csv_with_another_value(old, new, tmp_path):
     written = Written(tmp_path, RECORDS)
     content = written.path.read_bytes()
     assert old in content
@@ -126,7 +126,7 @@ def test_a_value_that_is_not_that_of_the_parquet_files_is_found(old, new, tmp_pa
     assert old == b"-0," or written.wrong()  # to DuckDB both zeros are one
 
 
-def test_a_record_less_or_more_or_in_another_place_is_found(tmp_path):
+def test_holds_is_false_for_a_csv_with_a_missing_added_or_moved_record(tmp_path):
     written = Written(tmp_path, pa.table({"a": ["x", "y", "z"], "b": [1, 2, 3]}))
     for lines in (
         b'"x",1\r\n"y",2\r\n',
@@ -142,7 +142,7 @@ def test_a_record_less_or_more_or_in_another_place_is_found(tmp_path):
     assert written.wrong()
 
 
-def test_a_release_whose_csv_is_not_the_release_is_not_as_staged(tmp_path):
+def test_verify_written_is_not_as_staged_if_the_csv_differs(tmp_path):
     written = Written(tmp_path, RECORDS)
     staged = SimpleNamespace(contract=written.contract, microdata=written.files, folder=tmp_path)
     assert _csv_holds(staged)
@@ -166,7 +166,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
         max_size=8,
     )
 )
-def test_any_text_and_number_comes_back(tmp_path_factory, rows):
+def test_csv_preserves_any_text_and_number(tmp_path_factory, rows):
     table = pa.table(
         {"a": pa.array([a for a, _ in rows], pa.string()), "b": pa.array([b for _, b in rows], pa.float64())}
     )

@@ -57,7 +57,7 @@ def areas(spark, tmp_path_factory) -> Areas:
 
 @pytest.fixture(scope="module")
 def release(areas) -> Path:
-    return areas.public.release(areas.public.served())
+    return areas.public.release(areas.public.current())
 
 
 @pytest.fixture
@@ -103,7 +103,9 @@ def csv_by_duckdb(folder: Path) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("read", [by_pandas, by_arrow, by_duckdb, by_polars, csv_by_duckdb])
-def test_readers_find_the_records_with_their_region(read: Callable[[Path], pd.DataFrame], release):
+def test_readers_of_partitioned_files_get_the_records_with_their_region(
+    read: Callable[[Path], pd.DataFrame], release
+):
     expected = pd.concat(
         [
             pq.ParquetFile(path).read().to_pandas().assign(region=region)
@@ -117,7 +119,7 @@ def test_readers_find_the_records_with_their_region(read: Callable[[Path], pd.Da
     pd.testing.assert_frame_equal(ordered(read(release)), ordered(expected), check_dtype=False)
 
 
-def test_spark_finds_them_whether_or_not_it_guesses_types(spark, release):
+def test_spark_reads_partitioned_files_with_and_without_type_inference(spark, release):
     key = "spark.sql.sources.partitionColumnTypeInference.enabled"
     before = spark.conf.get(key)
     try:
@@ -137,13 +139,13 @@ def test_spark_finds_them_whether_or_not_it_guesses_types(spark, release):
         spark.conf.set(key, before)
 
 
-def test_the_suite_for_readers_has_the_columns_as_they_come(spark, areas, release):
+def test_the_expectation_suite_for_readers_has_the_columns_as_read(spark, areas, release):
     suite = json.loads((areas.record(release.name) / "expectations" / "published.suite.json").read_text())
     (listed,) = [each["kwargs"] for each in suite["expectations"] if "column_list" in each["kwargs"]]
     assert listed["column_list"] == spark.read.parquet(str(release / "microdata")).columns
 
 
-def test_the_csv_has_the_records_of_the_other_files_in_their_order(release):
+def test_the_csv_has_the_records_of_the_parquet_files_in_their_order(release):
     lines = pd.read_csv(release / CSV, keep_default_na=False, na_values={"note": []}).drop(columns="note")
     files = sorted((release / "microdata").rglob("*.parquet"))
     rows = pd.concat([pq.ParquetFile(path).read().to_pandas() for path in files], ignore_index=True)
@@ -155,17 +157,17 @@ def test_the_csv_has_the_records_of_the_other_files_in_their_order(release):
     assert ",\r\n" in text  # nothing at all
 
 
-def test_the_order_of_the_records_does_not_follow_from_the_input(spark, tmp_path, release):
+def test_the_order_of_published_records_is_independent_of_the_input_order(spark, tmp_path, release):
     wild().sample(frac=1, random_state=5).to_parquet(tmp_path / "data", index=False)
     _, shuffled = run(spark, specification(tmp_path, method=FAST, publish=LAYOUT))
-    other = shuffled.public.release(shuffled.public.served())
+    other = shuffled.public.release(shuffled.public.current())
     names = [name for name in manifest_of(release)["files"] if name.endswith((".parquet", ".csv"))]
     assert {name: checksum(release / name) for name in names} == {
         name: checksum(other / name) for name in names
     }
 
 
-def test_manifest_page_and_descriptor_say_how_the_files_lie(release, monkeypatch):
+def test_manifest_page_and_descriptor_describe_the_layout(release, monkeypatch):
     manifest, page = manifest_of(release), (release / "report.html").read_text()
     assert manifest["partitioned_by"] == "region"
     assert manifest["csv"]["file"] == CSV
@@ -184,7 +186,7 @@ def test_manifest_page_and_descriptor_say_how_the_files_lie(release, monkeypatch
     assert sorted(regions) == sorted(REGIONS.values())
 
 
-def test_the_release_is_verified_from_its_files_alone(areas):
+def test_a_partitioned_release_is_verified_from_its_files_alone(areas):
     text = verify(str(areas.public.folder)).text
     assert "partitions: in each of them every combination has at least k = 3 records" in text
     assert "CSV: 0 records differ" in text
@@ -214,11 +216,11 @@ def failed(folder: Path) -> set[str]:
     return {finding.check for finding in audit(folder).findings if not finding.passed}
 
 
-def test_an_untouched_copy_that_is_sealed_anew_passes(copy):
+def test_audit_passes_a_copy_with_new_checksums(copy):
     assert failed(sealed(copy)) == set()
 
 
-def test_a_file_in_the_folder_of_another_region_is_found(copy):
+def test_audit_finds_a_file_in_the_folder_of_another_region(copy):
     one, other, _ = sorted((copy / "microdata").iterdir())
     (one / "part-00000.parquet").rename(other / "part-00001.parquet")
     assert failed(copy) == {"checksums"}
@@ -239,7 +241,7 @@ def test_a_file_in_the_folder_of_another_region_is_found(copy):
     assert {"tables", "CSV"} <= failed(sealed(copy))
 
 
-def test_a_record_that_is_torn_from_its_class_is_found_in_its_folder(copy):
+def test_audit_finds_a_record_that_left_its_class(copy):
     folder = min((copy / "microdata").iterdir())
     table = pq.ParquetFile(folder / "part-00000.parquet").read()
     ages = table["age"].to_pylist()
@@ -255,7 +257,7 @@ def test_a_record_that_is_torn_from_its_class_is_found_in_its_folder(copy):
 
 
 @pytest.mark.parametrize("name", ["district=a%3Db%2Bc", "a%3Db%2Bc", "region=a%3db%2Bc"])
-def test_a_folder_that_is_none_of_the_region_is_found(name, copy):
+def test_audit_finds_a_folder_of_no_region(name, copy):
     folder = copy / "microdata" / "region=a%3Db%2Bc"
     if name.startswith("region="):  # another spelling of a region beside it
         shutil.copytree(folder, copy / "microdata" / name)
@@ -281,7 +283,7 @@ def test_a_folder_that_is_none_of_the_region_is_found(name, copy):
     ],
     ids=["missing", "empty text", "value", "blanks", "name of a column"],
 )
-def test_a_csv_file_with_other_values_is_found(old, new, copy):
+def test_audit_finds_a_csv_with_other_values(old, new, copy):
     content = (copy / CSV).read_bytes()
     assert old in content
     (copy / CSV).write_bytes(content.replace(old, new, 1))
@@ -290,7 +292,7 @@ def test_a_csv_file_with_other_values_is_found(old, new, copy):
 
 
 @pytest.mark.parametrize("change", ["a line less", "a line more", "other order", "not UTF-8", "no text"])
-def test_a_csv_file_with_other_lines_is_found(change, copy):
+def test_audit_finds_a_csv_with_other_lines(change, copy):
     header, *lines = (copy / CSV).read_bytes().split(b'\r\n"')
     if change == "a line less":
         lines = lines[:-1]
@@ -305,15 +307,15 @@ def test_a_csv_file_with_other_lines_is_found(change, copy):
     assert "CSV" in failed(sealed(copy))
 
 
-def test_a_region_that_no_folder_can_name_is_refused_before_anything_is_protected(spark, tmp_path):
+def test_a_region_that_no_folder_can_represent_is_refused_before_protection(spark, tmp_path):
     codes = {"north": "007", "south": "7", "west": "west"}
     frame = persons()
     frame.assign(region=frame["region"].map(codes)).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path, method=FAST, publish=LAYOUT)
-    areas = Areas.of(spec.public_area, spec.evidence_area)
+    areas = Areas.from_places(spec.public_area, spec.evidence_area)
     checked = Job(spark, spec, areas, Progress(quiet=True))
     for verb in (lambda: run(spark, spec), lambda: risk_of(checked, read(spark, spec))):
-        with pytest.raises(InputRejected, match="2 of 3 values of region do not come back") as refused:
+        with pytest.raises(InputRejected, match="2 of 3 values of region would be misread") as refused:
             verb()
         assert "north" not in str(refused.value).replace('"north"', "")
     assert not (tmp_path / "lake").exists()
@@ -326,7 +328,7 @@ def exchange_regions(folder: Path) -> None:
         source.rename(source.with_name(target))
 
 
-def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
+def test_a_partitioned_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
     """A folder of another region is seen as a value of the CSV is."""
     wild().to_parquet(tmp_path / "data", index=False)
     read_back = product.Records.read_back
@@ -346,26 +348,26 @@ def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
-def test_a_table_of_the_lake_may_have_a_csv_beside_it(spark, tmp_path):
+def test_a_delta_release_can_have_a_csv_in_addition(spark, tmp_path):
     wild().to_parquet(tmp_path / "data", index=False)
     _, areas = run(spark, specification(tmp_path, method=FAST, publish={"csv": True, "format": "iceberg"}))
-    folder = areas.public.release(areas.public.served())
+    folder = areas.public.release(areas.public.current())
     assert {"CSV", "Iceberg table"} <= {finding.check for finding in audit(folder).findings}
     assert audit(folder).passed
     withdraw(str(folder))
     assert contents(areas) == set()
 
 
-def test_withdrawing_takes_folders_and_csv_away(spark, tmp_path):
+def test_withdraw_removes_partition_folders_and_csv(spark, tmp_path):
     numbers = {"north": 1, "south": -2, "west": 30}
     frame = persons()
     regions = frame["region"].map(numbers).astype(np.int8)
     frame.assign(region=regions).to_parquet(tmp_path / "data", index=False)
     _, areas = run(spark, specification(tmp_path, method=FAST, publish=LAYOUT))
-    folder = areas.public.release(areas.public.served())
+    folder = areas.public.release(areas.public.current())
     assert {path.name for path in (folder / "microdata").iterdir()} == {"region=1", "region=-2", "region=30"}
     assert audit(folder).passed
     assert set(by_pandas(folder)["region"]) == {1, -2, 30}
     withdraw(str(folder))
     assert contents(areas) == set()
-    assert Ledger(areas).standing() == []
+    assert Ledger(areas).published() == []

@@ -42,7 +42,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 
 
 @pytest.mark.parametrize("value", SOUND)
-def test_a_value_comes_back_to_readers_as_it_was(value, tmp_path):
+def test_readers_take_accepted_values_from_partition_folders_unchanged(value, tmp_path):
     require_partitions("region", [value])
     folder = tmp_path / partition_folder("region", value)
     folder.mkdir()
@@ -62,7 +62,7 @@ def _comes_back(root: Path, value: str | int) -> None:
 @given(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8) | st.integers(-(2**33), 2**33)
 )
-def test_what_is_not_refused_comes_back(value):
+def test_every_value_that_require_partitions_accepts_is_read_back(value):
     try:
         require_partitions("region", [value])
     except InputRejected:
@@ -76,14 +76,14 @@ def test_what_is_not_refused_comes_back(value):
 
 
 @pytest.mark.parametrize("value", MISREAD)
-def test_a_value_that_a_reader_takes_for_something_else_is_refused_without_being_told(value):
+def test_require_partitions_refuses_a_misread_value_without_showing_it(value):
     with pytest.raises(InputRejected, match="1 of 2 values of region") as refused:
         require_partitions("region", ["canary", value])
     assert "canary" not in str(refused.value)
 
 
 @pytest.mark.parametrize("values", [("North", "north"), ("München", "Mu\u0308nchen"), ("ß", "ss")])
-def test_two_values_that_some_disk_takes_for_one_are_refused(values):
+def test_require_partitions_refuses_two_values_with_one_name_on_some_disks(values):
     with pytest.raises(InputRejected, match="2 of 3 values"):
         require_partitions("region", ["west", *values])
 
@@ -92,7 +92,7 @@ def _publish(**keys):
     return Publish(path="lake", evidence="evidence", **keys)
 
 
-def test_the_type_of_the_region_is_one_that_comes_back():
+def test_partition_by_refuses_a_region_of_another_type():
     for kind, carried in (
         (pa.string(), pa.string()),
         (pa.large_string(), pa.large_string()),
@@ -102,18 +102,18 @@ def test_the_type_of_the_region_is_one_that_comes_back():
         contract = Contract(pa.schema([("region", kind), ("x", pa.int64())]), {"region": ["a"]})
         found = laid_out(contract, _publish(partition_by="region"))
         assert found.schema.field("region").type == carried
-        assert (found.names, found.of_files.names) == (["region", "x"], ["x"])
+        assert (found.names, found.file_schema.names) == (["region", "x"], ["x"])
         assert not found.categories
         assert laid_out(contract, _publish()) == contract
     for kind in (pa.float64(), pa.date32(), pa.bool_(), pa.decimal128(5, 0), pa.binary()):
         contract = Contract(pa.schema([("region", kind), ("x", pa.int64())]))
-        with pytest.raises(InputRejected, match="neither text nor a whole number"):
+        with pytest.raises(InputRejected, match="of another type"):
             laid_out(contract, _publish(partition_by="region"))
-    with pytest.raises(InputRejected, match="no column beside region"):
+    with pytest.raises(InputRejected, match="no column in addition to region"):
         laid_out(Contract(pa.schema([("region", pa.string())])), _publish(partition_by="region"))
 
 
-def test_a_column_that_no_csv_has_text_for_is_refused():
+def test_csv_layout_refuses_a_column_that_csv_cannot_represent():
     schema = pa.schema(
         [("a", pa.string()), ("b", pa.binary()), ("c", pa.list_(pa.int8())), ("d", pa.float16())]
     )
@@ -123,7 +123,7 @@ def test_a_column_that_no_csv_has_text_for_is_refused():
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 1)), max_size=12), st.data())
-def test_records_of_one_file_are_found_together_wherever_batches_are_cut(rows, data):
+def test_runs_of_equal_keys_do_not_depend_on_batch_sizes(rows, data):
     rows = sorted(rows)
     table = pa.table({"r": [r for r, _ in rows], "f": [f for _, f in rows], "n": range(len(rows))})
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4)))

@@ -1,4 +1,4 @@
-"""Sketches of files in memory, by the code of the tasks and without an engine."""
+"""Fingerprints of files in memory, by the code of the tasks and without an engine."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import pandas as pd
 import pyarrow as pa
 from microguard.pipelines.publication.key import key_name
 from microguard.pipelines.publication.source_fingerprints.fingerprint import UNIT, Sample, together
-from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SourceSketch
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import SourceFingerprint
 
 KEY = b"k" * 32
 
 
-def sketch_of(frame: pd.DataFrame, unit: str | None = None, key: bytes = KEY, tasks: int = 1) -> SourceSketch:
-    """The sketch of a frame; the columns are hashed as text, numbers as numbers."""
+def fingerprint_of(
+    frame: pd.DataFrame, unit: str | None = None, key: bytes = KEY, tasks: int = 1
+) -> SourceFingerprint:
+    """The fingerprint of a frame; the columns are hashed as text, numbers as numbers."""
     names = tuple(sorted(name for name in frame.columns if name != unit))
     sample = Sample(names, unit is not None, key)
     columns = {f"c{i}": _hashed(frame[name]) for i, name in enumerate(names)}
@@ -28,7 +30,7 @@ def sketch_of(frame: pd.DataFrame, unit: str | None = None, key: bytes = KEY, ta
         for start, end in pairwise(cuts.tolist())
         for row in sample(table.slice(start, end - start).to_batches(max_chunksize=700))
     ]
-    return SourceSketch.of(
+    return SourceFingerprint.from_rows(
         pa.Table.from_batches(list(together(parts))), sample.subsets, len(frame), key_name(key)
     )
 

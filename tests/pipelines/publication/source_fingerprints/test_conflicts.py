@@ -9,7 +9,7 @@ from microguard.pipelines.joint_audit import audit_source
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger
 from microguard.pipelines.publication.source_fingerprints.conflicts import (
-    collisions,
+    conflicts,
     refuse_conflicts,
     shared_entry,
 )
@@ -22,19 +22,25 @@ from microguard.pipelines.series.source import releases_of
 from microguard.schemas.errors import GateRefused, SpecificationError
 
 from tests.pipelines.microdata import specification
-from tests.pipelines.publication.source_fingerprints.fingerprints import sketch_of
+from tests.pipelines.publication.source_fingerprints.fingerprints import fingerprint_of
 from tests.pipelines.publication.source_fingerprints.test_source_fingerprint import persons
 
 A, B, C = "a" * 32, "b" * 32, "c" * 32
 AREA = "0" * 32
 FRAME = persons(400, 1)
-SKETCH, OTHER = sketch_of(FRAME), sketch_of(persons(400, 2))
-LESS = sketch_of(FRAME.iloc[1:])
+FINGERPRINT, OTHER = fingerprint_of(FRAME), fingerprint_of(persons(400, 2))
+LESS = fingerprint_of(FRAME.iloc[1:])
 KEYED, STRANGERS = (
-    sketch_of(persons(400, seed).assign(person=range(first, first + 400)), "person")
+    fingerprint_of(persons(400, seed).assign(person=range(first, first + 400)), "person")
     for seed, first in ((1, 0), (3, 0))
 )
-ABROAD = sketch_of(persons(400, 4).assign(person=range(9000, 9400)), "person")
+ABROAD = fingerprint_of(persons(400, 4).assign(person=range(9000, 9400)), "person")
+
+
+def enter(ledger, entry, fingerprint):
+    """Put an entry into a shared ledger, as a publication does."""
+    with ledger.lock():
+        ledger.put(entry, fingerprint)
 
 
 class Agency:
@@ -44,18 +50,18 @@ class Agency:
         self.folder, self.ledger = folder, ledger
 
     def areas(self, lake="lake"):
-        return Areas.of(self.folder / lake, self.folder / "evidence")
+        return Areas.from_places(self.folder / lake, self.folder / "evidence")
 
-    def entry(self, release_id, sketch, name="persons", lake="lake", source=None, **changes):
-        """Tonight's entry, its sketch laid down as the run does."""
+    def entry(self, release_id, fingerprint, name="persons", lake="lake", source=None, **changes):
+        """Tonight's entry, its fingerprint laid down as the run does."""
         release = {"name": name} | ({"source": source} if source else {})
         identity = {"content": "records", "specification": {"release": release}}
         identity |= {key: changes.pop(key) for key in ("content", "series") if key in changes}
         areas = self.areas(lake)
-        if sketch is not None:
-            sketch.write(areas.record(release_id) / FILE)
+        if fingerprint is not None:
+            fingerprint.write(areas.record(release_id) / FILE)
             if self.ledger:
-                sketch.write(areas.record(release_id) / SHARED)
+                fingerprint.write(areas.record(release_id) / SHARED)
         areas.evidence.mkdir(parents=True, exist_ok=True)
         entry = Entry(
             "intended", release_id, name, "2026", identity, public=str(areas.public.folder.resolve())
@@ -69,14 +75,16 @@ class Agency:
         self.areas(keys.get("lake", "lake")).public.begin(AREA)  # it is there, without the files
         if self.ledger:
             areas = self.areas(keys.get("lake", "lake"))
-            shared_ledger(self.ledger).put(
-                shared_entry(entry, areas), areas.record(entry.release_id) / SHARED
+            enter(
+                shared_ledger(self.ledger),
+                shared_entry(entry, areas),
+                areas.record(entry.release_id) / SHARED,
             )
         return entry
 
     def found(self, *args, **keys):
         lake = keys.get("lake", "lake")
-        return [each.release_id for each in collisions(self.entry(*args, **keys), self.areas(lake))]
+        return [each.release_id for each in conflicts(self.entry(*args, **keys), self.areas(lake))]
 
 
 @pytest.fixture
@@ -84,55 +92,57 @@ def agency(tmp_path):
     return Agency(tmp_path)
 
 
-@pytest.mark.parametrize("sketch", [SKETCH, LESS, sketch_of(FRAME.sample(frac=0.7, random_state=1))])
-def test_another_name_is_refused_and_the_message_names_id_and_place(agency, sketch):
-    agency.publish(A, SKETCH)
-    entry = agency.entry(B, sketch, name="people", lake="other")
+@pytest.mark.parametrize(
+    "fingerprint", [FINGERPRINT, LESS, fingerprint_of(FRAME.sample(frac=0.7, random_state=1))]
+)
+def test_conflicts_finds_the_same_source_under_another_name(agency, fingerprint):
+    agency.publish(A, FINGERPRINT)
+    entry = agency.entry(B, fingerprint, name="people", lake="other")
     with pytest.raises(GateRefused, match=rf"{A} \('persons', .*lake/{A}\).*successive") as refused:
         refuse_conflicts(entry, agency.areas("other"))
     assert refused.value.exit_code == 4
     refuse_conflicts(replace(entry, successive="accept"), agency.areas("other"))
 
 
-def test_a_different_source_is_not_refused(agency):
-    agency.publish(A, SKETCH)
+def test_conflicts_ignores_a_different_source(agency):
+    agency.publish(A, FINGERPRINT)
     assert agency.found(B, OTHER, name="people", lake="other") == []
 
 
-def test_what_was_withdrawn_counts_under_another_name_or_place_and_not_under_its_own(agency):
-    agency.publish(A, SKETCH, then=["withdrawing", "withdrawn"])
+def test_a_withdrawn_release_conflicts_under_another_name_or_place_only(agency):
+    agency.publish(A, FINGERPRINT, then=["withdrawing", "withdrawn"])
     assert agency.found(B, LESS, name="people", lake="other") == [A]
     assert agency.found(B, LESS, lake="other") == [A]
     assert agency.found(B, LESS) == []
 
 
-def test_what_was_never_public_does_not_count(agency):
-    entry = agency.entry(A, SKETCH)
+def test_a_release_that_was_never_public_does_not_conflict(agency):
+    entry = agency.entry(A, FINGERPRINT)
     for event in ("waiting", "rejected"):
         Ledger(agency.areas()).append(replace(entry, event=event))
-    assert agency.found(B, SKETCH, name="people", lake="other") == []
+    assert agency.found(B, FINGERPRINT, name="people", lake="other") == []
 
 
-def test_records_beside_a_table_collide_and_tables_beside_tables_do_not(agency):
-    table = sketch_of(FRAME[["region", "sex", "income"]])
+def test_records_conflict_with_a_table_and_tables_do_not_conflict_with_tables(agency):
+    table = fingerprint_of(FRAME[["region", "sex", "income"]])
     agency.publish(A, table, name="turnover", content="table")
-    assert agency.found(B, SKETCH, name="people", lake="other") == [A]
+    assert agency.found(B, FINGERPRINT, name="people", lake="other") == [A]
     assert agency.found(C, table, name="turnover2", lake="third", content="table") == []
 
 
-def test_nights_of_one_series_stand_together_and_a_single_release_beside_them_does_not(agency):
-    agency.publish(A, SKETCH, series="register")
+def test_releases_of_one_series_do_not_conflict_and_a_single_release_does(agency):
+    agency.publish(A, FINGERPRINT, series="register")
     assert agency.found(B, LESS, series="register") == []
     assert agency.found(B, LESS, name="people", lake="other") == [A]
     assert agency.found(B, LESS, name="people", lake="other", series="register") == [A]
 
 
-def test_a_series_does_not_begin_beside_a_single_release_of_its_name(agency):
-    agency.publish(A, SKETCH)
-    assert agency.found(B, SKETCH, series="register") == [A]
+def test_the_first_release_of_a_series_conflicts_with_a_single_release_of_its_name(agency):
+    agency.publish(A, FINGERPRINT)
+    assert agency.found(B, FINGERPRINT, series="register") == [A]
 
 
-def test_a_source_that_is_one_by_name_and_cannot_be_compared_is_refused(agency):
+def test_a_source_of_the_same_name_that_cannot_be_compared_conflicts(agency):
     agency.publish(A, None, source="town")
     assert agency.found(B, OTHER, name="people", lake="other", source="town") == [A]
     assert agency.found(B, OTHER, name="people", lake="other", source="village") == []
@@ -140,46 +150,46 @@ def test_a_source_that_is_one_by_name_and_cannot_be_compared_is_refused(agency):
         refuse_conflicts(agency.entry(B, OTHER, name="people", source="town"), agency.areas())
 
 
-def test_records_whose_sketch_was_lost_are_refused_beside_columns_of_the_same_names(agency):
+def test_a_lost_fingerprint_conflicts_if_the_columns_are_alike(agency):
     roles = {name: {"role": "quasi_identifier"} for name in ("region", "sex", "income")}
-    lost = agency.entry(A, SKETCH)
+    lost = agency.entry(A, FINGERPRINT)
     (agency.areas().record(A) / FILE).write_bytes(b"")
     lost.identity["specification"]["variables"] = roles
     for event in ("intended", "published"):
         Ledger(agency.areas()).append(replace(lost, event=event))
-    tonight = agency.entry(B, SKETCH, name="people", lake="other")
+    tonight = agency.entry(B, FINGERPRINT, name="people", lake="other")
     names = {"alike": ("region", "sex", "education"), "others": ("region", "size", "turnover")}
     found = {}
     for which, columns in names.items():
         tonight.identity["specification"]["variables"] = {name: {"role": "other"} for name in columns}
-        found[which] = [each.release_id for each in collisions(tonight, agency.areas("other"))]
+        found[which] = [each.release_id for each in conflicts(tonight, agency.areas("other"))]
     assert found == {"alike": [A], "others": []}
 
 
 @pytest.mark.parametrize("known", [("region", "sex", "income"), None], ids=["columns", "an older entry"])
-def test_a_sketch_that_a_shared_ledger_lost_is_no_way_round_it(tmp_path, known):
+def test_a_fingerprint_lost_by_the_shared_ledger_conflicts(tmp_path, known):
     north, south = (Agency(tmp_path / name, str(tmp_path / "shared")) for name in ("north", "south"))
-    entry = shared_entry(north.entry(A, SKETCH), north.areas())
-    shared_ledger(north.ledger).put(replace(entry, columns=known), north.areas().record(A) / SHARED)
+    entry = shared_entry(north.entry(A, FINGERPRINT), north.areas())
+    enter(shared_ledger(north.ledger), replace(entry, columns=known), north.areas().record(A) / SHARED)
     (tmp_path / "shared" / f"{A}.sketch.parquet").unlink()
-    tonight = south.entry(B, SKETCH, name="people")
+    tonight = south.entry(B, FINGERPRINT, name="people")
     roles = {name: {"role": "other"} for name in ("region", "sex", "education")}
     tonight.identity["specification"]["variables"] = roles
-    assert [each.release_id for each in collisions(tonight, south.areas())] == [A]
+    assert [each.release_id for each in conflicts(tonight, south.areas())] == [A]
     with pytest.raises(GateRefused, match="cannot be compared"):
         refuse_conflicts(tonight, south.areas())
 
 
-def test_what_was_kept_by_another_key_cannot_be_compared_and_is_refused_whatever_its_name(agency):
+def test_a_fingerprint_with_another_key_conflicts_under_any_name(agency):
     """A run without MICROGUARD_KEY_FILE makes a key of its own, and would find nothing again."""
-    agency.publish(A, sketch_of(FRAME, key=b"o" * 32))
+    agency.publish(A, fingerprint_of(FRAME, key=b"o" * 32))
     with pytest.raises(GateRefused, match="another key"):
-        refuse_conflicts(agency.entry(B, SKETCH, name="people", lake="other"), agency.areas("other"))
-    agency.publish(C, sketch_of(FRAME, key=b"o" * 32), name="turnover", lake="third", content="table")
-    assert C in agency.found(B, SKETCH, name="turnover2", lake="other", content="table")
+        refuse_conflicts(agency.entry(B, FINGERPRINT, name="people", lake="other"), agency.areas("other"))
+    agency.publish(C, fingerprint_of(FRAME, key=b"o" * 32), name="turnover", lake="third", content="table")
+    assert C in agency.found(B, FINGERPRINT, name="turnover2", lake="other", content="table")
 
 
-def test_of_a_source_declared_twice_the_units_decide_where_both_have_them(agency):
+def test_units_decide_whether_two_releases_of_a_declared_source_conflict(agency):
     agency.publish(A, KEYED, source="town")
     assert agency.found(B, STRANGERS, name="people", lake="other", source="town") == [A]
     assert agency.found(B, STRANGERS, name="people", lake="other") == []
@@ -187,13 +197,13 @@ def test_of_a_source_declared_twice_the_units_decide_where_both_have_them(agency
     assert agency.found(B, OTHER, name="people", lake="other", source="town") == [A]
 
 
-def test_a_source_declared_otherwise_is_found_all_the_same(agency):
-    agency.publish(A, SKETCH, source="town")
-    assert agency.found(B, SKETCH, name="people", lake="other", source="village") == [A]
+def test_conflicts_finds_the_same_records_of_a_source_declared_otherwise(agency):
+    agency.publish(A, FINGERPRINT, source="town")
+    assert agency.found(B, FINGERPRINT, name="people", lake="other", source="village") == [A]
 
 
-def test_the_audit_of_a_source_names_releases_of_its_records_under_another(agency):
-    agency.publish(A, SKETCH)
+def test_the_joint_audit_lists_releases_of_the_same_records_under_another_source(agency):
+    agency.publish(A, FINGERPRINT)
     agency.publish(B, OTHER, name="others", lake="other")
     agency.publish(C, LESS, name="people", lake="third", successive="accept")
     spec = specification(agency.folder)
@@ -203,7 +213,7 @@ def test_the_audit_of_a_source_names_releases_of_its_records_under_another(agenc
 
 
 @pytest.mark.parametrize(("public", "met"), [("s3://lake/persons", [A]), ("/lake/persons", [])])
-def test_a_night_that_was_put_into_a_store_and_given_up_belongs_to_its_source(agency, public, met):
+def test_an_abandoned_release_of_a_series_counts_for_its_source(agency, public, met):
     """Without its manifest it is no release, but whoever lists the store can read its files until they go."""
     entry = replace(agency.entry(A, KEYED, series="register"), public=public)
     for event in ("intended", "abandoned"):
@@ -212,45 +222,45 @@ def test_a_night_that_was_put_into_a_store_and_given_up_belongs_to_its_source(ag
     assert [entry.release_id for entry in found] == met
 
 
-def test_the_audit_names_them_in_other_areas_of_a_shared_ledger_too(tmp_path):
+def test_the_joint_audit_lists_releases_of_other_areas_of_a_shared_ledger(tmp_path):
     north, south = (Agency(tmp_path / name, str(tmp_path / "shared")) for name in ("north", "south"))
-    north.publish(A, SKETCH)
+    north.publish(A, FINGERPRINT)
     south.publish(B, LESS, name="people", successive="accept")
     publish = {"path": "lake", "evidence": "evidence", "ledger": "../shared"}
     with pytest.raises(GateRefused, match=rf"under another source as {B} .*south/lake/{B}"):
         audit_source(specification(north.folder, publish=publish))
 
 
-def test_areas_that_share_a_ledger_know_of_each_other(tmp_path):
+def test_conflicts_finds_releases_of_other_areas_of_a_shared_ledger(tmp_path):
     north, south = (Agency(tmp_path / name, str(tmp_path / "shared")) for name in ("north", "south"))
-    north.publish(A, SKETCH)
+    north.publish(A, FINGERPRINT)
     assert south.found(B, LESS, name="people") == [A]
     assert south.found(B, LESS) == [A]
     assert south.found(B, OTHER, name="people") == []
     assert Agency(tmp_path / "south").found(B, LESS, name="people") == []
-    table = sketch_of(FRAME[["region", "sex", "income"]])
+    table = fingerprint_of(FRAME[["region", "sex", "income"]])
     north.publish(C, table, name="turnover", content="table")
     assert C in south.found(B, table, name="turnover", content="table")
 
 
 @pytest.mark.parametrize("series", [{}, {"series": "register"}], ids=["single", "register"])
-def test_what_a_restored_area_forgot_is_known_to_the_ledger_it_shares(tmp_path, series):
+def test_a_release_forgotten_by_a_restored_area_conflicts_through_the_shared_ledger(tmp_path, series):
     agency = Agency(tmp_path / "north", str(tmp_path / "shared"))
     agency.publish(C, OTHER, name="others", lake="elsewhere")
     backup = agency.areas().ledger.read_bytes()
-    agency.publish(A, SKETCH, **series)
+    agency.publish(A, FINGERPRINT, **series)
     assert agency.found(B, LESS, **series) == []
     agency.areas().ledger.write_bytes(backup)
     assert agency.found(B, LESS, **series) == [A]
-    assert agency.found(A, SKETCH, **series) == []
+    assert agency.found(A, FINGERPRINT, **series) == []
 
 
-def test_a_shared_ledger_keeps_its_first_entry_its_key_and_no_damage(tmp_path):
+def test_a_shared_ledger_keeps_first_entry_and_key_and_refuses_a_damaged_entry(tmp_path):
     agency, ledger = Agency(tmp_path / "north"), shared_ledger(str(tmp_path / "shared"))
-    entry = agency.entry(A, SKETCH)
+    entry = agency.entry(A, FINGERPRINT)
     first = shared_entry(entry, agency.areas())
-    ledger.put(first, agency.areas().record(A) / FILE)
-    ledger.put(replace(first, name="another"), agency.areas().record(A) / FILE)
+    enter(ledger, first, agency.areas().record(A) / FILE)
+    enter(ledger, replace(first, name="another"), agency.areas().record(A) / FILE)
     assert ledger.entries() == [first]
     assert ledger.key(None) == ledger.key(None)
     assert (tmp_path / "shared" / "key").stat().st_mode & 0o777 == 0o600

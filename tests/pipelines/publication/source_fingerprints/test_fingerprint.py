@@ -1,8 +1,8 @@
-"""Sketches taken in Spark: a value is the same in whatever type a file has it."""
+"""Fingerprints taken in Spark: a value is the same in whatever type a file has it."""
 
 import pandas as pd
 import pytest
-from microguard.pipelines.publication.source_fingerprints.fingerprint import sketched
+from microguard.pipelines.publication.source_fingerprints.fingerprint import compute_fingerprint
 
 KEY = b"k" * 32
 
@@ -16,16 +16,18 @@ KEY = b"k" * 32
     ],
     ids=["integers", "decimals", "text with a number among it"],
 )
-def test_a_value_is_the_same_in_whatever_type_a_file_has_it(spark, one, other):
+def test_value_hash_does_not_depend_on_the_type_of_the_column(spark, one, other):
     cells = [
-        sketched(spark.createDataFrame(pd.DataFrame({"x": values})), ["x"], None, 3, KEY).cells[("x",)].cells
+        compute_fingerprint(spark.createDataFrame(pd.DataFrame({"x": values})), ["x"], None, 3, KEY)
+        .cells[("x",)]
+        .cells
         for values in (one, other)
     ]
     assert len(cells[0]) == 3
     assert (cells[0] == cells[1]).all()
 
 
-def test_text_that_only_begins_like_a_number_is_text(spark):
+def test_value_hash_treats_text_that_only_begins_like_a_number_as_text(spark):
     values = ["7", "7a", "2020-01-01", "1e", ".", "-", "NaN", "0x7", " 7"]
     frame = spark.createDataFrame(pd.DataFrame({"x": values}))
-    assert len(sketched(frame, ["x"], None, len(values), KEY).cells[("x",)].cells) == len(values)
+    assert len(compute_fingerprint(frame, ["x"], None, len(values), KEY).cells[("x",)].cells) == len(values)

@@ -9,16 +9,16 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from microguard.pipelines.publication.source_fingerprints.fingerprint import Sample, together
-from microguard.pipelines.publication.source_fingerprints.overlap import CellCounts, coincide
+from microguard.pipelines.publication.source_fingerprints.overlap import CellCounts, share_records
 from microguard.pipelines.publication.source_fingerprints.source_fingerprint import (
-    SourceSketch,
+    SourceFingerprint,
     same_records,
     share_units,
     subsets_of,
 )
-from microguard.pipelines.synthetic.dataset import town
+from microguard.pipelines.synthetic.dataset import generate_persons
 
-from tests.pipelines.publication.source_fingerprints.fingerprints import KEY, sketch_of
+from tests.pipelines.publication.source_fingerprints.fingerprints import KEY, fingerprint_of
 
 CASES = {
     "two names, two k": lambda frame: frame,
@@ -55,29 +55,29 @@ def records(request):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_same_records_are_found_without_any_unit(records, case):
-    left, right = sketch_of(records), sketch_of(CASES[case](records))
+def test_same_records_finds_the_same_records_without_units(records, case):
+    left, right = fingerprint_of(records), fingerprint_of(CASES[case](records))
     assert same_records(left, right)
     assert same_records(right, left)
 
 
-def test_a_tenth_of_the_records_is_found_where_a_number_tells_them_apart():
+def test_same_records_finds_a_tenth_of_the_records_if_a_number_distinguishes_them():
     frame = persons(2000, 1)
-    assert same_records(sketch_of(frame), sketch_of(frame.sample(frac=0.1, random_state=3)))
+    assert same_records(fingerprint_of(frame), fingerprint_of(frame.sample(frac=0.1, random_state=3)))
 
 
-def test_the_records_of_a_small_file_are_found():
+def test_same_records_finds_the_records_of_a_small_file():
     frame = persons(70, 1)
-    assert same_records(sketch_of(frame), sketch_of(frame.iloc[1:]))
+    assert same_records(fingerprint_of(frame), fingerprint_of(frame.iloc[1:]))
     table = frame[["region", "sex", "income"]]
-    assert same_records(sketch_of(frame), sketch_of(table))
-    assert not same_records(sketch_of(frame), sketch_of(persons(70, 2)))
+    assert same_records(fingerprint_of(frame), fingerprint_of(table))
+    assert not same_records(fingerprint_of(frame), fingerprint_of(persons(70, 2)))
 
 
-def test_two_samples_of_one_population_are_not_the_same_records(records):
+def test_same_records_is_false_for_two_samples_of_one_population(records):
     for seed, n in ((2, 2000), (3, 6000), (4, 300)):
         other = persons(n, seed)[list(records.columns)]
-        assert not same_records(sketch_of(records), sketch_of(other))
+        assert not same_records(fingerprint_of(records), fingerprint_of(other))
 
 
 def numbered(seed):
@@ -94,7 +94,7 @@ def numbered(seed):
 
 
 def towns(seed):
-    table = next(iter(town(150 + 25 * seed, seed))).to_pandas()
+    table = next(iter(generate_persons(150 + 25 * seed, seed))).to_pandas()
     chosen = ["region", "sex", "age", "education", "occupation", "income", "hours", "diagnosis", "weight"]
     return table[[name for name in chosen if name in table]]
 
@@ -102,15 +102,15 @@ def towns(seed):
 def test_no_false_alarm_over_two_hundred_pairs_of_unrelated_files():
     pairs = []
     for generated in (numbered, towns):
-        pairs += combinations([sketch_of(generated(seed)) for seed in range(1, 16)], 2)
+        pairs += combinations([fingerprint_of(generated(seed)) for seed in range(1, 16)], 2)
     assert len(pairs) >= 200
     assert sum(same_records(left, right) for left, right in pairs) == 0
 
 
-def test_a_sketch_is_the_same_for_any_order_and_any_cut_into_tasks():
+def test_a_fingerprint_does_not_depend_on_row_order_or_partitions():
     frame = persons(3000, 5).assign(person=np.arange(3000) // 2)
-    whole = sketch_of(frame, "person")
-    cut = sketch_of(frame.sample(frac=1, random_state=6), "person", tasks=5)
+    whole = fingerprint_of(frame, "person")
+    cut = fingerprint_of(frame.sample(frac=1, random_state=6), "person", tasks=5)
     assert list(whole.cells) == list(cut.cells)
     for one, other in zip(whole.cells.values(), cut.cells.values(), strict=True):
         assert (one.cells == other.cells).all()
@@ -120,62 +120,62 @@ def test_a_sketch_is_the_same_for_any_order_and_any_cut_into_tasks():
     assert (whole.units.marks == cut.units.marks).all()
 
 
-def test_a_task_may_have_any_number_of_batches():
+def test_a_fingerprint_does_not_depend_on_the_batches_of_a_task():
     sample = Sample(("c0",), False, KEY)
     batches = [pa.record_batch({"c0": pa.array([value], pa.int64())}) for value in range(80)]
     rows = pa.Table.from_batches(list(together(sample(batches))))
     assert rows["records"].to_pylist() == [1] * 80
 
 
-def test_counts_are_those_of_the_file():
+def test_a_fingerprint_has_the_counts_of_the_file():
     frame = persons(500, 7)[["region", "sex"]]
-    sketch = sketch_of(frame)
-    assert sorted(sketch.cells[("region", "sex")].records) == sorted(frame.value_counts())
-    assert sketch.cells[("sex",)].whole
+    fingerprint = fingerprint_of(frame)
+    assert sorted(fingerprint.cells[("region", "sex")].records) == sorted(frame.value_counts())
+    assert fingerprint.cells[("sex",)].whole
 
 
-def test_a_sketch_is_read_back_as_it_was_written(tmp_path):
+def test_a_written_fingerprint_is_read_back_unchanged(tmp_path):
     frame = persons(1500, 8).assign(person=np.arange(1500))
-    sketch = sketch_of(frame, "person")
-    sketch.write(tmp_path / "evidence" / "sketch.parquet")
-    again = SourceSketch.read(tmp_path / "evidence" / "sketch.parquet")
-    assert (again.records, again.key, list(again.cells)) == (1500, sketch.key, list(sketch.cells))
-    assert all((again.cells[name].records == each.records).all() for name, each in sketch.cells.items())
-    assert (again.units.marks == sketch.units.marks).all()
+    fingerprint = fingerprint_of(frame, "person")
+    fingerprint.write(tmp_path / "evidence" / "sketch.parquet")
+    again = SourceFingerprint.read(tmp_path / "evidence" / "sketch.parquet")
+    assert (again.records, again.key, list(again.cells)) == (1500, fingerprint.key, list(fingerprint.cells))
+    assert all((again.cells[name].records == each.records).all() for name, each in fingerprint.cells.items())
+    assert (again.units.marks == fingerprint.units.marks).all()
     assert again.units.size == 1500
     (tmp_path / "torn.parquet").write_bytes((tmp_path / "evidence" / "sketch.parquet").read_bytes()[:-9])
-    assert SourceSketch.read(tmp_path / "torn.parquet") is None
-    assert SourceSketch.read(tmp_path / "missing.parquet") is None
+    assert SourceFingerprint.read(tmp_path / "torn.parquet") is None
+    assert SourceFingerprint.read(tmp_path / "missing.parquet") is None
 
 
-def test_units_are_found_where_nothing_else_is_alike():
+def test_same_records_finds_common_units_without_other_agreement():
     frame = persons(1000, 9).assign(person=np.arange(1000))
     other = frame[["person", "hours"]].sample(frac=0.5, random_state=1)
-    assert same_records(sketch_of(frame, "person"), sketch_of(other, "person"))
+    assert same_records(fingerprint_of(frame, "person"), fingerprint_of(other, "person"))
     strangers = persons(1000, 10).assign(person=np.arange(1000))
-    assert not same_records(sketch_of(frame, "person"), sketch_of(strangers, "person"))
-    assert share_units(sketch_of(frame, "person"), sketch_of(strangers, "person"))
-    assert share_units(sketch_of(frame, "person"), sketch_of(persons(50, 1))) is None
+    assert not same_records(fingerprint_of(frame, "person"), fingerprint_of(strangers, "person"))
+    assert share_units(fingerprint_of(frame, "person"), fingerprint_of(strangers, "person"))
+    assert share_units(fingerprint_of(frame, "person"), fingerprint_of(persons(50, 1))) is None
 
 
-def test_without_the_key_a_sketch_says_nothing_of_a_guessed_value():
+def test_a_fingerprint_without_its_key_reveals_no_guessed_value():
     frame = persons(300, 11)
-    one, other = sketch_of(frame), sketch_of(frame, key=b"x" * 32)
+    one, other = fingerprint_of(frame), fingerprint_of(frame, key=b"x" * 32)
     assert one.key != other.key
     assert not np.intersect1d(one.cells[("income",)].cells, other.cells[("income",)].cells).size
 
 
-def test_every_column_is_counted_alone_in_pairs_and_with_all_but_one():
+def test_subsets_of_has_each_column_each_pair_all_and_all_but_one():
     found = subsets_of(["a", "b", "c", "d"])
     assert [len(subset) for subset in found] == [1] * 4 + [2] * 6 + [4] + [3] * 4
     assert subsets_of(["a"]) == [("a",)]
     assert len(subsets_of([f"c{i}" for i in range(60)])) == 24 + 276 + 1 + 24
 
 
-def test_few_large_cells_that_agree_to_a_record_coincide_and_a_sample_of_the_same_shares_does_not():
+def test_share_records_finds_few_large_cells_that_agree_to_a_record_and_not_a_sample_of_the_same_shares():
     records = np.array([3300, 3400, 3350, 3280, 3310, 3360])
     left = CellCounts(np.arange(6), records, True)
     less = CellCounts(np.arange(6), records - np.array([0, 0, 1, 0, 0, 0]), True)
-    assert coincide(left, less, (20_000, 19_999))
+    assert share_records(left, less, (20_000, 19_999))
     drawn = np.random.default_rng(1).poisson(records)
-    assert not coincide(left, CellCounts(np.arange(6), drawn, True), (20_000, int(drawn.sum())))
+    assert not share_records(left, CellCounts(np.arange(6), drawn, True), (20_000, int(drawn.sum())))

@@ -1,4 +1,4 @@
-"""Sketches find a source under another name, and nothing in files that have nothing to do with each other."""
+"""Fingerprints find a source under another name, and find nothing in unrelated files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import hashlib
 
 import numpy as np
 import pytest
-from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import SIZE, UnitSketch, likeness
+from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import (
+    SIZE,
+    UnitFingerprint,
+    similarity,
+)
 
 
 def keyed(units):
@@ -20,9 +24,9 @@ def marked(*columns):
     return np.column_stack([np.asarray(column).astype(np.int64) for column in columns]).astype(np.uint64)
 
 
-def sketch_of(units, marks):
+def fingerprint_of(units, marks):
     distinct, first = np.unique(units, return_index=True)
-    return UnitSketch(distinct[:SIZE], marks[first[:SIZE]], len(distinct))
+    return UnitFingerprint(distinct[:SIZE], marks[first[:SIZE]], len(distinct))
 
 
 def persons(random, n, first=0):
@@ -38,41 +42,41 @@ def register():
     return units, marks
 
 
-def test_the_same_file_is_found_under_any_name(register):
-    found = likeness(sketch_of(*register), sketch_of(*register))
+def test_similarity_finds_the_same_file_under_any_name(register):
+    found = similarity(fingerprint_of(*register), fingerprint_of(*register))
     assert (found.share, found.agreement, found.same) == (1.0, 1.0, True)
 
 
 @pytest.mark.parametrize("kept", [0.99, 0.5, 0.05])
-def test_a_subset_is_found(register, kept):
+def test_similarity_finds_a_subset(register, kept):
     units, marks = register
     chosen = np.random.default_rng(2).random(len(units)) < kept
-    found = likeness(sketch_of(units[chosen], marks[chosen]), sketch_of(units, marks))
+    found = similarity(fingerprint_of(units[chosen], marks[chosen]), fingerprint_of(units, marks))
     assert found.same
     assert found.share > 0.9
 
 
-def test_other_columns_and_coarser_ones_are_found(register):
+def test_similarity_finds_other_and_coarser_columns(register):
     units, marks = register
-    assert likeness(sketch_of(units, marks[:, [2, 0]]), sketch_of(units, marks[:, 1:])).same
+    assert similarity(fingerprint_of(units, marks[:, [2, 0]]), fingerprint_of(units, marks[:, 1:])).same
     coarser = np.column_stack([marks[:, 1] // np.uint64(10), marks[:, 0]])
-    assert likeness(sketch_of(units, coarser), sketch_of(units, marks)).same
+    assert similarity(fingerprint_of(units, coarser), fingerprint_of(units, marks)).same
 
 
-def test_running_numbers_alone_make_no_source(register):
+def test_similarity_ignores_running_numbers(register):
     other = persons(np.random.default_rng(9), 20_000)
-    found = likeness(sketch_of(*register), sketch_of(*other))
+    found = similarity(fingerprint_of(*register), fingerprint_of(*other))
     assert found.share == 1.0
     assert not found.same
 
 
 def test_no_false_alarm_over_two_hundred_pairs_of_unrelated_files():
     random = np.random.default_rng(4)
-    sketches = [
-        sketch_of(*persons(random, int(random.integers(50, 4000)), int(random.integers(0, 2000))))
+    fingerprints = [
+        fingerprint_of(*persons(random, int(random.integers(50, 4000)), int(random.integers(0, 2000))))
         for _ in range(21)
     ]
-    pairs = [(a, b) for i, a in enumerate(sketches) for b in sketches[:i]]
+    pairs = [(a, b) for i, a in enumerate(fingerprints) for b in fingerprints[:i]]
     assert len(pairs) >= 200
-    assert sum(likeness(a, b).same for a, b in pairs) == 0
-    assert sum(likeness(a, b).shared > 0 for a, b in pairs) > 100  # their numbers do meet
+    assert sum(similarity(a, b).same for a, b in pairs) == 0
+    assert sum(similarity(a, b).shared > 0 for a, b in pairs) > 100  # their numbers do meet

@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 
 import pytest
-from microguard.pipelines.publication.staging import object_store
+from microguard.pipelines.publication.storage import object_store
 
-from tests.pipelines.publication.public.servers import S3
+from tests.pipelines.publication.storage.servers import S3
 
 
 @pytest.fixture(scope="module")
@@ -23,4 +23,4 @@ def tasks_reach(spark, server, monkeypatch):
         monkeypatch.setenv(name, value)
         monkeypatch.setitem(spark.sparkContext.environment, name, value)
     yield lambda: S3.make(server, f"bucket-{secrets.token_hex(8)}")
-    object_store._store.cache_clear()
+    object_store._of_process.cache_clear()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 from datetime import date, datetime
 from decimal import Decimal
 
-import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,20 +15,20 @@ from microguard.pipelines.engine.row_hash import contents
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.record_files.partition_files import write_partitions
 from microguard.pipelines.publication.record_files.partitions import partition_folder
-from microguard.pipelines.publication.staging import object_store
+from microguard.pipelines.publication.staging import part_lists
 from microguard.pipelines.publication.staging.folder import FolderStagingArea
-from microguard.pipelines.publication.staging.object_store import StoreStagingArea
+from microguard.pipelines.publication.staging.part_lists import PartListStagingArea
 from microguard.pipelines.publication.staging.staging_area import Part, part_file
 from microguard.pipelines.publication.staging.task_frames import write_in_tasks
-from microguard.pipelines.publication.store import connection
-from microguard.pipelines.publication.store.faults import StoreFailed
+from microguard.pipelines.publication.storage.faults import StoreFailed
+from microguard.pipelines.publication.storage.storage import storage_at
 from microguard.pipelines.records.checkpoint import read_checkpoint, write_checkpoint
 from microguard.schemas.errors import MicroguardError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from tests.pipelines.publication.public.servers import S3
+from tests.pipelines.publication.storage.servers import S3
 
 SCHEMA = t.StructType(
     [
@@ -57,7 +55,9 @@ RECORDS = [
 @pytest.fixture
 def store(tasks_reach, tmp_path):
     """A staging area in a store that tasks of the session reach."""
-    return StoreStagingArea(f"{tasks_reach()}/persons", ".work/run/resume", tmp_path)
+    return PartListStagingArea(
+        storage_at(f"{tasks_reach()}/persons", "evidence"), ".work/run/resume", tmp_path
+    )
 
 
 @pytest.fixture(params=["folder", "store"])
@@ -66,7 +66,7 @@ def place(request, tmp_path):
 
 
 @pytest.mark.spark
-def test_a_frame_comes_back_with_its_types_and_values(spark, place):
+def test_a_staged_frame_keeps_types_and_values(spark, place):
     frame = spark.createDataFrame(RECORDS * 40, SCHEMA).repartition(3)
     place.write(frame, "records", "lz4")
     for schema in (None, frame.schema):
@@ -95,7 +95,7 @@ def _as_they_are(batches):
 
 
 @pytest.mark.spark
-def test_what_tasks_make_comes_back_as_spark_would_have_written_it(spark, place):
+def test_write_in_tasks_equals_a_frame_written_by_spark(spark, place):
     frame = spark.createDataFrame(RECORDS * 40, SCHEMA).repartition(5)
     said = write_in_tasks(place, frame, "made", _as_they_are, frame.schema)
     assert (said.count("begun"), sum(int(each) for each in said if each != "begun")) == (5, 200)
@@ -120,7 +120,7 @@ def _files(place, name):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("regions", [["a/b", "ü", "x"], [-1, 2, 300]], ids=["text", "numbers"])
-def test_records_lie_in_the_folders_of_their_regions_however_many_tasks_write(regions, spark, place):
+def test_write_partitions_does_not_depend_on_the_number_of_tasks(regions, spark, place):
     kind = "string" if isinstance(regions[0], str) else "smallint"
     rows = [(region, n if n % 3 else None) for n, region in enumerate(regions * 20 + regions[:1] * 40)]
     frame = spark.createDataFrame(rows, f"region {kind}, n int")
@@ -145,7 +145,7 @@ def test_records_lie_in_the_folders_of_their_regions_however_many_tasks_write(re
 
 
 @pytest.mark.spark
-def test_no_value_leaves_a_task_that_fails(spark, place):
+def test_a_failed_task_reveals_no_value(spark, place):
     def failing(batches):
         yield pa.table({"a": ["private"]}), ""
         yield pa.table({"a": pa.array(["private"]).cast(pa.int64())}), ""
@@ -158,7 +158,7 @@ def test_no_value_leaves_a_task_that_fails(spark, place):
 
 
 @pytest.mark.spark
-def test_parts_are_a_frame_in_the_order_they_are_gathered(spark, place):
+def test_commit_parts_keeps_the_order_of_parts(spark, place):
     tables = [pa.table({"n": [10 * number, 10 * number + 1]}) for number in range(3)]
     put = [
         place.write_part("numbers", part_file(number), lambda file, table=table: pq.write_table(table, file))
@@ -170,7 +170,7 @@ def test_parts_are_a_frame_in_the_order_they_are_gathered(spark, place):
     assert sorted(row.n for row in place.read(spark, "numbers").collect()) == [0, 1, 10, 11]
 
 
-def test_what_a_task_that_was_killed_left_half_written_is_removed(tmp_path):
+def test_commit_parts_removes_half_written_files(tmp_path):
     place = FolderStagingArea(tmp_path)
     part = place.write_part("numbers", part_file(0), lambda file: pq.write_table(pa.table({"n": [1]}), file))
     (tmp_path / "numbers" / ".part-00000.parquet.4711").write_bytes(b"half")
@@ -179,7 +179,7 @@ def test_what_a_task_that_was_killed_left_half_written_is_removed(tmp_path):
 
 
 @pytest.mark.spark
-def test_files_are_saved_counted_and_removed(spark, place):
+def test_a_staging_area_saves_counts_and_removes_files(spark, place):
     for number in range(3):
         place.save(f"blocks/{number}.npz", lambda file: file.write(b"labels"))
     assert place.count("blocks") == 3
@@ -195,11 +195,9 @@ def test_files_are_saved_counted_and_removed(spark, place):
 
 
 @pytest.mark.spark
-def test_what_a_task_left_that_was_tried_again_is_not_read(spark, store):
+def test_parts_of_a_repeated_task_are_not_read(spark, store):
     store.write(spark.range(100, numPartitions=2), "records")
-    sink = io.BytesIO()
-    pq.write_table(pa.table({"id": [7]}), sink)
-    left = store._put("records", sink.getbuffer(), 1)
+    left = store.write_part("records", "", lambda file: pq.write_table(pa.table({"id": [7]}), file))
     assert left not in store.parts("records")
     assert store.read(spark, "records").count() == 100
     before = store.parts("records")
@@ -210,29 +208,28 @@ def test_what_a_task_left_that_was_tried_again_is_not_read(spark, store):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("damage", ["altered", "gone", "another's"])
-def test_a_part_that_is_not_what_was_written_is_refused_and_its_checkpoint_not_believed(damage, spark, store):
+def test_a_changed_part_is_refused_and_invalidates_its_checkpoint(damage, spark, store):
     store.write(spark.range(100, numPartitions=2).withColumn("secret", f.lit("canary")), "records")
     write_checkpoint(spark, store, "records", ["report"])
     assert read_checkpoint(spark, store, "records") == ["report"]
-    client = connection.connected(store.address)
     one, other = store.parts("records")
     if damage == "gone":
-        obstore.delete(client, one.name)
+        store.storage.delete(one.name)
     else:
-        content = bytes(obstore.get(client, (other if damage == "another's" else one).name).bytes())
+        content = store.storage.get((other if damage == "another's" else one).name).content
         changed = content if damage == "another's" else content.replace(b"canary", b"canarx")
-        obstore.put(client, one.name, changed)
+        store.storage.put(one.name, changed)
     not_theirs = pytest.raises(MicroguardError, match="not there any more, or is not what they wrote")
     with not_theirs as refused, without_values_of_records():
         store.read(spark, "records").collect()
     assert "canar" not in str(refused.value)
-    with pytest.raises(MicroguardError, match="not what was written"):
+    with pytest.raises(MicroguardError, match="content that was written"):
         store.fetch("records")
     assert read_checkpoint(spark, store, "records") is None
 
 
 @pytest.mark.spark
-def test_tasks_that_do_not_reach_the_store_are_named_as_such(spark):
+def test_tasks_that_cannot_reach_the_store_are_reported_as_such(spark):
     def task(batches):
         raise StoreFailed("canary")
 
@@ -242,7 +239,7 @@ def test_tasks_that_do_not_reach_the_store_are_named_as_such(spark):
 
 
 @pytest.mark.spark
-def test_a_frame_is_not_sent_to_every_task_of_a_join_for_as_small_as_it_looks(spark, store):
+def test_a_fetched_frame_is_not_broadcast_in_a_join(spark, store):
     store.write(spark.range(100), "records")
     frame, others = store.read(spark, "records"), spark.range(10)
     plans = []
@@ -253,24 +250,22 @@ def test_a_frame_is_not_sent_to_every_task_of_a_join_for_as_small_as_it_looks(sp
     assert plans == [False, True]
 
 
-def test_parts_are_shared_out_in_order_whole_and_evenly():
+def test_shares_of_tasks_are_in_order_whole_and_even():
     parts = [Part(str(number), 1, size) for number, size in enumerate([2**20] * 40)]
     for tasks, shares in ((1, 1), (4, 4), (100, 10)):
-        shared = object_store._shares(parts, tasks)
+        shared = part_lists._shares(parts, tasks)
         assert len(shared) == shares
         assert [part for share in shared for part in share] == parts
     large = [Part("large", 1, 2**40), Part("small", 1, 1), Part("large too", 1, 2**40)]
-    assert [[part.name for part in share] for share in object_store._shares(large, 1)] == [
+    assert [[part.name for part in share] for share in part_lists._shares(large, 1)] == [
         ["large"],
         ["small", "large too"],
     ]
 
 
-def test_nothing_secret_travels_with_a_workplace(tmp_path, monkeypatch):
+def test_a_pickled_staging_area_has_no_credentials(tmp_path, monkeypatch):
     for name, value in S3.settings("http://127.0.0.1:9").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-of-this-test")
-    place = StoreStagingArea("s3://agency/e", ".work/run/resume", tmp_path)
-    object_store._store(place.address)
+    place = PartListStagingArea(storage_at("s3://agency/e", "evidence"), ".work/run/resume", tmp_path)
     assert b"a-secret-of-this-test" not in pickle.dumps(place)
-    object_store._store.cache_clear()

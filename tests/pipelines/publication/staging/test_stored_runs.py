@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-import obstore
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,12 +12,13 @@ from microguard.pipelines.approval import approve
 from microguard.pipelines.engine.failures import without_values_of_records
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.key import KEY_VARIABLE
-from microguard.pipelines.publication.staging.object_store import StoreStagingArea
-from microguard.pipelines.publication.store.connection import connected, names
+from microguard.pipelines.publication.staging.part_lists import PartListStagingArea
+from microguard.pipelines.publication.storage.object_store import connected
 from microguard.pipelines.publication.stored_evidence import VARIABLE
 from microguard.schemas.errors import MicroguardError
 
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, run, specification
+from tests.pipelines.publication.storage.stores import names
 from tests.pipelines.releases import Killed
 from tests.pipelines.series.test_register import Series, alike, nights, population, rows
 
@@ -48,7 +48,7 @@ def in_a_folder(spark, tmp_path_factory):
 
 
 def released(areas) -> pd.DataFrame:
-    with areas.public.reading(areas.public.served()) as folder:
+    with areas.public.reading(areas.public.current()) as folder:
         frame = pq.read_table(folder / "microdata").to_pandas()
     return frame.sort_values(list(frame.columns), ignore_index=True)
 
@@ -61,11 +61,11 @@ def work(place) -> list[str]:
     "by_cluster",
     [pytest.param(True, id="by cluster"), pytest.param(False, id="by combination", marks=pytest.mark.long)],
 )
-def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_goes_on_to_the_same(
+def test_runs_killed_before_each_commit_of_parts_continue_on_another_machine(
     by_cluster, in_a_folder, spark, place, tmp_path, monkeypatch
 ):
     spec = specification(tmp_path, ROLES if by_cluster else NOMINAL, method=FAST, publish=place)
-    gather, deaths = StoreStagingArea.commit_parts, []
+    gather, deaths = PartListStagingArea.commit_parts, []
 
     def dying(self, name, parts, schema):
         if name not in deaths:
@@ -73,7 +73,7 @@ def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_goes_
             raise Killed
         gather(self, name, parts, schema)
 
-    monkeypatch.setattr(StoreStagingArea, "commit_parts", dying)
+    monkeypatch.setattr(PartListStagingArea, "commit_parts", dying)
     while True:
         deaths_before, orphans = len(deaths), set(work(place))
         try:
@@ -88,7 +88,7 @@ def test_runs_that_die_before_each_seal_leave_orphans_and_the_next_machine_goes_
         break
     assert "microdata" in deaths
     assert bool(blocks_solved) == by_cluster
-    blocks = pq.read_table(areas.record(areas.public.served()) / "blocks.parquet").to_pylist()
+    blocks = pq.read_table(areas.record(areas.public.current()) / "blocks.parquet").to_pylist()
     assert blocks
     assert not by_cluster or all(block["resumed"] for block in blocks)
     pd.testing.assert_frame_equal(released(areas), in_a_folder(by_cluster))
@@ -109,25 +109,24 @@ def altered(content: bytes) -> bytes:
 
 def tampering(frame):
     """Gathers, and alters what was gathered under a name."""
-    gather = StoreStagingArea.commit_parts
+    gather = PartListStagingArea.commit_parts
 
     def tampered(self, name, parts, schema):
         gather(self, name, parts, schema)
         if name == frame:
-            store = connected(self.address)
-            content = bytes(obstore.get(store, parts[0].name).bytes())
-            obstore.put(store, parts[0].name, altered(content))
+            content = self.storage.get(parts[0].name).content
+            self.storage.put(parts[0].name, altered(content))
 
     return tampered
 
 
-def test_what_is_altered_in_the_store_is_refused_and_the_next_run_makes_it_anew(
+def test_a_part_altered_in_the_store_is_refused_and_written_again_by_the_next_run(
     in_a_folder, spark, place, tmp_path, monkeypatch
 ):
     spec = specification(tmp_path, method=FAST, publish=place)
     for frame in ("protected-all", "microdata"):
         with monkeypatch.context() as patched:
-            patched.setattr(StoreStagingArea, "commit_parts", tampering(frame))
+            patched.setattr(PartListStagingArea, "commit_parts", tampering(frame))
             with pytest.raises(MicroguardError), without_values_of_records():
                 run(spark, spec)
         assert names(connected(place["path"])) == []
@@ -145,7 +144,7 @@ class StoredSeries(Series):
     def night(self, frame, **publish):
         self.machines += 1
         self.environment.setenv(VARIABLE, str(self.folder / f"machine {self.machines}"))
-        self.areas = Areas.of(self.place["path"], self.place["evidence"])
+        self.areas = Areas.from_places(self.place["path"], self.place["evidence"])
         return super().night(frame, **publish)
 
     def approved_night(self, frame):
@@ -157,9 +156,7 @@ class StoredSeries(Series):
 
 
 @pytest.mark.long
-def test_nights_of_a_register_on_other_machines_publish_what_nights_in_a_folder_do(
-    spark, place, tmp_path, monkeypatch
-):
+def test_register_releases_on_several_machines_equal_those_in_a_folder(spark, place, tmp_path, monkeypatch):
     first, second, *_ = nights(pd.concat([population(), alike()], ignore_index=True))
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.intake.unit_key import unit_key
-from microguard.pipelines.intake.validate import screen
+from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.tables.cell_keys.record_keys import keys_of_cells
 from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
 from microguard.schemas.errors import InputRejected
@@ -27,7 +27,7 @@ NOISY = {"kind": "frequency", "value": None, "dominance": None, "decimals": None
 def keyed(spark, folder, frame, partitions=2):
     chosen = specification(folder, frame, {"firm": {"role": "unit"}}, **NOISY)
     reader = as_input(chosen)
-    kept = screen(read(spark, reader), reader).frame.repartition(partitions)
+    kept = validate(read(spark, reader), reader).frame.repartition(partitions)
     cells = cells_of_microdata(kept, chosen)
     return cells, keys_of_cells(kept, chosen, cells, SECRET)
 

@@ -1,4 +1,4 @@
-"""Branching on pairs: up to the optimum of brute force, and never above."""
+"""Branching on pairs: reaches the brute-force optimum, and bounds are never above it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLENTY = Allowance(10**9, 10**9)
 
 
 def converged(values: np.ndarray, k: int, rounds: int) -> Relaxation:
-    """A relaxation after so many rounds of cuts, in units of the optimal mean loss per record."""
+    """Solve the relaxation with rounds of cuts; the cost unit is the optimal mean loss per record."""
     n = len(values)
     distances = n / least_sse(values, k) * squared_distances(values)
     labels = np.minimum(np.arange(n) // k, n // k - 1)
@@ -48,7 +48,7 @@ def instances(n: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize(("n", "k", "rounds"), [(10, 2, 0), (11, 3, 0), (12, 3, 0), (12, 3, 1), (11, 4, 0)])
-def test_branching_closes_the_gap_and_no_bound_is_above_the_optimum(n: int, k: int, rounds: int) -> None:
+def test_branch_closes_the_gap_with_valid_bounds(n: int, k: int, rounds: int) -> None:
     closed = 0
     for values in instances(n):
         relaxation = converged(values, k, rounds)
@@ -64,7 +64,7 @@ def test_branching_closes_the_gap_and_no_bound_is_above_the_optimum(n: int, k: i
     assert closed or rounds
 
 
-def test_from_a_cost_above_the_optimum_the_optimal_clustering_is_met() -> None:
+def test_branch_finds_the_optimum_from_a_worse_incumbent() -> None:
     for values in instances(11):
         relaxation = converged(values, 3, 0)
         branched = branch(relaxation, 1.2 * 11, Branching(1_000, PLENTY), NEVER)
@@ -77,7 +77,7 @@ def test_from_a_cost_above_the_optimum_the_optimal_clustering_is_met() -> None:
 
 
 @pytest.mark.parametrize("allowance", [Allowance(0, 10**9), Allowance(3_000, 10**9), Allowance(10**9, 200)])
-def test_work_that_ends_early_leaves_a_bound(allowance: Allowance) -> None:
+def test_branch_returns_a_bound_at_the_work_limit(allowance: Allowance) -> None:
     for values in instances(11):
         relaxation = converged(values, 3, 0)
         bound = branch(relaxation, 11.0, Branching(1_000, allowance), NEVER).lower_bound

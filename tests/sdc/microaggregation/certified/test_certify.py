@@ -1,4 +1,4 @@
-"""Certified solving: optimum and bound against brute force, and what it refuses."""
+"""Certified solving: optimum and bound compared with brute force, and refusals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def certify(values: np.ndarray, k: int, work: certified.Work | None = None) -> C
     return certified.solve(records, k, deadline=NEVER, seed=0, work=work)
 
 
-def test_two_far_triples_are_proved_optimal() -> None:
+def test_certify_proves_two_distant_triples_optimal() -> None:
     clustering = certify(np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]), 3)
     assert clustering.sse == pytest.approx(4.0)
     assert clustering.optimal
@@ -41,7 +41,7 @@ def test_two_far_triples_are_proved_optimal() -> None:
 
 @pytest.mark.parametrize(("n", "k"), [(8, 2), (10, 2), (11, 3), (12, 3), (12, 4), (11, 5)])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_optimum_agrees_with_brute_force(n: int, k: int, seed: int) -> None:
+def test_certify_agrees_with_brute_force(n: int, k: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(n, 3)) * rng.choice([0.5, 4.0], size=(n, 1))
     clustering = certify(values, k)
@@ -53,9 +53,7 @@ def test_the_optimum_agrees_with_brute_force(n: int, k: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_levels_raise_the_bound_up_to_the_optimum_and_never_above(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_levels_raise_the_bound_at_most_to_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(seed).normal(size=(12, 2))
     optimum = least_sse(values, 3)
     for one_level, shares in ((100, (1.0,)), (0, (1.0,)), (0, (0.01, 0.1, 0.3, 1.0))):
@@ -69,7 +67,7 @@ def test_levels_raise_the_bound_up_to_the_optimum_and_never_above(
             assert clustering.optimal or largest < 4_000
 
 
-def test_where_cuts_and_lists_leave_a_gap_branching_closes_it() -> None:
+def test_certify_closes_the_gap_by_branching() -> None:
     plenty, closed = Allowance(10**9, 10**9), 0
     for seed in range(4):
         values = np.random.default_rng(seed).normal(size=(12, 2))
@@ -86,7 +84,7 @@ def test_where_cuts_and_lists_leave_a_gap_branching_closes_it() -> None:
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
-def test_a_bound_without_the_last_step_is_below_the_optimum(rounds: int) -> None:
+def test_certify_bound_without_branching_is_below_the_optimum(rounds: int) -> None:
     work = certified.Work(Allowance(10**9, 10**9), 1, rounds, 1, 1, 1, NO_BRANCHING)
     for seed in range(4):
         values = np.random.default_rng(seed).normal(size=(12, 2))
@@ -95,7 +93,7 @@ def test_a_bound_without_the_last_step_is_below_the_optimum(rounds: int) -> None
         assert clustering.lower_bound <= least_sse(values, 3) * (1 + 1e-9)
 
 
-def test_a_clustering_that_is_not_proved_optimal_can_be_reported_as_json() -> None:
+def test_certify_result_without_proof_is_serialisable_as_json() -> None:
     work = certified.Work(Allowance(10**9, 10**9), 1, 1, 1, 1, 1, NO_BRANCHING)
     clustering = certify(np.random.default_rng(0).normal(size=(40, 4)), 3, work)
     assert not clustering.optimal
@@ -108,7 +106,7 @@ def test_a_clustering_that_is_not_proved_optimal_can_be_reported_as_json() -> No
     assert json.loads(json.dumps(arguments)) == arguments
 
 
-def test_without_work_only_the_weak_bound_is_claimed() -> None:
+def test_certify_without_work_claims_the_weak_bound_only() -> None:
     values = np.random.default_rng(1).normal(size=(40, 4))
     clustering = certify(values, 3, certified.Work(Allowance(0, 10**9), 1, 3, 100, 100, 10, NO_BRANCHING))
     assert clustering.bound_kind == "nearest neighbours"
@@ -116,14 +114,14 @@ def test_without_work_only_the_weak_bound_is_claimed() -> None:
     assert clustering.stopped_by == "work"
 
 
-def test_a_deadline_that_has_passed_is_reported() -> None:
+def test_certify_reports_a_passed_deadline() -> None:
     records = Records.of(np.random.default_rng(1).normal(size=(60, 4)), 3)[0]
     clustering = certified.solve(records, 3, deadline=Deadline(0.0), seed=0)
     assert clustering.stopped_by == "time"
     assert clustering.sizes.min() >= 3
 
 
-def test_the_same_input_gives_the_same_labels_and_bound() -> None:
+def test_certify_is_deterministic() -> None:
     values = np.random.default_rng(7).normal(size=(50, 5))
     first, second = certify(values, 3), certify(values, 3)
     assert np.array_equal(first.labels, second.labels)
@@ -131,7 +129,7 @@ def test_the_same_input_gives_the_same_labels_and_bound() -> None:
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(4, 5), (5, 5)])
-def test_of_equally_good_clusterings_the_order_of_the_records_chooses_none(rows: int, columns: int) -> None:
+def test_certify_does_not_depend_on_record_order_among_equal_optima(rows: int, columns: int) -> None:
     grid = np.array([(i, j) for i in range(rows) for j in range(columns)], dtype=float)
 
     def clusters(order: np.ndarray) -> set[frozenset[tuple[float, ...]]]:
@@ -146,7 +144,7 @@ def test_of_equally_good_clusterings_the_order_of_the_records_chooses_none(rows:
         assert clusters(np.random.default_rng(seed).permutation(len(grid))) == usual
 
 
-def test_record_weights_and_files_too_large_are_refused() -> None:
+def test_certify_refuses_record_weights_and_large_files() -> None:
     values = np.random.default_rng(0).normal(size=(MOST_PAIRED_RECORDS + 1, 2))
     with pytest.raises(UnsupportedCombination, match="weights"):
         microaggregate(values[:9], 3, effort="exact", record_weights=np.arange(1.0, 10.0))
@@ -159,7 +157,7 @@ def test_record_weights_and_files_too_large_are_refused() -> None:
     points=st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 1)), min_size=4, max_size=10),
     exponent=st.sampled_from([-60, 0, 60]),
 )
-def test_duplicates_collinear_records_and_scales_keep_optimum_and_bound(
+def test_certify_handles_duplicates_collinear_records_and_scales(
     points: list[tuple[int, int]], exponent: int
 ) -> None:
     values = np.array(points, dtype=float) * 10.0**exponent
@@ -173,7 +171,7 @@ def test_duplicates_collinear_records_and_scales_keep_optimum_and_bound(
 
 
 @pytest.mark.reference
-def test_a_hundred_companies_are_proved_optimal() -> None:
+def test_certify_proves_100_companies_optimal() -> None:
     frame = pd.read_csv(reference_file("tarragona.csv"))
     chosen = np.random.default_rng(0).permutation(len(frame))[:100]
     records = Records.of(frame.to_numpy()[chosen], 3)[0]

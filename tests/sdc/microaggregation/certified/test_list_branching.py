@@ -1,4 +1,4 @@
-"""Branching within a complete list: the optimum of brute force, and bounds that are never above."""
+"""Branching within an enumerated list: brute-force optimum and valid bounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_CUTS = np.empty((0, 3), dtype=np.int64)
 def solved(
     values: np.ndarray, k: int, *, enough: float = np.inf, nodes: int = 1_000, looks: int = 10**9
 ) -> tuple[InList, Columns]:
-    """Branching over all clusters, in units of the optimal mean loss per record, from consecutive records."""
+    """Branch over all clusters; the first solution has clusters of consecutive records."""
     n = len(values)
     columns = Columns(n / least_sse(values, k) * squared_distances(values), k)
     incumbent = columns.positions(as_members(clusters_of(np.minimum(np.arange(n) // k, n // k - 1)), k))
@@ -43,7 +43,7 @@ def instances(n: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize(("n", "k"), [(10, 2), (11, 3), (12, 3), (11, 4)])
-def test_the_optimum_is_met_and_proved(n: int, k: int) -> None:
+def test_branch_in_list_finds_and_proves_the_optimum(n: int, k: int) -> None:
     for values in instances(n):
         branched, columns = solved(values, k)
         assert columns.costs[branched.chosen].sum() == pytest.approx(n, rel=1e-9)
@@ -53,7 +53,7 @@ def test_the_optimum_is_met_and_proved(n: int, k: int) -> None:
 
 
 @pytest.mark.parametrize(("nodes", "looks"), [(0, 10**9), (1, 10**9), (3, 10**9), (1_000, 1)])
-def test_work_that_ends_early_leaves_a_bound(nodes: int, looks: int) -> None:
+def test_branch_in_list_returns_a_bound_at_the_work_limit(nodes: int, looks: int) -> None:
     for values in instances(12):
         branched, columns = solved(values, 3, nodes=nodes, looks=looks)
         assert branched.nodes <= nodes
@@ -61,7 +61,7 @@ def test_work_that_ends_early_leaves_a_bound(nodes: int, looks: int) -> None:
         assert columns.costs[branched.chosen].sum() >= 12 * (1.0 - 1e-9)
 
 
-def test_no_bound_is_above_what_is_enough() -> None:
+def test_branch_in_list_bound_is_at_most_enough() -> None:
     for values in instances(11):
         branched, _ = solved(values, 3, enough=10.5)
         assert branched.lower_bound == pytest.approx(10.5)

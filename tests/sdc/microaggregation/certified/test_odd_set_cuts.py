@@ -1,4 +1,4 @@
-"""Cuts on five and seven records: what is found is violated, and no clustering violates any."""
+"""Cuts on five and seven records: separated cuts are violated, and valid for every clustering."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ NONE = np.empty((0, WIDTH), dtype=np.int64)
 
 
 def ring(length: int) -> np.ndarray:
-    """Clusters of two neighbours on a ring of so many records, and one more record each."""
+    """Return one cluster per record of a ring: the record, its neighbour and a further record."""
     return as_members([(i, (i + 1) % length, length + i) for i in range(length)], 3)
 
 
 @pytest.mark.parametrize("length", [5, 7])
-def test_a_ring_of_half_chosen_clusters_is_cut_off(length: int) -> None:
+def test_separate_larger_cuts_off_a_ring_of_half_chosen_clusters(length: int) -> None:
     cuts = separate_larger(ring(length), np.full(length, 0.5), 2 * length, NONE)
     assert [*range(length), *[-1] * (WIDTH - length)] in cuts.tolist()
 
 
-def test_known_cuts_are_not_found_again() -> None:
+def test_separate_larger_does_not_return_known_cuts() -> None:
     x = np.full(5, 0.5)
     first = separate_larger(ring(5), x, 10, NONE)
     again = separate_larger(ring(5), x, 10, first)
@@ -34,7 +34,7 @@ def test_known_cuts_are_not_found_again() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_every_cut_is_violated_by_the_solution_and_holds_of_every_clustering(seed: int) -> None:
+def test_separate_larger_returns_violated_and_valid_cuts(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, k = 12, 3
     clusters = {tuple(sorted(rng.choice(n, rng.integers(k, 2 * k), replace=False))) for _ in range(30)}
@@ -52,6 +52,6 @@ def test_every_cut_is_violated_by_the_solution_and_holds_of_every_clustering(see
         assert np.all(held[:, chosen].sum(axis=1) <= cut_limits(cuts))
 
 
-def test_an_integer_solution_violates_no_cut() -> None:
+def test_separate_larger_finds_no_cut_of_an_integer_solution() -> None:
     members = as_members([(0, 1, 2), (3, 4, 5), (6, 7, 8, 9)], 3)
     assert len(separate_larger(members, np.ones(3), 10, NONE)) == 0

@@ -1,4 +1,4 @@
-"""The relaxation's bound belongs to the duals it lists with, whatever rounds went before."""
+"""Relaxation: the bound is that of the duals used by the enumeration of clusters."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ K = 3
 
 
 def bound_at_its_duals(relaxation: Relaxation, values: np.ndarray) -> float:
-    """Lagrangian bound by looking at every cluster."""
-    n, duals, penalties = len(values), relaxation.prices.duals, relaxation.prices.penalties
+    """Return the Lagrangian bound, computed from all clusters."""
+    n, duals, penalties = len(values), relaxation.dual_values.duals, relaxation.dual_values.penalties
     place = np.argsort(relaxation.records_by_dual)
     least = np.zeros(n)
     for cluster in all_clusters(n, K):
@@ -32,10 +32,10 @@ def bound_at_its_duals(relaxation: Relaxation, values: np.ndarray) -> float:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("tolerances", [(1e-1, 1e-9), (1e-9, 1e-2, 1e-9)])
-def test_the_bound_holds_at_the_duals_that_clusters_are_listed_with(
+def test_relaxation_bound_is_valid_for_the_duals_of_enumeration(
     seed: int, tolerances: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # narrow searches that miss clusters, as on files of hundreds of records
+    # Small work limits miss clusters, as in files of hundreds of records.
     monkeypatch.setattr("microguard.sdc.microaggregation.certified.relaxation._NARROW", ((3, 20), (4, 40)))
     values = np.random.default_rng(seed).normal(size=(13, 2))
     columns = Columns(squared_distances(values), K)
@@ -46,8 +46,8 @@ def test_the_bound_holds_at_the_duals_that_clusters_are_listed_with(
             relaxation.converge(tolerance)
             assert relaxation.solution is not None
             assert relaxation.lower_bound == pytest.approx(bound_at_its_duals(relaxation, values), abs=1e-4)
-            at_hand = columns.members, relaxation.solution.x, 13, relaxation.master.cuts
-            cuts = np.concatenate([separate(*at_hand), separate_larger(*at_hand)])
+            current = columns.members, relaxation.solution.x, 13, relaxation.master.cuts
+            cuts = np.concatenate([separate(*current), separate_larger(*current)])
             if len(cuts):
                 relaxation.add_cuts(cuts)
                 assert relaxation.lower_bound == pytest.approx(

@@ -1,4 +1,4 @@
-"""The bound by smaller clusters against every partition."""
+"""Bound from smaller clusters compared with all partitions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def relaxation_of(values: np.ndarray, t: int, allowance: int = 10**9) -> Relaxat
     )
 
 
-def test_three_records_at_equal_distances_cost_what_their_pairs_say() -> None:
+def test_smaller_clusters_bound_is_tight_for_three_equidistant_records() -> None:
     values = np.eye(3)  # squared distances 2: SSE 3 * 2 / 3; each pair costs 1, to the share of a half
     assert smaller_clusters_bound(relaxation_of(values, 2), 3) == pytest.approx(2.0, rel=1e-3)
 
@@ -41,7 +41,7 @@ def test_three_records_at_equal_distances_cost_what_their_pairs_say() -> None:
 @pytest.mark.parametrize(
     ("n", "k", "t"), [(9, 3, 2), (11, 4, 2), (12, 4, 3), (11, 5, 2), (12, 5, 4), (11, 5, 3)]
 )
-def test_no_partition_costs_less(n: int, k: int, t: int) -> None:
+def test_smaller_clusters_bound_is_at_most_the_optimum(n: int, k: int, t: int) -> None:
     for seed in range(6):
         rng = np.random.default_rng(seed)
         values = rng.normal(size=(n, 3)) * rng.choice([0.3, 1.0, 4.0], size=(n, 1))
@@ -50,6 +50,6 @@ def test_no_partition_costs_less(n: int, k: int, t: int) -> None:
         assert 0.3 * optimum < bound <= optimum * (1 + 1e-9)
 
 
-def test_without_work_nothing_is_claimed() -> None:
+def test_smaller_clusters_bound_without_work_is_minus_infinity() -> None:
     values = np.random.default_rng(0).normal(size=(9, 2))
     assert smaller_clusters_bound(relaxation_of(values, 2, allowance=0), 3) == -np.inf

@@ -1,4 +1,4 @@
-"""Subset-row cuts against looking at every triple."""
+"""Subset-row cuts compared with all triples."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from microguard.sdc.microaggregation.column_generation.columns import as_members
 NONE = np.empty((0, 3), dtype=np.int64)
 
 
-def test_three_half_chosen_clusters_around_three_records_are_cut_off() -> None:
+def test_separate_cuts_off_three_half_chosen_clusters() -> None:
     members = as_members([(0, 1, 3), (1, 2, 4), (0, 2, 5), (3, 4, 5)], 3)
     x = np.array([0.5, 0.5, 0.5, 0.5])
     cuts = separate(members, x, 6, NONE)
     assert [0, 1, 2, -1, -1, -1, -1] in cuts.tolist()
 
 
-def test_known_cuts_are_not_found_again() -> None:
+def test_separate_does_not_return_known_cuts() -> None:
     members = as_members([(0, 1, 3), (1, 2, 4), (0, 2, 5), (3, 4, 5)], 3)
     x = np.array([0.5, 0.5, 0.5, 0.5])
     known = np.array([[0, 1, 2, -1, -1, -1, -1]])
@@ -27,7 +27,7 @@ def test_known_cuts_are_not_found_again() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_separation_finds_every_violated_triple(seed: int) -> None:
+def test_separate_finds_every_violated_triple(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, k = 9, 3
     clusters = {tuple(sorted(rng.choice(n, rng.integers(k, 2 * k), replace=False))) for _ in range(14)}
@@ -49,6 +49,6 @@ def test_separation_finds_every_violated_triple(seed: int) -> None:
     assert np.all(cuts[:, 3:] == -1)
 
 
-def test_an_integer_solution_violates_no_cut() -> None:
+def test_separate_finds_no_cut_of_an_integer_solution() -> None:
     members = as_members([(0, 1, 2), (3, 4, 5)], 3)
     assert len(separate(members, np.ones(2), 6, NONE)) == 0

@@ -1,4 +1,4 @@
-"""The edge model, complete enumeration and branch and bound price the same cluster."""
+"""Edge model, complete enumeration and branch and bound price the same cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NONE = np.empty((0, 3), dtype=int)
 
 @pytest.mark.parametrize("triangles", [False, True])
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
-def test_three_exact_pricings_agree(size: int, triangles: bool) -> None:
+def test_exact_pricings_agree(size: int, triangles: bool) -> None:
     rng = np.random.default_rng(size)
     values = rng.normal(size=(10, 2))
     duals = rng.uniform(0.0, 1.5, size=10)
@@ -29,13 +29,13 @@ def test_three_exact_pricings_agree(size: int, triangles: bool) -> None:
     assert least == pytest.approx(searched.reduced_costs[0])
 
 
-def test_nothing_is_returned_where_no_reduced_cost_is_negative() -> None:
+def test_exact_pricings_return_nothing_without_negative_reduced_cost() -> None:
     distances = squared_distances(np.arange(8.0)[:, None])
     assert solve_edge_model(distances, np.zeros(8), 3, 0.0).shape == (0, 3)
     assert enumerate_completely(distances, np.zeros(8), 3, 0.0).shape == (0, 3)
 
 
-def test_disjoint_edges_satisfy_the_size_but_not_the_node_to_node_inequalities() -> None:
+def test_edge_model_excludes_disjoint_edges_by_node_to_node_inequalities() -> None:
     program = edge_program(np.ones((6, 6)), np.zeros(6), 3, triangles=False)
     first, second = np.triu_indices(6, 1)
     pairs = {(0, 1), (2, 3), (4, 5)}

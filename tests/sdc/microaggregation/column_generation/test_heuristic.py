@@ -1,4 +1,4 @@
-"""The paper's heuristic: its bound, its roundings, and that exact routines are exchangeable."""
+"""The paper's column generation heuristic: bound, roundings and exchangeable exact pricings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def records_of(seed: int, n: int, k: int) -> Records:
     return Records.of(np.random.default_rng(seed).normal(size=(n, 3)), k, standardise=False)[0]
 
 
-def test_two_far_triples_are_solved_exactly() -> None:
+def test_column_generation_solves_two_distant_triples_exactly() -> None:
     records = Records.of(np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]), 3, standardise=False)[0]
     clustering = solve(records, 3, deadline=NEVER, seed=0)
     assert clustering.sse == pytest.approx(4.0)
@@ -38,7 +38,7 @@ def test_two_far_triples_are_solved_exactly() -> None:
 
 @pytest.mark.parametrize("rounding", ["both", "simple", "spanning-tree"])
 @pytest.mark.parametrize("seed", range(3))
-def test_bound_and_clustering_enclose_the_optimum(seed: int, rounding: str) -> None:
+def test_column_generation_bound_and_clustering_enclose_the_optimum(seed: int, rounding: str) -> None:
     records = records_of(seed, 12, 3)
     clustering = solve(records, 3, deadline=NEVER, seed=0, parameters=ColumnGenerationParameters(rounding))
     optimum = least_sse(records.values, 3)
@@ -48,21 +48,21 @@ def test_bound_and_clustering_enclose_the_optimum(seed: int, rounding: str) -> N
     assert clustering.sizes.min() >= 3
 
 
-def test_table_2_and_branch_and_bound_reach_the_same_bound() -> None:
+def test_column_generation_bound_is_equal_for_both_exact_pricings() -> None:
     records = records_of(1, 14, 4)
     paper = microaggregation_heuristic_mp(records, 4, deadline=NEVER, exact_pricing=table_2)
     ours = microaggregation_heuristic_mp(records, 4, deadline=NEVER, exact_pricing=branch_and_bound)
     assert paper.lower_bound == pytest.approx(ours.lower_bound, rel=1e-6)
 
 
-def test_table_2_chooses_as_printed() -> None:
+def test_table_2_chooses_the_pricing_as_printed() -> None:
     assert all(table_2(n, size) is enumerate_completely for n in (30, 40, 50, 100, 200) for size in (3, 4, 5))
     assert all(table_2(n, 6) is enumerate_completely for n in (30, 40, 50, 100))
     assert table_2(200, 6) is solve_edge_model
     assert all(table_2(n, size) is solve_edge_model for n in (30, 200) for size in (7, 8, 9))
 
 
-def test_the_clustering_is_never_worse_than_mdav_and_vmdav() -> None:
+def test_column_generation_is_never_worse_than_mdav_and_vmdav() -> None:
     for seed in range(3):
         outcome = microaggregation_heuristic_mp(records_of(seed, 40, 3), 3, deadline=NEVER)
         clustering = solve(records_of(seed, 40, 3), 3, deadline=NEVER, seed=0)
@@ -70,13 +70,13 @@ def test_the_clustering_is_never_worse_than_mdav_and_vmdav() -> None:
         assert clustering.sse == pytest.approx(min(outcome.sse.values()))
 
 
-def test_a_passed_deadline_claims_no_bound() -> None:
+def test_column_generation_claims_no_bound_after_the_deadline() -> None:
     clustering = solve(records_of(0, 30, 3), 3, deadline=Deadline(0.0), seed=0)
     assert clustering.lower_bound is None
     assert clustering.stopped_by == "time"
 
 
-def test_what_it_cannot_carry_is_refused_by_name() -> None:
+def test_column_generation_refuses_unsupported_options() -> None:
     records = records_of(0, 20, 3)
     with pytest.raises(InvalidParameter, match="rounding"):
         ColumnGenerationParameters("up")
@@ -90,7 +90,7 @@ def test_what_it_cannot_carry_is_refused_by_name() -> None:
 
 
 @pytest.mark.reference
-def test_fifty_census_records_end_with_the_small_gaps_of_the_paper() -> None:
+def test_column_generation_reaches_the_gaps_of_the_paper_on_50_census_records() -> None:
     frame = pd.read_csv(reference_file("casc_census.csv"))
     chosen = np.random.default_rng(0).permutation(len(frame))[:50]
     outcome = microaggregation_heuristic_mp(Records.of(frame.to_numpy()[chosen], 3)[0], 3, deadline=NEVER)

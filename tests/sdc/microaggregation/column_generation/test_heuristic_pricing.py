@@ -12,14 +12,14 @@ from tests.sdc.microaggregation.brute_force import reduced_cost
 NONE = np.empty((0, 3), dtype=int)
 
 
-def test_two_far_triples_are_both_found() -> None:
+def test_price_heuristically_finds_two_distant_triples() -> None:
     distances = squared_distances(np.array([[0.0], [1.0], [2.0], [100.0], [101.0], [102.0]]))
     clusters = price_heuristically(distances, np.full(6, 5.0), 3, 0.0)
     assert sorted(sorted(row) for row in clusters.tolist()) == [[0, 1, 2], [3, 4, 5]]
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_clusters_are_disjoint_and_of_negative_reduced_cost(seed: int) -> None:
+def test_price_heuristically_returns_disjoint_clusters_of_negative_reduced_cost(seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(30, 3))
     duals = rng.uniform(0.0, 3.0, size=30)
@@ -30,6 +30,6 @@ def test_clusters_are_disjoint_and_of_negative_reduced_cost(seed: int) -> None:
             assert reduced_cost(values, tuple(cluster), duals, NONE, np.empty(0)) < 0.0
 
 
-def test_without_duals_nothing_is_found() -> None:
+def test_price_heuristically_finds_nothing_for_zero_duals() -> None:
     distances = squared_distances(np.arange(9.0)[:, None])
     assert price_heuristically(distances, np.zeros(9), 3, 0.0).shape == (0, 3)

@@ -1,4 +1,4 @@
-"""Both roundings on fractional solutions a reader can follow."""
+"""Rounding heuristics on hand-sized fractional solutions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def same_cluster(labels: np.ndarray, *records: int) -> bool:
     return len({int(labels[i]) for i in records}) == 1
 
 
-def test_simple_rounding_takes_the_largest_column_and_clusters_the_rest() -> None:
+def test_simple_rounding_chooses_the_largest_column_and_clusters_the_rest() -> None:
     members = as_members([(0, 1, 2), (0, 1, 2, 3), (4, 5, 6)], 3)
     labels = simple_rounding(LINE, members, np.array([0.4, 0.6, 0.5]), 3)
     assert same_cluster(labels, 0, 1, 2, 3)
     assert same_cluster(labels, 4, 5, 6)
 
 
-def test_simple_rounding_adds_too_few_left_over_to_the_nearest_centroid() -> None:
+def test_simple_rounding_assigns_few_remaining_records_to_the_nearest_centroid() -> None:
     members = as_members([(0, 1, 2), (4, 5, 6)], 3)
     values = np.vstack([LINE, [[13.0], [1.5]]])
     labels = simple_rounding(
@@ -35,7 +35,7 @@ def test_simple_rounding_adds_too_few_left_over_to_the_nearest_centroid() -> Non
     assert same_cluster(short, 3, 4, 5, 6)
 
 
-def test_spanning_tree_rounding_glues_along_the_heaviest_edges() -> None:
+def test_spanning_tree_rounding_merges_along_the_heaviest_edges() -> None:
     members = as_members([(0, 1, 2), (1, 2, 3), (4, 5, 6)], 3)
     roundings = spanning_tree_roundings(members, np.array([0.5, 0.5, 1.0]), 7, 3)
     assert roundings
@@ -44,6 +44,6 @@ def test_spanning_tree_rounding_glues_along_the_heaviest_edges() -> None:
         assert same_cluster(labels, 0, 1, 2, 3)
 
 
-def test_spanning_tree_rounding_offers_no_cluster_below_k() -> None:
+def test_spanning_tree_rounding_returns_no_cluster_below_k() -> None:
     members = as_members([(0, 1, 2), (4, 5, 6)], 3)
     assert spanning_tree_roundings(members, np.array([1.0, 1.0]), 7, 3) == []

@@ -1,4 +1,4 @@
-"""Exact pricing against looking at every cluster."""
+"""Exact pricing compared with the enumeration of all clusters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def by_brute_force(values: np.ndarray, duals: np.ndarray, cuts: Cuts, k: int) ->
     }
 
 
-def test_three_near_records_with_large_duals_are_the_column_of_least_reduced_cost() -> None:
+def test_price_finds_three_near_records_with_large_duals() -> None:
     values = np.array([[0.0], [1.0], [2.0], [50.0], [60.0]])
     priced = price(
         squared_distances(values), 3, np.array([3.0, 3.0, 3.0, 1.0, 1.0]), Cuts.none(), threshold=0.0
@@ -43,7 +43,7 @@ def test_three_near_records_with_large_duals_are_the_column_of_least_reduced_cos
 
 @pytest.mark.parametrize("cuts", [0, 1, 6, 25])
 @pytest.mark.parametrize(("n", "k"), [(9, 2), (11, 3), (12, 4), (14, 3), (11, 5)])
-def test_the_least_reduced_cost_of_every_root_agrees_with_brute_force(n: int, k: int, cuts: int) -> None:
+def test_price_agrees_with_brute_force_for_every_root(n: int, k: int, cuts: int) -> None:
     for seed in range(4):
         values, duals, penalised = instance(100 * seed + cuts, n, cuts)
         exact = by_brute_force(values, duals, penalised, k)
@@ -61,7 +61,7 @@ def test_the_least_reduced_cost_of_every_root_agrees_with_brute_force(n: int, k:
 
 @pytest.mark.parametrize("cuts", [0, 6])
 @pytest.mark.parametrize(("n", "k"), [(10, 2), (12, 3), (12, 4)])
-def test_pairs_apart_are_in_no_column_and_pairs_with_a_reward_are_credited(
+def test_price_respects_separated_pairs_and_rewards(
     n: int, k: int, cuts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pricing, "WORTH", 1e9)  # every root may be closed to larger clusters
@@ -99,7 +99,7 @@ def test_pairs_apart_are_in_no_column_and_pairs_with_a_reward_are_credited(
 
 @pytest.mark.parametrize("cuts", [0, 5, 25])
 @pytest.mark.parametrize(("n", "k"), [(11, 2), (12, 3), (12, 4)])
-def test_roots_closed_to_larger_clusters_have_none(
+def test_close_roots_closes_only_roots_without_larger_clusters(
     n: int, k: int, cuts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = []
@@ -114,7 +114,7 @@ def test_roots_closed_to_larger_clusters_have_none(
         values, duals, penalised = instance(1000 * seed + cuts, n, cuts)
         penalised = Cuts(penalised.sets, penalised.penalties / 4)
         exact = by_brute_force(values, duals, penalised, k)
-        # as late in column generation: clusters of k are hardly below the threshold
+        # These duals are typical of late iterations: few clusters of k are below the threshold.
         near = max(-reduced / len(cluster) for cluster, reduced in exact.items() if len(cluster) == k)
         duals -= near - 0.01
         exact = {cluster: reduced + (near - 0.01) * len(cluster) for cluster, reduced in exact.items()}
@@ -132,7 +132,7 @@ def test_roots_closed_to_larger_clusters_have_none(
 
 
 @pytest.mark.parametrize("cuts", [0, 8])
-def test_a_listing_holds_exactly_the_clusters_below_the_threshold(cuts: int) -> None:
+def test_price_enumerates_exactly_the_clusters_below_the_threshold(cuts: int) -> None:
     for seed in range(5):
         values, duals, penalised = instance(seed, 12, cuts)
         exact = by_brute_force(values, duals, penalised, 3)
@@ -149,7 +149,7 @@ def test_a_listing_holds_exactly_the_clusters_below_the_threshold(cuts: int) -> 
             assert reduced == pytest.approx(exact[cluster], abs=1e-9)
 
 
-def test_the_lists_of_parts_of_the_roots_make_the_list_of_all() -> None:
+def test_price_of_ranges_of_roots_unites_to_that_of_all_roots() -> None:
     values, duals, cuts = instance(1, 12, 4)
     distances = squared_distances(values)
 
@@ -165,9 +165,7 @@ def test_the_lists_of_parts_of_the_roots_make_the_list_of_all() -> None:
 
 
 @pytest.mark.parametrize(("keep", "most_columns"), [(5_000, 5), (210, None), (210, 5), (10, None)])
-def test_a_list_that_ends_for_room_holds_every_cluster_of_the_roots_before_the_place_it_names(
-    keep: int, most_columns: int | None
-) -> None:
+def test_price_with_most_columns_is_complete_up_to_listed(keep: int, most_columns: int | None) -> None:
     values, duals, cuts = instance(2, 40, 12)
     distances = squared_distances(values)
     place = np.append(np.argsort(np.lexsort((np.arange(40), -duals))), 40)
@@ -185,7 +183,7 @@ def test_a_list_that_ends_for_room_holds_every_cluster_of_the_roots_before_the_p
 @pytest.mark.parametrize(
     "rewards", [Rewards.none(), Rewards(np.array([[0, 1], [2, 5]]), np.array([0.5, 0.25]))]
 )
-def test_a_list_ends_at_the_first_root_with_more_clusters_than_are_kept(rewards: Rewards) -> None:
+def test_price_ends_at_the_first_root_with_more_columns_than_kept(rewards: Rewards) -> None:
     values, duals, cuts = instance(2, 40, 12)
     place = np.append(np.argsort(np.lexsort((np.arange(40), -duals))), 40)
 
@@ -204,7 +202,7 @@ def test_a_list_ends_at_the_first_root_with_more_clusters_than_are_kept(rewards:
     assert part.work < whole.work
 
 
-def test_a_search_cut_short_says_that_it_is_incomplete() -> None:
+def test_price_with_a_work_limit_is_incomplete() -> None:
     values, duals, cuts = instance(3, 14, 0)
     distances = squared_distances(values)
     assert not price(distances, 3, duals, cuts, threshold=0.0, width=3).complete
@@ -214,7 +212,7 @@ def test_a_search_cut_short_says_that_it_is_incomplete() -> None:
     assert not price(distances, 3, duals, cuts, threshold=0.0, deadline=passed).complete
 
 
-def test_only_the_sizes_asked_for_are_searched() -> None:
+def test_price_searches_only_sizes_up_to_largest() -> None:
     values, duals, cuts = instance(5, 12, 0)
     priced = price(squared_distances(values), 4, duals, cuts, threshold=np.inf, largest=4, keep=1_000)
     assert set((priced.members >= 0).sum(axis=1)) == {4}
@@ -226,9 +224,7 @@ def test_only_the_sizes_asked_for_are_searched() -> None:
     duals=st.lists(st.integers(-2, 6), min_size=9, max_size=9),
     scale=st.sampled_from([1e-9, 1.0, 1e9]),
 )
-def test_ties_duplicates_and_scales_do_not_mislead_pricing(
-    points: list[int], duals: list[int], scale: float
-) -> None:
+def test_price_handles_ties_duplicates_and_scales(points: list[int], duals: list[int], scale: float) -> None:
     values = np.array(points, dtype=float)[:, None] * np.sqrt(scale)
     weights = np.array(duals[: len(points)], dtype=float) * scale
     exact = by_brute_force(values, weights, Cuts.none(), 3)

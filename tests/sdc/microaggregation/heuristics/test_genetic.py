@@ -1,4 +1,4 @@
-"""The genetic algorithm: valid strings, both criteria, the same answer for the same seed."""
+"""Genetic algorithm: valid strings, both convergence criteria, determinism."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _zeros_between_ones(string: np.ndarray) -> np.ndarray:
     k=st.integers(2, 6),
     seed=st.integers(0, 1000),
 )
-def test_a_corrected_string_has_k_minus_1_to_2k_minus_2_zeros_between_ones(bits, k, seed):
+def test_correct_returns_strings_with_k_minus_1_to_2k_minus_2_zeros_between_ones(bits, k, seed):
     string = np.array(bits)
     string[0] = True
     k = min(k, len(string))
@@ -37,28 +37,28 @@ def test_a_corrected_string_has_k_minus_1_to_2k_minus_2_zeros_between_ones(bits,
     assert zeros.max() <= 2 * k - 2
 
 
-def test_a_valid_string_is_not_changed_by_correction():
+def test_correct_does_not_change_a_valid_string():
     string = np.array([1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0], dtype=np.bool_)
     before = string.copy()
     correct(string, 3, np.random.default_rng(0))
     assert np.array_equal(string, before)
 
 
-def test_fitness_is_the_between_groups_sum_of_squares():
+def test_evaluate_is_the_between_groups_sum_of_squares():
     values = np.array([-3.0, -2.0, -1.0, 1.0, 1.0, 4.0])
     sums = np.concatenate(([0.0], np.cumsum(values)))
     fitness = evaluate(np.array([[1, 0, 0, 1, 0, 0], [1, 0, 0, 0, 0, 0]], dtype=np.bool_), sums)
     assert fitness.tolist() == [12.0 + 12.0, 0.0]
 
 
-def test_selection_draws_a_string_without_rivals_always():
+def test_select_always_draws_the_only_fit_string():
     strings = np.eye(4, dtype=np.bool_)
     drawn = select(strings, np.array([0.0, 0.0, 5.0, 0.0]), np.random.default_rng(1))
     assert np.array_equal(drawn, strings[[2, 2, 2, 2]])
 
 
 @pytest.mark.parametrize("convergence", ["average", "maximum"])
-def test_the_result_lies_between_fixed_size_and_the_optimum(convergence):
+def test_genetic_is_between_fixed_size_and_the_optimum(convergence):
     values = np.sort(np.random.default_rng(5).lognormal(sigma=2.0, size=400))
     starts = genetic(values, 3, params=GeneticParams(convergence=convergence), seed=0)
     sse = sum_of_squares(values, starts)
@@ -66,13 +66,13 @@ def test_the_result_lies_between_fixed_size_and_the_optimum(convergence):
     assert sse <= sum_of_squares(values, fixed_size(values, 3)) * (1 + 1e-12)
 
 
-def test_the_same_seed_gives_the_same_partition_and_another_seed_may_not():
+def test_genetic_is_deterministic_for_a_seed():
     values = np.sort(np.random.default_rng(6).normal(size=300))
     runs = [genetic(values, 4, params=GeneticParams(), seed=seed).tolist() for seed in (1, 1, 2)]
     assert runs[0] == runs[1] != runs[2]
 
 
-def test_more_generations_never_lose_the_fittest_string():
+def test_genetic_keeps_the_fittest_string():
     values = np.sort(np.random.default_rng(7).normal(size=200))
     losses = [
         sum_of_squares(values, genetic(values, 3, params=GeneticParams(generations=g, tolerance=0.0), seed=3))
@@ -81,7 +81,7 @@ def test_more_generations_never_lose_the_fittest_string():
     assert losses[0] >= losses[1] >= losses[2]
 
 
-def test_equal_values_and_fewer_than_twice_k_values_make_valid_partitions():
+def test_genetic_handles_equal_values_and_few_values():
     assert genetic(np.zeros(5), 3, params=GeneticParams(), seed=0).tolist() == [0]
     starts = genetic(np.zeros(20), 3, params=GeneticParams(), seed=0)
     assert np.diff(starts, append=20).min() >= 3
@@ -90,6 +90,6 @@ def test_equal_values_and_fewer_than_twice_k_values_make_valid_partitions():
 @pytest.mark.parametrize(
     "fault", [{"convergence": "both"}, {"crossover": 1.5}, {"population": 3}, {"generations": -1}]
 )
-def test_parameters_outside_their_range_are_refused(fault):
+def test_genetic_params_refuse_values_outside_their_range(fault):
     with pytest.raises(InvalidParameter):
         GeneticParams(**fault)

@@ -1,4 +1,4 @@
-"""k-Ward against its literal form: search all pairs for the closest, merge, repeat."""
+"""k-Ward compared with its literal form: search the closest pair, merge, repeat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOREVER = Deadline.after(None)
 
 
 def _literal(values: np.ndarray, weights: np.ndarray, scores: np.ndarray, k: int) -> set[frozenset[int]]:
-    """Algorithm 1 as printed: the closest pair of all that may merge, found anew for each merger."""
+    """Run Algorithm 1 as printed: for each merger, search the closest of all pairs that may merge."""
 
     def recurse(members: list[int]) -> list[list[int]]:
         if len(members) < 2 * k:
@@ -54,7 +54,7 @@ def _as_sets(labels: np.ndarray) -> set[frozenset[int]]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_chains_make_the_mergers_of_the_search_for_the_closest_pair(seed):
+def test_merge_agrees_with_the_search_for_the_closest_pair(seed):
     random = np.random.default_rng(seed)
     k = 2 + seed % 3
     values = random.normal(size=(26, 3)) ** 3
@@ -65,7 +65,7 @@ def test_chains_make_the_mergers_of_the_search_for_the_closest_pair(seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_one_variable_gives_the_clusters_of_the_literal_algorithm(seed):
+def test_connected_agrees_with_the_literal_algorithm(seed):
     k = 2 + seed % 3
     values = np.sort(np.random.default_rng(seed).normal(size=30))
     labels = np.zeros(30, dtype=np.int64)
@@ -74,12 +74,12 @@ def test_one_variable_gives_the_clusters_of_the_literal_algorithm(seed):
     assert _as_sets(np.cumsum(labels)) == expected
 
 
-def test_a_value_between_two_groups_joins_the_nearer_one():
+def test_connected_assigns_a_value_to_the_nearer_group():
     assert connected(np.array([0.0, 1.0, 2.0, 3.5, 10.0, 11.0, 12.0]), 3).tolist() == [0, 4]
 
 
 @given(values=st.lists(st.integers(-3, 3), min_size=2, max_size=50), k=st.integers(2, 6))
-def test_clusters_of_one_variable_have_k_to_2k_minus_1_values_whatever_the_ties(values, k):
+def test_connected_returns_clusters_of_k_to_2k_minus_1_values(values, k):
     ascending = np.sort(np.array(values, dtype=np.float64))
     k = min(k, len(ascending))
     sizes = np.diff(connected(ascending, k), append=len(ascending))
@@ -92,21 +92,21 @@ def test_clusters_of_one_variable_have_k_to_2k_minus_1_values_whatever_the_ties(
     k=st.integers(2, 4),
     ranking=st.sampled_from(["maximum-distance", "fpc", "sz", "pv"]),
 )
-def test_clusters_of_records_have_k_to_2k_minus_1_whatever_the_records(rows, k, ranking):
+def test_k_ward_returns_clusters_of_k_to_2k_minus_1_records(rows, k, ranking):
     records = np.array([*rows, (0.0, 1.0), (1.0, 7.0)])
     sizes = microaggregate(records, k, algorithm="k-ward", parameters=KWardParameters(ranking)).sizes
     assert sizes.min() >= k
     assert sizes.max() < 2 * k
 
 
-def test_a_passed_deadline_cuts_what_waits_and_says_so():
+def test_k_ward_splits_large_clusters_after_the_deadline():
     records, _ = Records.of(np.random.default_rng(0).normal(size=(50, 2)), 3)
     clustering = cluster(records, 3, score_ends(records.values[:, 0], 3), Deadline(0.0))
     assert clustering.stopped_by == "time"
     assert clustering.sizes.min() >= 3
 
 
-def test_rankings_by_numbers_refuse_nominal_variables_and_unknown_ones_are_named():
+def test_k_ward_refuses_unsupported_rankings():
     records = np.column_stack([np.arange(12.0), np.arange(12) % 3])
     nominal = np.array([False, True])
     for algorithm in ("k-ward", "k-ward-projected"):
@@ -132,7 +132,7 @@ def test_rankings_by_numbers_refuse_nominal_variables_and_unknown_ones_are_named
         ("k-ward-projected", "fpc", 4, 31.71),
     ],
 )
-def test_the_losses_of_table_3_are_reproduced(algorithm, ranking, k, loss):
+def test_k_ward_reproduces_the_losses_of_table_3(algorithm, ranking, k, loss):
     data = pd.read_csv(reference_file("tarragona.csv"))
     clustering = microaggregate(data, k, algorithm=algorithm, parameters=KWardParameters(ranking))
     assert 100 * clustering.information_loss == pytest.approx(loss, abs=0.0051)

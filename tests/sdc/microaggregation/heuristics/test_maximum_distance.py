@@ -1,4 +1,4 @@
-"""Algorithm 2 against a literal reading, and the farthest pair against all pairs."""
+"""Algorithm 2 compared with its literal form, and the farthest pair with all pairs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _literal(values: np.ndarray, k: int) -> set[frozenset[int]]:
 
 
 @pytest.mark.parametrize(("n", "k"), [(12, 3), (13, 3), (14, 3), (17, 4), (30, 5), (9, 2)])
-def test_clusters_are_those_of_algorithm_2_for_every_remainder(n, k):
+def test_maximum_distance_agrees_with_algorithm_2_for_every_remainder(n, k):
     values = np.random.default_rng(n).normal(size=(n, 3))
     labels = solve(Records(values, np.ones(n), 3), k, deadline=FOREVER, seed=0).labels
     clusters = {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
@@ -53,7 +53,7 @@ def test_clusters_are_those_of_algorithm_2_for_every_remainder(n, k):
 
 
 @pytest.mark.parametrize("discrete", [False, True])
-def test_the_farthest_pair_of_shrinking_sets_is_that_of_all_pairs(discrete):
+def test_farthest_pairs_agree_with_all_pairs_of_shrinking_sets(discrete):
     random = np.random.default_rng(1)
     values = random.integers(0, 3, (60, 4)).astype(float) if discrete else random.standard_cauchy((60, 4))
     farthest = FarthestPairs(values)
@@ -65,8 +65,8 @@ def test_the_farthest_pair_of_shrinking_sets_is_that_of_all_pairs(discrete):
         free = np.delete(free, random.integers(len(free)))
 
 
-def test_a_record_joins_by_its_distance_to_the_centroid_and_not_to_the_extreme():
-    # Beside (0, 0) and (1, 0), the next is (2.2, 0), although (0.3, 2.09) is nearer to (0, 0).
+def test_maximum_distance_grows_clusters_by_distance_to_the_centroid():
+    # The record after (0, 0) and (1, 0) is (2.2, 0), although (0.3, 2.09) is nearer to (0, 0).
     near = [(0.0, 0.0), (1.0, 0.0), (2.2, 0.0)]
     above = [(0.3, 2.09), (0.3, 2.3), (0.4, 2.4)]
     far = [(20.0, 0.0), (20.0, 1.0), (20.0, -1.0)]
@@ -77,20 +77,20 @@ def test_a_record_joins_by_its_distance_to_the_centroid_and_not_to_the_extreme()
     assert len(set(labels)) == 3
 
 
-def test_equal_records_and_fewer_than_twice_k_are_clustered():
+def test_maximum_distance_clusters_equal_records_and_few_records():
     records = np.vstack([np.zeros((9, 2)), np.ones((2, 2))])
     assert microaggregate(records, 3, algorithm="maximum-distance").sizes.min() >= 3
     assert microaggregate(records, 6, algorithm="maximum-distance").clusters == 1
 
 
-def test_a_passed_deadline_clusters_the_rest_along_one_axis_and_says_so():
+def test_maximum_distance_clusters_the_rest_along_one_axis_after_the_deadline():
     records, _ = Records.of(np.random.default_rng(0).normal(size=(50, 2)), 3)
     clustering = solve(records, 3, deadline=Deadline(0.0), seed=0)
     assert clustering.stopped_by == "time"
     assert clustering.sizes.min() >= 3
 
 
-def test_the_order_of_the_records_does_not_change_the_clusters():
+def test_maximum_distance_does_not_depend_on_record_order():
     random = np.random.default_rng(4)
     records = random.integers(0, 4, (80, 3))
     order = random.permutation(80)
@@ -101,7 +101,7 @@ def test_the_order_of_the_records_does_not_change_the_clusters():
 
 @pytest.mark.reference
 @pytest.mark.parametrize(("k", "loss"), [(3, 15.60), (4, 19.27)])
-def test_the_losses_of_table_3_are_reproduced(k, loss):
+def test_maximum_distance_reproduces_the_losses_of_table_3(k, loss):
     data = pd.read_csv(reference_file("tarragona.csv"))
     clustering = microaggregate(data, k, algorithm="maximum-distance")
     assert 100 * clustering.information_loss == pytest.approx(loss, abs=0.0051)

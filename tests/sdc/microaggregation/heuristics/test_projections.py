@@ -16,14 +16,14 @@ PROJECTIONS = ("projection-pv", "projection-sz", "projection-fpc")
 
 
 @pytest.mark.parametrize("algorithm", PROJECTIONS)
-def test_records_on_a_line_are_cut_into_runs_of_k(algorithm):
+def test_projections_divide_records_on_a_line_into_runs_of_k(algorithm):
     records = np.column_stack([np.arange(9.0), 2 * np.arange(9.0)])
     labels = microaggregate(records, 3, algorithm=algorithm).labels
     assert [len(set(labels[i : i + 3])) for i in (0, 3, 6)] == [1, 1, 1]
     assert len(set(labels)) == 3
 
 
-def test_the_particular_variable_is_the_one_that_loses_least():
+def test_projection_pv_uses_the_variable_with_the_least_loss():
     random = np.random.default_rng(0)
     common = random.normal(size=60)
     records = np.column_stack([random.normal(size=60), common, common])
@@ -32,14 +32,14 @@ def test_the_particular_variable_is_the_one_that_loses_least():
     assert np.all(ranked == ranked[:, :1])
 
 
-def test_the_sum_of_z_scores_standardises_variables_that_are_not():
+def test_sum_of_z_scores_standardises_variables():
     values = np.array([[0.0, 0.0, 5.0], [1.0, 300.0, 5.0], [2.0, 0.0, 5.0], [3.0, 100.0, 5.0]])
     spread = values[:, :2].std(axis=0, ddof=1)
     expected = ((values[:, :2] - values[:, :2].mean(axis=0)) / spread).sum(axis=1)
     assert sum_of_z_scores(Records(values, np.ones(4), 3)) == pytest.approx(expected)
 
 
-def test_the_first_component_has_the_largest_weighted_variance_of_all_directions():
+def test_first_component_scores_have_the_largest_weighted_variance():
     random = np.random.default_rng(2)
     values = random.normal(size=(200, 4)) @ random.normal(size=(4, 4))
     weights = random.uniform(0.2, 3.0, 200)
@@ -51,14 +51,14 @@ def test_the_first_component_has_the_largest_weighted_variance_of_all_directions
 
 
 @pytest.mark.parametrize("algorithm", ["projection-pv", "projection-sz"])
-def test_axes_of_numbers_refuse_nominal_variables(algorithm):
+def test_projections_refuse_nominal_variables(algorithm):
     records = np.column_stack([np.arange(12.0), np.arange(12) % 3])
     with pytest.raises(UnsupportedCombination, match="nominal"):
         microaggregate(records, 3, algorithm=algorithm, nominal=np.array([False, True]))
 
 
 @pytest.mark.parametrize("algorithm", PROJECTIONS)
-def test_constant_and_tied_variables_leave_clusters_of_k_to_2k_minus_1(algorithm):
+def test_projections_of_constant_and_tied_variables_return_valid_clusters(algorithm):
     records = np.column_stack([np.ones(23), np.arange(23) % 2])
     sizes = microaggregate(records, 4, algorithm=algorithm).sizes
     assert sizes.min() >= 4
@@ -69,7 +69,7 @@ def test_constant_and_tied_variables_leave_clusters_of_k_to_2k_minus_1(algorithm
 @pytest.mark.parametrize(
     ("algorithm", "loss"), [("projection-pv", 30.11), ("projection-sz", 28.92), ("projection-fpc", 23.89)]
 )
-def test_the_losses_of_table_3_are_reproduced(algorithm, loss):
+def test_projections_reproduce_the_losses_of_table_3(algorithm, loss):
     data = pd.read_csv(reference_file("tarragona.csv"))
     clustering = microaggregate(data, 3, algorithm=algorithm)
     assert 100 * clustering.information_loss == pytest.approx(loss, abs=0.0051)

@@ -1,4 +1,4 @@
-"""Moves: what they say they gain is what they gain, and sizes stay within k to 2k - 1."""
+"""Moves: actual gains equal predicted ones, and cluster sizes stay within k to 2k - 1."""
 
 import copy
 
@@ -14,7 +14,7 @@ from microguard.sdc.microaggregation.local_search.annealing import Schedule, ann
 from microguard.sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
 from microguard.sdc.microaggregation.local_search.crossover import cross
 from microguard.sdc.microaggregation.local_search.descent import descend
-from microguard.sdc.microaggregation.local_search.neighbours import near_contents, nearest_neighbours
+from microguard.sdc.microaggregation.local_search.neighbours import near_distinct_records, nearest_neighbours
 from microguard.sdc.microaggregation.local_search.noise import COUNT
 from microguard.sdc.microaggregation.local_search.recombination import Recombination
 from microguard.sdc.microaggregation.local_search.scales import local_scales
@@ -58,14 +58,14 @@ def _consistent(partition, k):
 
 
 @pytest.mark.parametrize("sizes", [(2, 4), (3, 6)])
-def test_a_search_refuses_to_start_from_clusters_outside_k_to_2k_minus_1(sizes):
+def test_search_state_refuses_clusters_outside_k_to_2k_minus_1(sizes):
     labels = np.repeat([0, 1], sizes)
     with pytest.raises(SolverFailed):
         search_state_of(np.zeros((len(labels), 1)), np.ones(len(labels)), labels, 3)
 
 
 def _moves(partition, near, i, k):
-    """Every move of record i to a cluster of its near records: target and partner."""
+    """Return all moves of record i to the cluster of a near record, as (target, partner)."""
     a = partition.labels[i]
     for b in {partition.labels[j] for j in near[i]} - {a}:
         yield from ((b, j) for j in partition.members[b, : partition.sizes[b]])
@@ -81,7 +81,7 @@ def _after(partition, i, target, partner):
 
 
 @pytest.mark.parametrize("heaviest", [0.5, 2.0])
-def test_the_best_move_gains_what_it_says_and_no_move_gains_more(heaviest):
+def test_best_move_has_the_largest_actual_gain(heaviest):
     partition, near = _start(heaviest=heaviest)
     for i in range(0, 60, 4):
         known = list(_moves(partition, near, i, 3))
@@ -92,7 +92,7 @@ def test_the_best_move_gains_what_it_says_and_no_move_gains_more(heaviest):
         assert gain == pytest.approx(max(before - _after(partition, i, *other) for other in known))
 
 
-def test_a_record_shifts_where_it_lies_in_the_heap_of_another_cluster_and_swaps_where_sizes_forbid_that():
+def test_best_move_shifts_a_misplaced_record_or_swaps_it_if_sizes_forbid_a_shift():
     points = np.array([[0.0], [1], [2], [51], [50], [52], [53]])
     near = nearest_neighbours(points, 3, trees=1, seed=0)
     spare = search_state_of(points[:7], np.ones(7), np.array([0, 0, 0, 0, 1, 1, 1]), 3)
@@ -101,7 +101,7 @@ def test_a_record_shifts_where_it_lies_in_the_heap_of_another_cluster_and_swaps_
     assert best_move(exact, np.array([4, 5], dtype=np.int32), 2, 3)[1:3] == (1, 3)
 
 
-def test_a_record_whose_near_records_share_its_cluster_has_no_move():
+def test_best_move_is_none_if_all_near_records_share_the_cluster():
     partition, near = _start()
     alone = np.full_like(near[0], partition.members[partition.labels[0], 1])
     assert best_move(partition, alone, 0, 3)[1:] == (-1, -1, 0)
@@ -110,7 +110,7 @@ def test_a_record_whose_near_records_share_its_cluster_has_no_move():
         assert not accepts(best_move(partition, alone, 0, 3)[0], temperature, state)
 
 
-def test_created_and_dissolved_clusters_leave_the_partition_consistent():
+def test_create_and_dissolve_keep_the_state_consistent():
     partition, near = _start()
     state = new_stream(0)
     made = sum(create(partition, near, i, 3, 1e6, state) for i in range(0, 60, 7))
@@ -121,7 +121,7 @@ def test_created_and_dissolved_clusters_leave_the_partition_consistent():
     _consistent(partition, 3)
 
 
-def test_refused_changes_leave_the_partition_as_it_was():
+def test_rejected_create_and_dissolve_restore_the_state():
     partition, near = _start()
     descend(partition, near, 3, 100, NEVER)
     labels, sse = partition.labels.copy(), _sse(partition)
@@ -135,7 +135,7 @@ def test_refused_changes_leave_the_partition_as_it_was():
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_annealing_and_descent_keep_sizes_and_lower_the_cost(k):
+def test_anneal_and_descend_keep_sizes_and_lower_the_cost(k):
     partition, near = _start(100, k)
     before = _sse(partition)
     scales = local_scales(partition.points, partition.weights, near, k)
@@ -149,7 +149,7 @@ def test_annealing_and_descent_keep_sizes_and_lower_the_cost(k):
     assert _sse(partition) <= annealed * (1 + 1e-12)
 
 
-def test_descent_ends_where_no_move_to_a_near_cluster_gains():
+def test_descend_ends_in_a_local_optimum():
     partition, near = _start()
     descend(partition, near, 3, 100, NEVER)
     least = _sse(partition)
@@ -158,14 +158,14 @@ def test_descent_ends_where_no_move_to_a_near_cluster_gains():
             assert _after(partition, i, target, partner) > least - 1e-9
 
 
-def test_a_deadline_that_has_passed_stops_the_search():
+def test_anneal_and_descend_stop_after_the_deadline():
     partition, near = _start()
     schedule = Schedule(1.0, 0.1, 50, 0.5)
     assert anneal(partition, near, 3, schedule, np.ones(60), new_stream(0), Deadline(0.0)) == 0
     assert descend(partition, near, 3, 5, Deadline(0.0)) == 0
 
 
-def test_a_hot_record_takes_other_moves_than_the_best_more_often_the_more_they_gain():
+def test_best_move_draws_moves_by_the_heat_bath_distribution():
     partition, near = _start()
     gains = {}
     for target, partner in _moves(partition, near, 0, 3):
@@ -179,7 +179,7 @@ def test_a_hot_record_takes_other_moves_than_the_best_more_often_the_more_they_g
     assert chosen.count(best) > 5 * chosen.count(worst)
 
 
-def test_a_swap_of_equal_records_is_no_move():
+def test_best_move_ignores_swaps_of_equal_records():
     points = np.array([[0.0], [1], [2], [0], [1], [2]])
     partition = search_state_of(points, np.full(6, 0.7), np.array([0, 0, 0, 1, 1, 1]), 3)
     for i in range(6):
@@ -197,7 +197,7 @@ def _annealed_cost(points):
     return squares_by_cluster(points, weights, partition.labels.astype(np.int64)), partition.labels
 
 
-def test_records_are_annealed_as_well_beside_dearer_and_cheaper_ones_as_alone():
+def test_anneal_of_records_does_not_suffer_from_records_of_other_scales():
     random = np.random.default_rng(0)
     cheap, dear = random.normal(size=(90, 2)), 1e5 + 1e4 * random.normal(size=(30, 2))
     costs, labels = _annealed_cost(np.vstack([cheap, dear]))
@@ -207,7 +207,7 @@ def test_records_are_annealed_as_well_beside_dearer_and_cheaper_ones_as_alone():
     assert np.delete(costs, is_dear).sum() <= 1.1 * _annealed_cost(cheap)[0].sum()
 
 
-def test_partitions_are_crossed_part_by_part():
+def test_cross_chooses_the_cheaper_clusters_of_each_component():
     points = np.array([[0.0], [1], [2], [10], [11], [12]])
     far = Records(np.vstack([points, points + 100]), np.ones(12), 1)
     good, bad = [0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1]
@@ -217,7 +217,7 @@ def test_partitions_are_crossed_part_by_part():
         assert squares_by_cluster(far.values, np.ones(12), cross(far, one, other)) == pytest.approx([2.0] * 4)
 
 
-def test_neighbours_of_small_files_are_the_nearest():
+def test_nearest_neighbours_of_small_files_are_exact():
     points = np.random.default_rng(0).normal(size=(50, 2))
     near = nearest_neighbours(points, 5, trees=1, seed=0)
     distances = ((points[:, None] - points) ** 2).sum(axis=2)
@@ -225,7 +225,7 @@ def test_neighbours_of_small_files_are_the_nearest():
     assert np.array_equal(near, np.argsort(distances, axis=1)[:, :5])
 
 
-def test_equal_records_are_near_each_other_and_each_is_listed_once():
+def test_nearest_neighbours_lists_equal_records_once_each():
     points = np.repeat(np.random.default_rng(0).normal(size=(1_000, 2)), 5, axis=0)
     near = nearest_neighbours(points, 4, trees=3, seed=0)
     assert np.all(np.diff(np.sort(near, axis=1), axis=1) > 0)
@@ -233,7 +233,7 @@ def test_equal_records_are_near_each_other_and_each_is_listed_once():
     assert np.mean(np.all(points[near] == points[:, None], axis=2)) > 0.9
 
 
-def test_trees_find_most_of_the_nearest_of_large_files():
+def test_nearest_neighbours_of_large_files_are_mostly_exact():
     points = np.random.default_rng(0).normal(size=(5_000, 3))
     near = nearest_neighbours(points, 5, trees=6, seed=0)
     distances = ((points[:200, None] - points) ** 2).sum(axis=2)
@@ -244,18 +244,18 @@ def test_trees_find_most_of_the_nearest_of_large_files():
     assert np.array_equal(near, nearest_neighbours(points, 5, trees=6, seed=0))
 
 
-def test_a_record_that_repeats_sees_other_contents_too_and_its_copies_see_different_ones():
+def test_near_distinct_records_includes_unequal_neighbours_of_repeated_records():
     points = np.repeat(np.random.default_rng(0).normal(size=(30, 2)), 10, axis=0)
-    contents = deduplicate(points)
-    near = near_contents(points, contents, 8, trees=1, seed=0)
-    assert len(np.unique(contents)) == 30
-    assert np.all(np.count_nonzero(contents[near] == contents[:, None], axis=1) == 4)
+    content_ids = deduplicate(points)
+    near = near_distinct_records(points, content_ids, 8, trees=1, seed=0)
+    assert len(np.unique(content_ids)) == 30
+    assert np.all(np.count_nonzero(content_ids[near] == content_ids[:, None], axis=1) == 4)
     assert not np.any(near == np.arange(300)[:, None])
     assert np.all(np.bincount(near.ravel()) > 0)
 
 
 @pytest.mark.parametrize("kind", ["giants", "ties", "huge"])
-def test_records_without_a_typical_spread_find_near_records_too(kind):
+def test_nearest_neighbours_handles_degenerate_distributions(kind):
     random = np.random.default_rng(0)
     if kind == "giants":  # most of the file lies on one side of every mean
         points = np.exp(random.normal(size=(4_000, 1)) * 40)
@@ -271,7 +271,7 @@ def test_records_without_a_typical_spread_find_near_records_too(kind):
         assert np.mean(distances[0] <= distances[1]) > 0.9
 
 
-def test_recombination_puts_together_the_best_of_two_partitions():
+def test_recombination_combines_the_best_clusters_of_two_partitions():
     points = np.array([[0.0], [1], [2], [10], [11], [12]])
     far = np.vstack([points, points + 100])
     met = Recombination(Records(far, np.ones(12), 1), 5, 300_000)
@@ -284,7 +284,7 @@ def test_recombination_puts_together_the_best_of_two_partitions():
     assert squares_by_cluster(far, np.ones(12), labels) == pytest.approx([2.0] * 4)
 
 
-def test_a_recombination_that_is_cut_short_keeps_the_best_partition_met(monkeypatch):
+def test_recombination_at_its_limit_keeps_the_incumbent(monkeypatch):
     monkeypatch.setattr(recombination, "FEWEST_STEPS", 1)
     random = np.random.default_rng(4)
     points = random.integers(0, 3, (60, 6)).astype(float)
@@ -296,7 +296,7 @@ def test_a_recombination_that_is_cut_short_keeps_the_best_partition_met(monkeypa
     assert sum_of_squares(points, np.ones(60), met.combine(NEVER)[0]) <= least * (1 + 1e-12)
 
 
-def test_a_search_that_prefetches_stays_a_search():
+def test_anneal_with_prefetching_gives_the_same_result():
     points = np.random.default_rng(0).normal(size=(CACHED // 8 + 1, 8))
     standard = microaggregate(points, 3, effort="standard")
     assert standard.sizes.min() >= 3

@@ -1,4 +1,4 @@
-"""Search among diverse clusterings: every change keeps them diverse, and small files reach the optimum."""
+"""Local search with diversity: every change keeps clusters diverse, and small files reach the optimum."""
 
 import copy
 from itertools import combinations
@@ -16,7 +16,7 @@ from microguard.sdc.microaggregation.local_search.descent import descend
 from microguard.sdc.microaggregation.local_search.diverse_changes import (
     may_join,
     may_leave,
-    may_part,
+    may_split,
     may_swap,
 )
 from microguard.sdc.microaggregation.local_search.neighbours import nearest_neighbours
@@ -33,7 +33,7 @@ NEVER = Deadline.after(None)
 
 
 def file(n, values, seed, variables=1):
-    """Points, and codes of which one is held by half of the records."""
+    """Draw points and codes; half of the records have the same code."""
     random = np.random.default_rng(seed)
     codes = random.integers(0, values, size=(n, variables)) * (random.random((n, variables)) < 0.7)
     codes[:values] = np.arange(values)[:, None]
@@ -54,7 +54,7 @@ def after(state, change, *arguments):
 
 
 @given(st.integers(12, 30), st.integers(2, 4), st.integers(1, 3), st.integers(0, 1000))
-def test_a_change_is_allowed_where_both_clusters_stay_diverse(n, k, least, seed):
+def test_may_swap_and_may_leave_agree_with_diversity_after_the_change(n, k, least, seed):
     state, diversity = diverse_state(n, max(k, least), least, seed)
     for i, j in combinations(range(n), 2):
         if state.labels[i] == state.labels[j]:
@@ -66,11 +66,11 @@ def test_a_change_is_allowed_where_both_clusters_stay_diverse(n, k, least, seed)
     order = np.random.default_rng(seed).permutation(n)
     for cut in range(1, n):
         parts = np.isin(np.arange(n), order[:cut]).astype(int)
-        assert may_part(state, state.diversity, order, cut) == diversity.held(parts)
+        assert may_split(state, state.diversity, order, cut) == diversity.held(parts)
 
 
 @given(st.integers(1, 5), st.integers(1, 3), st.integers(0, 1000))
-def test_a_record_may_join_where_the_places_left_can_bring_what_is_missing(k, least, seed):
+def test_may_join_agrees_with_the_existence_of_a_diverse_cluster(k, least, seed):
     codes = np.random.default_rng(seed).integers(0, 3, size=12)
     codes[:3] = 0, 1, 2
     diversity = Diversity.of(codes[:, None], least)
@@ -83,7 +83,7 @@ def test_a_record_may_join_where_the_places_left_can_bring_what_is_missing(k, le
 
 @given(st.integers(20, 80), st.integers(2, 4), st.integers(1, 3), st.integers(0, 1000))
 @settings(max_examples=40, deadline=None)
-def test_a_search_keeps_every_cluster_diverse(n, k, least, seed):
+def test_search_keeps_every_cluster_diverse(n, k, least, seed):
     k = max(k, least)
     state, diversity = diverse_state(n, k, least, seed)
     near = nearest_neighbours(state.points, 8, trees=1, seed=0)
@@ -95,7 +95,7 @@ def test_a_search_keeps_every_cluster_diverse(n, k, least, seed):
 
 
 def partitions(records, k):
-    """Every partition of the records into clusters of at least k."""
+    """Return all partitions of the records into clusters of at least k."""
     if not records:
         yield []
         return
@@ -108,7 +108,7 @@ def partitions(records, k):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_small_files_reach_the_optimum_among_diverse_clusterings(seed):
+def test_search_reaches_the_diverse_optimum_of_small_files(seed):
     points, codes = file(9, 3, seed)
     diversity, best = Diversity.of(codes, 2, known=True), np.inf
     for partition in partitions(list(range(9)), 2):
@@ -125,7 +125,7 @@ def test_small_files_reach_the_optimum_among_diverse_clusterings(seed):
 
 
 @pytest.mark.parametrize("name", MICROAGGREGATION)
-def test_the_clusters_of_every_algorithm_are_diverse(name):
+def test_every_algorithm_returns_diverse_clusters(name):
     points, codes = file(40, 4, 5)
     points = points[:, :1] if name in ("univariate-optimal", "genetic") else points
     diversity = Diversity.of(codes, 3)
@@ -137,7 +137,7 @@ def test_the_clusters_of_every_algorithm_are_diverse(name):
 
 
 @pytest.mark.parametrize("effort", ["fast", "standard", "thorough"])
-def test_what_is_missing_makes_no_cluster_diverse(effort):
+def test_missing_values_do_not_count_for_diversity(effort):
     points, codes = file(200, 4, 5)
     codes = np.where(np.random.default_rng(6).random(codes.shape) < 0.4, -1, codes)
     found = microaggregate(points, 3, effort=effort, diversity=Diversity.of(codes, 2))
@@ -145,7 +145,7 @@ def test_what_is_missing_makes_no_cluster_diverse(effort):
         assert all(len(np.unique(column[column >= 0])) >= 2 for column in members.T)
 
 
-def test_a_search_loses_less_than_mergers_after_one():
+def test_diverse_search_loses_less_than_mergers_after_a_search():
     points, codes = file(600, 4, 7)
     diversity = Diversity.of(codes, 3, known=True)
     free = microaggregate(points, 3, standardise=False)
@@ -154,7 +154,7 @@ def test_a_search_loses_less_than_mergers_after_one():
     assert free.sse < found.sse < 0.85 * merged
 
 
-def test_the_order_of_rows_does_not_matter_where_records_differ_in_their_codes_alone():
+def test_diverse_search_does_not_depend_on_row_order():
     random = np.random.default_rng(2)
     points, codes = random.integers(0, 3, size=(200, 2)).astype(float), random.integers(0, 3, size=(200, 1))
     shuffled = random.permutation(200)
@@ -171,7 +171,7 @@ def _means(points, labels):
     return sums[labels]
 
 
-def test_clusters_need_as_many_records_as_values():
+def test_clusters_have_at_least_as_many_records_as_required_values():
     points, codes = file(60, 6, 3)
     found = microaggregate(points, 2, diversity=Diversity.of(codes, 5))
     assert found.sizes.min() >= 5

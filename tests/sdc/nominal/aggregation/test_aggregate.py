@@ -1,4 +1,4 @@
-"""The aggregation step: the thesis's examples, brute force, properties."""
+"""Aggregation step: examples of the thesis, brute force, invariants."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check(frame: pd.DataFrame, labels: np.ndarray, dimension: int, algorithm: st
     return result.chi2
 
 
-def test_compensation_beats_the_mode() -> None:
+def test_aggregate_by_compensation_is_better_than_by_modes() -> None:
     # Example 5.1.2: three clusters whose mode is f; one must become m to keep the counts of sex.
     frame = pd.DataFrame(
         {"sex": ["f", "f", "m"] * 3, "status": ["empl"] * 3 + ["unempl"] * 3 + ["inact"] * 3}
@@ -47,7 +47,7 @@ def test_compensation_beats_the_mode() -> None:
 
 @pytest.mark.parametrize("dimension", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(6))
-def test_exact_aggregation_agrees_with_brute_force(seed: int, dimension: int) -> None:
+def test_aggregate_exact_agrees_with_brute_force(seed: int, dimension: int) -> None:
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(rng.integers(3, size=(9, 3)), columns=list("abc"))
     labels = rng.permutation(np.array([0, 0, 0, 1, 1, 2, 2, 2, 2]) if seed % 2 else np.repeat([0, 1, 2], 3))
@@ -60,13 +60,13 @@ def test_exact_aggregation_agrees_with_brute_force(seed: int, dimension: int) ->
         assert check(frame, labels, dimension, algorithm) >= best - 1e-9
 
 
-def test_interchangeable_clusters_are_told_apart_when_records_are_replaced() -> None:
+def test_aggregate_assigns_choices_to_interchangeable_clusters() -> None:
     frame = pd.DataFrame({"a": [0, 0, 1] * 6, "b": [0, 1, 1] * 6})
     labels = np.repeat(np.arange(6), 3)
     check(frame, labels, 2, "exact")
 
 
-def test_tables_may_be_named() -> None:
+def test_aggregate_accepts_tables_by_name() -> None:
     frame = instance("200m5_20percent", 0)
     labels = partition(frame, 3, effort="fast").labels
     result = aggregate(frame, labels, [("v1", "v2"), ("v5",)])
@@ -76,13 +76,13 @@ def test_tables_may_be_named() -> None:
         aggregate(frame, labels, [("v1", "v9")])
 
 
-def test_labels_of_any_numbering_are_taken() -> None:
+def test_aggregate_accepts_labels_of_any_numbering() -> None:
     frame = pd.DataFrame({"a": list("xxyyzz"), "b": list("ppqqqp")})
     labels = np.array([7, 7, 7, -2, -2, -2])
     check(frame, labels, 2, "exact")
 
 
-def test_faulty_arguments_are_named() -> None:
+def test_aggregate_refuses_invalid_arguments() -> None:
     frame = pd.DataFrame({"a": [1, 2, 3]})
     with pytest.raises(ShapeMismatch):
         aggregate(frame, np.zeros(2, dtype=int))
@@ -101,7 +101,7 @@ def test_faulty_arguments_are_named() -> None:
     st.sampled_from(ALGORITHMS),
     st.integers(1, 4),
 )
-def test_any_clustering_is_aggregated(
+def test_aggregate_handles_any_clustering(
     rows: list[tuple[str | None, int, int]], algorithm: str, dimension: int
 ) -> None:
     frame = pd.DataFrame([row[:2] for row in rows], columns=["text", "number"])
@@ -109,7 +109,7 @@ def test_any_clustering_is_aggregated(
 
 
 @pytest.mark.parametrize("scenario", ["200m5_20percent", "200m5_100percent"])
-def test_aggregation_of_the_scenarios_is_proved_optimal(scenario: str) -> None:
+def test_aggregate_proves_the_scenarios_optimal(scenario: str) -> None:
     frame = instance(scenario, 0)
     labels = partition(frame, 3, effort="fast").labels
     exact = aggregate(frame, labels, algorithm="exact")

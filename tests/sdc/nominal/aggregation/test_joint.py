@@ -1,4 +1,4 @@
-"""Representatives of all clusters together: against brute force and against the mode of each cluster."""
+"""Joint representatives compared with brute force and with the mode of each cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = ("a", "b", "c")
 
 
 def clustering(seed: int, clusters: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Codes, labels and regions of clusters of k records; every region is a run of clusters."""
+    """Draw codes, labels and regions of clusters of k records; a region is a run of consecutive clusters."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(clusters), k)
     centre = rng.integers(0, 3, (clusters, 3))
@@ -29,7 +29,7 @@ def clustering(seed: int, clusters: int, k: int) -> tuple[np.ndarray, np.ndarray
 
 
 def chi2_of(codes: np.ndarray, regions: np.ndarray, published: np.ndarray, region_dimension: int) -> float:
-    """Chi-square over tables to dimension 2, counted cell by cell."""
+    """Return chi-square over the tables up to dimension 2, counted cell by cell."""
     columns = [(j,) for j in range(3)] + [(0, 1), (0, 2), (1, 2)]
     total = 0.0
     for table in columns + [(3, j) for j in range(3)][: 3 * region_dimension]:
@@ -46,7 +46,7 @@ def published_by(result, labels: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("region_dimension", [0, 1])
 @pytest.mark.parametrize("seed", range(4))
-def test_few_clusters_get_the_choices_that_brute_force_finds(seed: int, region_dimension: int) -> None:
+def test_joint_representatives_agree_with_brute_force(seed: int, region_dimension: int) -> None:
     codes, labels, regions = clustering(seed, 5, 3)
     result = joint_representatives(
         codes, labels, NAMES, 2, regions=regions, region_dimension=region_dimension
@@ -63,7 +63,7 @@ def test_few_clusters_get_the_choices_that_brute_force_finds(seed: int, region_d
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_categories_that_some_choice_keeps_are_kept(seed: int) -> None:
+def test_joint_representatives_keep_categories_if_possible(seed: int) -> None:
     codes, labels, regions = clustering(seed, 5, 3)
     result = joint_representatives(
         codes, labels, NAMES, 2, regions=regions, region_dimension=1, k=3, kept_dimension=1
@@ -85,7 +85,7 @@ def test_categories_that_some_choice_keeps_are_kept(seed: int) -> None:
     assert not result.certificate.optimal
 
 
-def test_many_clusters_lose_far_less_than_by_the_mode_of_each() -> None:
+def test_joint_representatives_lose_far_less_than_modes() -> None:
     codes, labels, regions = clustering(7, 400, 3)
     result = joint_representatives(codes, labels, NAMES, 2, regions=regions, region_dimension=1)
     mode = codes[modes(codes, labels, np.ones(len(codes)))]
@@ -93,7 +93,7 @@ def test_many_clusters_lose_far_less_than_by_the_mode_of_each() -> None:
     assert result.stopped_by == "work"
 
 
-def test_rows_of_clusters_and_combinations_give_the_answer_of_records_in_any_order() -> None:
+def test_joint_representatives_do_not_depend_on_row_order_or_collapsing() -> None:
     codes, labels, regions = clustering(3, 60, 4)
     whole = joint_representatives(codes, labels, NAMES, 2, regions=regions, region_dimension=1)
     key = np.column_stack([labels, regions, codes])
@@ -108,7 +108,9 @@ def test_rows_of_clusters_and_combinations_give_the_answer_of_records_in_any_ord
 
 
 @given(st.integers(0, 1_000), st.integers(1, 12), st.sampled_from(["fast", "standard"]))
-def test_every_cluster_publishes_one_of_its_own_combinations(seed: int, clusters: int, effort: str) -> None:
+def test_joint_representatives_are_combinations_of_their_cluster(
+    seed: int, clusters: int, effort: str
+) -> None:
     codes, labels, _ = clustering(seed, clusters, 3)
     result = joint_representatives(codes, labels * 5 - 7, NAMES, 2, effort=effort)
     assert result.labels.tolist() == (np.arange(clusters) * 5 - 7).tolist()
@@ -125,7 +127,7 @@ def test_every_cluster_publishes_one_of_its_own_combinations(seed: int, clusters
         assert result.certificate.lower_bound <= result.chi2 + 1e-6
 
 
-def test_faulty_clusterings_are_named() -> None:
+def test_joint_representatives_refuse_invalid_clusterings() -> None:
     codes, labels, _ = clustering(1, 4, 3)
     with pytest.raises(ShapeMismatch, match="labels"):
         joint_representatives(codes, labels[1:], NAMES, 1)

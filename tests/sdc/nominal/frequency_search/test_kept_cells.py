@@ -1,4 +1,4 @@
-"""Cells that are not to be emptied: kept wherever brute force can keep them, and k holds all the same."""
+"""Cells that must not be emptied: kept if brute force can keep them, with k intact."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHI2 = SearchParameters(deviation_weight=0, absolute_weight={})
 
 
 def file(seed: int, regions: int) -> tuple[FrequencyVector, ControlTables]:
-    """Nine to eleven records of three variables, most of their combinations single records."""
+    """Draw 9 to 11 records of three variables; most key combinations occur once."""
     rng = np.random.default_rng(seed)
     records = int(rng.integers(9, 12))
     codes = np.column_stack([rng.integers(0, size, records) for size in (2, 3, 3)])
@@ -29,7 +29,7 @@ def file(seed: int, regions: int) -> tuple[FrequencyVector, ControlTables]:
 
 
 def every_vector(frequencies: FrequencyVector) -> np.ndarray:
-    """All counts of 0 or k and more that keep the records of each region."""
+    """Return all vectors with counts 0 or at least k and the original number of records per region."""
     of_regions = []
     for region in np.unique(frequencies.region_of()):
         inside = frequencies.region_of() == region
@@ -46,9 +46,7 @@ def every_vector(frequencies: FrequencyVector) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("seed", "regions"), [(0, 1), (1, 1), (2, 1), (0, 2), (24, 2), (28, 2)])
-def test_categories_are_kept_wherever_they_can_be_and_at_little_more_than_the_least_chi_square(
-    seed: int, regions: int
-):
+def test_protect_frequencies_keeps_categories_if_possible_at_little_cost(seed: int, regions: int):
     frequencies, tables = file(seed, regions)
     solution = protect_frequencies(
         frequencies, K, tables, kept_dimension=1, parameters=CHI2, effort="fast", seed=seed
@@ -66,7 +64,7 @@ def test_categories_are_kept_wherever_they_can_be_and_at_little_more_than_the_le
     assert reached <= 1.05 * costs[emptied == emptied.min()].min()
 
 
-def test_a_rare_category_is_published_where_chi_square_alone_would_drop_it():
+def test_protect_frequencies_keeps_a_rare_category_that_chi_square_would_drop():
     frame = pd.DataFrame([("x", b) for b in "pqrst"] * 10 + [("y", b) for b in "pqrst"], columns=["a", "b"])
     free, kept = (anonymise(frame, 5, 2, kept_dimension=d, effort="fast") for d in (0, 1))
     assert free.protected["a"].tolist() == ["x"] * 55  # 11 of chi-square; five records of one (y, b) cost 21
@@ -76,7 +74,7 @@ def test_a_rare_category_is_published_where_chi_square_alone_would_drop_it():
     assert 21 < kept.chi2 < 23
 
 
-def test_only_the_search_keeps_cells_and_of_whole_numbers_of_variables():
+def test_kept_dimension_is_refused_for_other_methods_and_invalid_values():
     frame = pd.DataFrame({"a": list("xxxyyy"), "b": list("pqpqpq")})
     with pytest.raises(UnsupportedCombination, match="kept_dimension"):
         anonymise(frame, 2, 1, kept_dimension=1, algorithm="own-hhg")

@@ -1,4 +1,4 @@
-"""The method for the whole file: what always holds, and that errors of all blocks decide together."""
+"""Search on the frequency vector: invariants, brute force, and reconciliation of blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from microguard.sdc.nominal.frequency import FrequencyVector, collapse, from_fra
 from microguard.sdc.nominal.frequency_search.annealing import SOFT, Annealing
 from microguard.sdc.nominal.frequency_search.greedy import settle
 from microguard.sdc.nominal.frequency_search.objective import Objective
-from microguard.sdc.nominal.frequency_search.search import begun_anew, protect_block, protect_frequencies
+from microguard.sdc.nominal.frequency_search.search import protect_block, protect_frequencies, restart_search
 from microguard.sdc.nominal.frequency_search.search_state import new_state
 from microguard.sdc.nominal.neighbours import sorted_combinations
 from microguard.sdc.stop import Deadline
@@ -37,7 +37,7 @@ def records_by_region(frequencies: FrequencyVector, counts: np.ndarray) -> list[
     return pd.Series(counts).groupby(frequencies.region_of()).sum().tolist()
 
 
-def test_two_single_records_and_a_pair_become_one_combination_of_the_nearest():
+def test_protect_frequencies_merges_small_counts_into_the_nearest_combination():
     frame = pd.DataFrame({"x": ["a", "a", "a", "b", "b"], "y": ["p", "p", "q", "r", "r"]})
     frequencies = from_frame(frame).frequencies
     tables = ControlTables.of(frequencies, 2)
@@ -46,7 +46,7 @@ def test_two_single_records_and_a_pair_become_one_combination_of_the_nearest():
 
 
 @given(nominal_frames(), st.sampled_from([2, 3, 5, 10]), st.integers(0, 3))
-def test_any_frame_ends_with_counts_of_zero_or_k_and_its_number_of_records(frame, k, seed):
+def test_protect_frequencies_returns_zero_or_k_and_keeps_the_total(frame, k, seed):
     frequencies = from_frame(frame).frequencies
     tables = ControlTables.of(frequencies, 2)
     if frequencies.records < k:
@@ -70,7 +70,7 @@ def every_protected_vector(records: int, m: int, k: int):
     st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=4, max_size=9),
     st.sampled_from([2, 3]),
 )
-def test_on_tiny_files_chi_square_alone_reaches_the_brute_force_optimum(records, k):
+def test_protect_frequencies_reaches_the_brute_force_optimum_of_tiny_files(records, k):
     frequencies = from_frame(pd.DataFrame(records, columns=["a", "b"])).frequencies
     tables = ControlTables.of(frequencies, 2)
     only_chi2 = SearchParameters(deviation_weight=0, absolute_weight={})
@@ -79,7 +79,7 @@ def test_on_tiny_files_chi_square_alone_reaches_the_brute_force_optimum(records,
     assert solution.chi2 == pytest.approx(best)
 
 
-def test_regions_keep_their_records_and_the_same_seed_gives_the_same_answer():
+def test_protect_frequencies_keeps_region_totals_and_is_deterministic():
     frequencies = town(3_000, 4, 1)
     tables = ControlTables.of(frequencies, 2)
     solution = protect_frequencies(frequencies, 3, tables, effort="fast", seed=5)
@@ -91,7 +91,7 @@ def test_regions_keep_their_records_and_the_same_seed_gives_the_same_answer():
     assert solution.stopped_by == "work"
 
 
-def test_a_maximum_absolute_error_is_respected_where_it_can_be():
+def test_protect_frequencies_respects_a_possible_maximum_error():
     frequencies = town(4_000, 1, 2)
     tables = ControlTables.of(frequencies, 3)
     free = protect_frequencies(frequencies, 3, tables, effort="fast")
@@ -100,7 +100,7 @@ def test_a_maximum_absolute_error_is_respected_where_it_can_be():
     assert all(solution.errors[d] <= bounds[d] for d in bounds)
 
 
-def test_no_combination_changes_by_more_than_the_cap():
+def test_protect_frequencies_respects_max_deviation():
     frequencies = town(4_000, 1, 3)
     tables = ControlTables.of(frequencies, 2)
     capped = SearchParameters(max_deviation=3)
@@ -108,7 +108,7 @@ def test_no_combination_changes_by_more_than_the_cap():
     assert np.abs(solution.counts - frequencies.counts).max() == solution.max_deviation <= 3
 
 
-def test_structural_zeros_end_empty_and_the_records_stay():
+def test_protect_frequencies_empties_structural_zeros_and_keeps_the_total():
     frequencies = town(500, 2, 4)
     tables = ControlTables.of(frequencies, 2)
     allowed = np.arange(len(frequencies)) % 5 != 0
@@ -120,15 +120,15 @@ def test_structural_zeros_end_empty_and_the_records_stay():
 
 
 def settled(frequencies: FrequencyVector, tables: ControlTables, objective: Objective) -> Annealing:
-    """A search that begins where nothing but k was looked at."""
+    """Search from a vector that satisfies k but was not optimised."""
     everywhere = np.ones(len(frequencies), bool)
     state = new_state(frequencies, frequencies.counts, 3, tables, objective, everywhere)
     settle(state, sorted_combinations(frequencies), SOFT)
     movable = np.flatnonzero(frequencies.at_risk(3))
-    return Annealing.of(state, frequencies, tables, objective, movable, new_stream(1))
+    return Annealing.from_state(state, frequencies, tables, objective, movable, new_stream(1))
 
 
-def test_a_search_of_no_moves_ends_where_it_starts():
+def test_annealing_without_moves_returns_its_start():
     frequencies = town(60, 1, seed=4)
     tables = ControlTables.of(frequencies, 2)
     search = settled(frequencies, tables, Objective.of(frequencies, tables, 3, SearchParameters(), None))
@@ -138,21 +138,21 @@ def test_a_search_of_no_moves_ends_where_it_starts():
 
 
 @pytest.mark.parametrize("seed", [2, 3, 4])
-def test_a_search_begun_anew_ends_within_the_maxima(seed):
+def test_restarted_search_ends_within_the_maximum_errors(seed):
     frequencies = town(4_000, 1, seed)
     tables = ControlTables.of(frequencies, 2)
     objective = Objective.of(frequencies, tables, 3, SearchParameters(), {1: 1, 2: 3})
     search = settled(frequencies, tables, objective)
     beyond = search.start.copy()
     assert objective.exceeded(tables, beyond)
-    counts, work, stopped_by = begun_anew(search, beyond, 200_000, Deadline.after(None))
+    counts, work, stopped_by = restart_search(search, beyond, 200_000, Deadline.after(None))
     assert not objective.exceeded(tables, counts)
     assert counts.sum() == 4_000
     assert ((counts == 0) | (counts >= 3)).all()
     assert (work > 0, stopped_by) == (True, "work")
 
 
-def test_blocks_protected_apart_and_reconciled_come_close_to_the_single_process():
+def test_protect_block_with_a_global_pass_is_close_to_a_single_process():
     frequencies = town(600, 3, 6)
     tables = ControlTables.of(frequencies, 3)
     whole = protect_frequencies(frequencies, 3, tables, effort="fast")
@@ -169,7 +169,7 @@ def test_blocks_protected_apart_and_reconciled_come_close_to_the_single_process(
     assert together.chi2 <= 1.02 * whole.chi2
 
 
-def test_a_deadline_that_fires_says_so_and_still_protects():
+def test_protect_frequencies_at_the_deadline_protects_and_reports_it():
     frequencies = town(2_000, 1, 7)
     tables = ControlTables.of(frequencies, 4)
     solution = protect_frequencies(frequencies, 3, tables, effort="thorough", deadline=Deadline.after(1e-6))
@@ -177,7 +177,7 @@ def test_a_deadline_that_fires_says_so_and_still_protects():
     assert ((solution.counts == 0) | (solution.counts >= 3)).all()
 
 
-def test_bad_input_gets_named_errors():
+def test_protect_frequencies_refuses_invalid_input():
     frequencies = town(100, 1, 8)
     tables = ControlTables.of(frequencies, 1)
     with pytest.raises(InvalidParameter):

@@ -1,4 +1,4 @@
-"""The thesis's own exact pricing, an integer program: kept to be compared with branch and bound."""
+"""Exact pricing of the thesis by an integer program, for comparison with branch and bound."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scipy import sparse
 def solve_pricing_program(
     problem: PartitionProblem, available: np.ndarray, prices: np.ndarray, limits: Limits | None = None
 ) -> np.ndarray | None:
-    """The integer program (4.3.7)-(4.3.11), or (4.4.7)-(4.4.11), by the solver.
+    """Solve the integer program (4.3.7)-(4.3.11), or (4.4.7)-(4.4.11).
 
     Returns
     -------
-    (2k - 1,) padded column of least weight minus prices, or None where a limit came first.
+    (2k - 1,) padded column of minimum reduced cost, or None if a limit ended the solver.
     """
     members = np.repeat(np.arange(len(available)), np.minimum(available, problem.largest))
     count = len(members)

@@ -1,4 +1,4 @@
-"""Pricing against the integer program and against enumeration of all clusters."""
+"""Pricing compared with the integer program and with the enumeration of all clusters."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def as_tuple(column: np.ndarray) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("seed", range(5))
-def test_exact_search_finds_what_enumeration_finds(seed: int, k: int) -> None:
+def test_exact_pricing_agrees_with_enumeration(seed: int, k: int) -> None:
     problem, duals = random_problem(seed, 9, k)
     clusters = all_clusters(problem, duals)
     least = min(clusters.values())
@@ -65,7 +65,7 @@ def test_exact_search_finds_what_enumeration_finds(seed: int, k: int) -> None:
         assert best.bounds[size] <= of_size + 1e-9
 
 
-def test_bounds_hold_when_the_nodes_run_out() -> None:
+def test_exact_pricing_bounds_are_valid_at_the_node_limit() -> None:
     problem, duals = random_problem(3, 12, 3)
     clusters = all_clusters(problem, duals)
     for nodes in (1, 5, 20, 100):
@@ -76,7 +76,7 @@ def test_bounds_hold_when_the_nodes_run_out() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_integer_program_agrees_with_branch_and_bound(seed: int) -> None:
+def test_exact_pricing_agrees_with_the_integer_program(seed: int) -> None:
     problem, duals = random_problem(seed, 7, 3)
     column = solve_pricing_program(problem, problem.multiplicity, duals)
     assert column is not None
@@ -88,7 +88,7 @@ def test_integer_program_agrees_with_branch_and_bound(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_heuristics_find_only_clusters_of_negative_reduced_cost(seed: int) -> None:
+def test_heuristic_pricing_returns_clusters_of_negative_reduced_cost(seed: int) -> None:
     problem, duals = random_problem(seed, 12, 3)
     clusters = all_clusters(problem, duals)
     distances, multiplicity = problem.distances, problem.multiplicity

@@ -1,4 +1,4 @@
-"""Parts of a file that lie in the memory of one process."""
+"""Partitions of a file in the memory of one process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from microguard.sdc.nominal.partitions.reconcile import SharedState, cut_regions
 
 
 class InMemory:
-    """A file cut into parts of about so many combinations."""
+    """A file split into partitions of about a number of key combinations each."""
 
     def __init__(self, file: FrequencyVector, asked: PartitionRequest, most: int) -> None:
         self.asked = asked
@@ -26,19 +26,19 @@ class InMemory:
                 file.codes[mine], file.counts[mine], file.domain_sizes, file.names, regions
             )
             self.parts.append(Part.of(number, part, asked))
-        indexes = [CellIndex.of(part.frequencies, part.tables) for part in self.parts]
+        indexes = [CellIndex.from_tables(part.frequencies, part.tables) for part in self.parts]
         self.index = indexes[0]
         for index in indexes[1:]:
             self.index = self.index.joined(index)
         self._held = [SharedState(self.index.places(index), index.original) for index in indexes]
         self.standing = [Standing(part.frequencies.counts) for part in self.parts]
         self.work = 0
-        self._change = [np.zeros(len(held.places), np.int64) for held in self._held]
+        self._change = [np.zeros(len(shared_state.places), np.int64) for shared_state in self._held]
 
     def __len__(self) -> int:
         return len(self.parts)
 
-    def held(self, part: int) -> SharedState:
+    def shared_state(self, part: int) -> SharedState:
         return self._held[part]
 
     def change(self, part: int) -> np.ndarray:
@@ -49,7 +49,7 @@ class InMemory:
         for number, errors in portions.items():
             part, before = self.parts[number], self.standing[number]
             seen = VisibleErrors(self.index.original[self._held[number].places], errors, len(portions))
-            self.standing[number], tried = part.advanced(self.asked, stage, seen, before)
+            self.standing[number], tried = part.run_stage(self.asked, stage, seen, before)
             after = part.errors(self.standing[number].counts)
             self._change[number] = after - part.errors(before.counts)
             work += tried
@@ -60,7 +60,7 @@ class InMemory:
 def protected_in_parts(
     file: FrequencyVector, asked: PartitionRequest, most: int
 ) -> tuple[np.ndarray, InMemory, np.ndarray]:
-    """Counts, the parts, and the errors that the reconciliation claims."""
+    """Return the protected counts, the partitions, and the errors reported by the reconciliation."""
     parts = InMemory(file, asked, most)
     reconciled = reconcile(parts, asked)
     counts = np.concatenate([standing.counts for standing in parts.standing])
@@ -68,5 +68,5 @@ def protected_in_parts(
 
 
 def everything(file: FrequencyVector, asked: PartitionRequest) -> ControlTables:
-    """The control tables of the whole file."""
+    """Return the control tables of the whole file."""
     return ControlTables.of(file, asked.tables, levels=asked.levels)

@@ -1,4 +1,4 @@
-"""Parts protected together: what always holds, and that they do what one process does."""
+"""Partitions protected concurrently: invariants, and comparison with a single process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZES = np.array([2, 4, 6, 9])
 
 
 def town(records: int, regions: int, seed: int, rare: int = 0) -> FrequencyVector:
-    """Four variables in regions of at least five records; some records of a rare value of the first."""
+    """Draw four variables in regions of at least five records; one value of the first variable is rare."""
     rng = np.random.default_rng(seed)
     codes = np.column_stack([np.minimum(rng.geometric(0.35, records) - 1, size - 1) for size in SIZES])
     codes[:, 0] = 0
@@ -52,9 +52,7 @@ def assert_protected(file: FrequencyVector, counts: np.ndarray, k: int) -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(40, 300), st.integers(1, 8), st.integers(1, 60), st.integers(2, 5), st.integers(0, 9))
-def test_every_region_keeps_its_records_k_holds_and_errors_are_what_is_claimed(
-    records, regions, most, k, seed
-):
+def test_reconcile_keeps_region_totals_and_k_and_returns_true_errors(records, regions, most, k, seed):
     file = town(records, regions, seed)
     ask = replace(asked(file), k=k, seed=seed)
     counts, _, claimed = protected_in_parts(file, ask, most)
@@ -62,7 +60,7 @@ def test_every_region_keeps_its_records_k_holds_and_errors_are_what_is_claimed(
     assert np.array_equal(claimed, shared(everything(file, ask), counts))
 
 
-def test_parts_do_not_depend_on_the_order_of_rows():
+def test_reconcile_does_not_depend_on_row_order():
     file = town(400, 6, 3)
     shuffled = np.random.default_rng(1).permutation(len(file))
     again, _ = collapse(
@@ -76,7 +74,7 @@ def test_parts_do_not_depend_on_the_order_of_rows():
     assert np.array_equal(*counts)
 
 
-def test_at_the_moves_of_effort_fast_one_process_does_little_better(monkeypatch):
+def test_reconcile_is_close_to_a_single_process_at_effort_fast(monkeypatch):
     times = []
     for seed in (4, 5, 6):
         file = town(10_000, 60, seed)
@@ -93,7 +91,7 @@ def test_at_the_moves_of_effort_fast_one_process_does_little_better(monkeypatch)
     assert max(times) <= 1.2
 
 
-def test_parts_that_never_see_the_others_do_worse(monkeypatch):
+def test_reconcile_is_better_than_independent_partitions(monkeypatch):
     file = town(10_000, 60, 4)
     ask = asked(file)
     tables = everything(file, ask)
@@ -110,20 +108,20 @@ def test_parts_that_never_see_the_others_do_worse(monkeypatch):
 
 
 @given(st.integers(0, 20), st.integers(1, 5))
-def test_what_the_parts_see_adds_up_to_the_errors_and_goes_to_those_who_hold_the_cell(seed, apart):
+def test_portions_sum_to_the_errors_of_cells_with_records(seed, apart):
     file = town(300, 9, seed)
     parts = InMemory(file, asked(file), 20)
     moving = range(0, len(parts), apart)
     errors = np.random.default_rng(seed).integers(-9, 10, len(parts.index))
     dealt, holders = np.zeros(len(errors), np.int64), np.zeros(len(errors), np.int64)
     for part, portion in portions(parts, moving, errors).items():
-        assert (np.abs(portion) <= np.abs(errors[parts.held(part).places])).all()
-        dealt[parts.held(part).places] += portion
-        holders[parts.held(part).places] += 1
+        assert (np.abs(portion) <= np.abs(errors[parts.shared_state(part).places])).all()
+        dealt[parts.shared_state(part).places] += portion
+        holders[parts.shared_state(part).places] += 1
     assert np.array_equal(dealt, np.where(holders > 0, errors, 0))
 
 
-def test_maxima_hold_in_the_sum_of_all_parts():
+def test_reconcile_respects_maximum_errors_of_the_whole_file():
     file = town(6_000, 40, 5)
     free, _, _ = protected_in_parts(file, asked(file), 60)
     tables = everything(file, asked(file))
@@ -136,7 +134,7 @@ def test_maxima_hold_in_the_sum_of_all_parts():
 
 
 @pytest.mark.parametrize(("kept_dimension", "kept"), [(0, False), (1, True)])
-def test_a_category_that_no_part_alone_could_keep_is_kept_where_it_is_asked(kept_dimension, kept):
+def test_reconcile_keeps_a_category_that_no_partition_could_keep_alone(kept_dimension, kept):
     file = town(3_000, 30, 3, rare=3)
     rare = file.codes[:, 0] == 1
     assert file.counts[rare].sum() == 3
@@ -145,22 +143,22 @@ def test_a_category_that_no_part_alone_could_keep_is_kept_where_it_is_asked(kept
     assert bool(counts[rare].sum()) == kept
 
 
-def test_a_region_with_too_few_records_is_refused():
+def test_partition_of_a_file_refuses_a_region_below_k():
     file = collapse(np.array([[0], [1]]), np.array([2]), ("a",), regions=np.array([0, 1]))[0]
     with pytest.raises(TooFewRecords):
         Part.of(0, file, PartitionRequest(3, (("a",),), RegionLevels.single(2)))
 
 
-def test_parts_are_consecutive_regions_and_a_large_region_is_one():
+def test_cut_regions_returns_consecutive_regions():
     assert cut_regions(np.array([5, 5, 5, 30, 1, 2, 9]), 10).tolist() == [0, 0, 1, 2, 3, 3, 4]
     assert cut_regions(np.array([7]), 3).tolist() == [0]
 
 
-def test_cells_of_parts_are_those_of_the_file():
+def test_cell_index_of_partitions_unites_to_the_cells_of_the_file():
     file = town(300, 6, 7)
     parts = InMemory(file, asked(file), 25)
     tables = everything(file, asked(file))
-    whole = CellIndex.of(file, tables)
+    whole = CellIndex.from_tables(file, tables)
     assert np.array_equal(parts.index.original, whole.original)
     assert all(map(np.array_equal, parts.index.keys, whole.keys))
     expected = pd.Series(file.counts).groupby([file.codes[:, 1], file.codes[:, 3]]).sum()
@@ -168,6 +166,6 @@ def test_cells_of_parts_are_those_of_the_file():
     assert whole.original[whole.table == at].tolist() == expected.tolist()
 
 
-def test_keys_of_enormous_tables_are_not_comparable():
+def test_comparable_is_false_for_tables_with_enormous_keys():
     assert comparable(("a", "b"), (10**9, 10**9), (("a", "b"), ("region", "a")))
     assert not comparable(("a", "b", "c"), (10**9, 10**9, 10), (("a", "b", "c"),))

@@ -1,0 +1,34 @@
+"""Decide what k counts in a draft, and whether records are clustered by their missing pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from microguard.pipelines.drafting.classify_column import Guess
+from microguard.pipelines.drafting.profile import Column, Profile
+
+K = 3
+"""The k of a draft, unless a trial exceeds the limits on disclosure with it."""
+MANY_MISSING = 0.05
+"""If more than this share of the records lacks a number, records are clustered by missing pattern."""
+
+
+def counted_unit(guesses: Sequence[Guess], profile: Profile) -> Column | None:
+    """Return the unit column if its values repeat, so that k has to count units, else None."""
+    for each in guesses:
+        if each.role == "unit" and each.column is not None and each.column.distinct < profile.records:
+            return each.column
+    return None
+
+
+def clusters_by_missing_pattern(guesses: Sequence[Guess], profile: Profile) -> bool:
+    """Return whether many records lack a number, and every missing pattern has k units in each region."""
+    numeric = [each.column for each in guesses if each.kind == "numeric" and each.role == "quasi_identifier"]
+    columns = [column for column in numeric if column is not None]
+    rejected = profile.records - profile.count(profile.condition_all_finite(columns))
+    if rejected <= MANY_MISSING * profile.records or rejected > profile.count(
+        profile.condition_any_missing(columns)
+    ):
+        return False  # few records are rejected, or their numbers are unreadable instead of missing
+    region = [each.column for each in guesses if each.role == "region" and each.column is not None]
+    return profile.smallest_pattern(columns, region, counted_unit(guesses, profile)) >= K

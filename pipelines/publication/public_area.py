@@ -1,0 +1,236 @@
+"""The public area: where readers look for releases.
+
+A release is visible as a whole or not at all. One small file, ``current.json``, names the release to read.
+The files are kept by a `storage`: a folder or an object store.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from microguard.pipelines.engine.files import FileDamaged, damaged, parse_json
+from microguard.pipelines.publication.storage.faults import AreaTaken, ContentChanged, VersionChanged
+from microguard.pipelines.publication.storage.storage import Storage, storage_at
+from microguard.schemas.errors import ProtectionFailed
+
+MANIFEST = "manifest.json"
+CURRENT = "current.json"
+#: Random identity of the area (`pipelines.publication.area_identity`); independent of key and input.
+IDENTITY = ".area.json"
+_IDENTITY = re.compile(r"[0-9a-f]{32}")
+
+
+class PublicArea:
+    """Releases by id, and which of them is current.
+
+    Parameters
+    ----------
+    storage : Storage
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self._version: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PublicArea) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @property
+    def name(self) -> str:
+        """Return the absolute path or the address, as the ledger keeps it."""
+        return self.storage.name
+
+    @property
+    def folder(self) -> Path | None:
+        """Return the folder of the area, which the table formats need; None in an object store."""
+        return self.storage.folder
+
+    def require_writable(self) -> None:
+        """Refuse a place that cannot be written, before hours of work are spent on it.
+
+        Raises
+        ------
+        SpecificationError
+        """
+        self.storage.require_writable()
+
+    def identity(self) -> str | None:
+        """Return the identity in the identity file; None if there is no such file.
+
+        Raises
+        ------
+        FileDamaged
+        """
+        found = self.storage.get(IDENTITY)
+        if found is None:
+            return None
+        what = f"{IDENTITY} of the public area"
+        remedy = (
+            "Restore it from the back-up of the area. It is written again if the area has a release that "
+            "the ledger knows."
+        )
+        identity = str(parse_json(found.content, what, remedy, "area")["area"])
+        if not _IDENTITY.fullmatch(identity):
+            raise damaged(what, remedy)
+        return identity
+
+    def begin(self, identity: str) -> None:
+        """Create the place, and give it an identity unless it has one; of two writers the first succeeds."""
+        self.storage.make()
+        try:
+            self.identity()
+        except FileDamaged:
+            self.storage.delete(IDENTITY)
+        self.storage.put_if_absent(IDENTITY, json.dumps({"area": identity}).encode())
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Lock the area, which exists; wait for another run that is publishing there."""
+        with self.storage.lock():
+            found = self.storage.get(CURRENT)
+            self._version = None if found is None else found.version
+            yield
+
+    def place(self, release_id: str) -> str:
+        """Return the path or address of a release, for its readers."""
+        return str(self.release(release_id)) if self.folder is not None else f"{self.name}/{release_id}"
+
+    def release(self, release_id: str) -> Path:
+        """Return the folder of a release, in an area that is a folder."""
+        assert self.folder is not None
+        return self.folder / release_id
+
+    def releases(self) -> list[str]:
+        """Return the ids of all releases in the area, also of those that no ledger knows."""
+        return list(filter(self.exists, self.storage.prefixes()))
+
+    def exists(self, release_id: str) -> bool:
+        """Return whether readers can see a release."""
+        return self.storage.exists(f"{release_id}/{MANIFEST}")
+
+    def is_whole(self, release_id: str) -> bool:
+        """Return whether a release has exactly the bytes that its manifest names."""
+        return self._whole_files(release_id) is not None
+
+    def put(
+        self, release_id: str, source: Path, checksums: Mapping[str, str], manifest: Mapping[str, Any]
+    ) -> None:
+        """Make a release visible, whole and durable, with its manifest; an equal one stays as it is.
+
+        Parameters
+        ----------
+        source : Path
+            Private folder with the files.
+        checksums : mapping of file name to str
+            SHA-256 under which the files were verified.
+        manifest : mapping
+            Written with the checksums and sizes of all files.
+
+        Raises
+        ------
+        ProtectionFailed
+            If a file that arrived is not the file that was verified.
+        AreaTaken
+        """
+        if self._whole_files(release_id) == dict(checksums):
+            return  # put by a run whose ledger was lost: readers keep the very files they have
+        self.remove(release_id)
+        files = {
+            name: {"sha256": expected, "bytes": path.stat().st_size if path.is_file() else 0}
+            for name, expected in checksums.items()
+            for path in [source / name]
+        }
+        content = json.dumps({**manifest, "files": files}, indent=2).encode()
+        try:
+            self.storage.put_tree(release_id, source, checksums, MANIFEST, content)
+        except ContentChanged:
+            raise ProtectionFailed(
+                f"Release {release_id}: expected the files that were staged and verified, found a file that "
+                "changed after it was staged, or while it was copied to the public area. Nothing was "
+                "published. Look for a faulty disk or another writer, and call this again."
+            ) from None
+
+    def remove(self, release_id: str) -> None:
+        """Remove a release, or what a killed run left of one.
+
+        Raises
+        ------
+        OSError, MicroguardError
+            If a part of it stays.
+        """
+        self.storage.remove_tree(release_id, MANIFEST)
+
+    def current(self) -> str | None:
+        """Return the id of the release that ``current.json`` names; None if there is no such file.
+
+        Raises
+        ------
+        FileDamaged
+        """
+        found = self.storage.get(CURRENT)
+        if found is None:
+            return None
+        what = f"{CURRENT} of the public area"
+        remedy = (
+            "Name the release by its own folder, or run the job again: the next run writes the file anew if "
+            "the ledger knows every release of the area. Otherwise restore the one of the last release."
+        )
+        return str(parse_json(found.content, what, remedy, "release_id")["release_id"])
+
+    def set_current(self, release_id: str | None) -> None:
+        """Lead readers to a release, or to none, in one step; call this with the area locked.
+
+        Raises
+        ------
+        AreaTaken
+            If another run changed ``current.json`` since the area was locked.
+        """
+        self.storage.require_lock()
+        if release_id is None:
+            self.storage.delete(CURRENT)
+            self._version = None
+            return
+        content = json.dumps({"release_id": release_id}).encode()
+        try:
+            self._version = self.storage.replace(CURRENT, content, self._version)
+        except VersionChanged:
+            raise AreaTaken(
+                f"{CURRENT} of the public area {self.name}: expected the version of when this run locked the "
+                "area, found a newer one of another run. Find out who writes there, and call this again."
+            ) from None
+
+    def reading(self, release_id: str) -> AbstractContextManager[Path]:
+        """Return a folder with the files of a release, for as long as they are read."""
+        return self.storage.local_tree(release_id)
+
+    def _whole_files(self, release_id: str) -> dict[str, str] | None:
+        """Return the checksums of the files of a release; None unless all of them match its manifest."""
+        try:
+            found = self.storage.get(f"{release_id}/{MANIFEST}")
+            if found is None:
+                return None
+            what, remedy = (
+                f"{MANIFEST} of release {release_id}",
+                "Withdraw the release, and run its job again.",
+            )
+            files = dict(parse_json(found.content, what, remedy, "files")["files"])
+            expected = {name: each["sha256"] for name, each in files.items()}
+            whole = all(
+                self.storage.checksum(f"{release_id}/{name}")[0] == each for name, each in expected.items()
+            )
+        except (FileNotFoundError, NotADirectoryError, FileDamaged, ValueError, KeyError, TypeError):
+            return None
+        return expected if whole else None
+
+
+def public_area(place: str | Path) -> PublicArea:
+    """Return the area at a path or an address."""
+    return PublicArea(storage_at(place))

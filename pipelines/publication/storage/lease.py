@@ -1,0 +1,140 @@
+"""A lease: the lock of a storage that has none.
+
+One file says who holds the lease. A run creates it only if there is none, and replaces it only in the version
+that the run read. The holder replaces it every few seconds. A run that waits and sees no change for longer
+takes the lease over; it measures the time by its own clock, so that clocks need not agree. A holder that was
+believed dead learns of it at its next change, and changes nothing else after that.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from microguard.pipelines.engine.files import FileDamaged, parse_json
+from microguard.pipelines.publication.storage.faults import AreaTaken, StoreFailed, VersionChanged
+from microguard.pipelines.publication.storage.storage import Storage
+
+LEASE = ".lease"
+#: Seconds between two changes by a holder, and seconds without one after which it counts as dead.
+BEAT, SILENCE = 10.0, 60.0
+#: Seconds between two reads of a lease that another run holds.
+LOOK = 1.0
+
+
+class Lease:
+    """The lease of a storage.
+
+    Parameters
+    ----------
+    storage : Storage
+    beat, silence, look : float
+        Seconds, as `BEAT`, `SILENCE` and `LOOK`.
+    """
+
+    def __init__(
+        self, storage: Storage, beat: float = BEAT, silence: float = SILENCE, look: float = LOOK
+    ) -> None:
+        self._storage, self._beat, self._silence, self._look = storage, beat, silence, look
+        self._holder = secrets.token_hex(16)
+        self._changes = 0
+        self._version: str | None = None
+        self._mutex = threading.Lock()
+
+    @contextmanager
+    def hold(self, *, wait: bool = True) -> Iterator[None]:
+        """Hold the lease; wait until its holder returns it or falls silent.
+
+        Raises
+        ------
+        BlockingIOError
+            If its holder changes it and `wait` is false.
+        """
+        self._take(wait)
+        done = threading.Event()
+        beats = threading.Thread(target=self._beat_until, args=[done], daemon=True)
+        beats.start()
+        try:
+            yield
+        finally:
+            done.set()
+            beats.join()
+            self._give_back()
+
+    def require(self) -> None:
+        """Refuse to continue if another run took the lease over; call this before what cannot be undone.
+
+        Raises
+        ------
+        AreaTaken
+        """
+        with self._mutex:
+            self._change(held=True)
+
+    def _take(self, wait: bool = True) -> None:
+        seen, since = "", time.monotonic()
+        while True:
+            with suppress(VersionChanged):
+                self._version = self._swap(None, held=True)
+                return
+            found = self._read()
+            if found is None:
+                continue
+            content, version = found
+            if content["holder"] == self._holder:  # the answer to our own change was lost
+                self._version = version
+                return
+            if version != seen:
+                if seen and content["held"] and not wait:
+                    raise BlockingIOError
+                seen, since = version, time.monotonic()
+            if not content["held"] or time.monotonic() - since >= self._silence:
+                with suppress(VersionChanged):
+                    self._version = self._swap(version, held=True)
+                    return
+            else:
+                time.sleep(self._look)
+
+    def _beat_until(self, done: threading.Event) -> None:
+        while not done.wait(self._beat):
+            with self._mutex, suppress(StoreFailed):  # the next beat tries again
+                try:
+                    self._change(held=True)
+                except (AreaTaken, FileDamaged):
+                    return
+
+    def _give_back(self) -> None:
+        with self._mutex, suppress(StoreFailed, AreaTaken, FileDamaged):  # else others wait out its silence
+            self._change(held=False)
+        self._version = None
+
+    def _change(self, *, held: bool) -> None:
+        if self._version is None:
+            raise AreaTaken("The place is not held by this run.")
+        try:
+            self._version = self._swap(self._version, held=held)
+        except VersionChanged:
+            found = self._read()
+            if found is None or found[0]["holder"] != self._holder:
+                raise AreaTaken(
+                    "Another run took over what this one held in the object store, because this one gave no "
+                    "sign of life for some time. What it had published is taken back; call it again."
+                ) from None
+            self._version = self._swap(found[1], held=held)  # the answer to the last change was lost
+
+    def _swap(self, version: str | None, *, held: bool) -> str:
+        self._changes += 1  # no two versions are the same bytes: some stores name a version by its content
+        content = {"holder": self._holder, "held": held, "change": self._changes}
+        return self._storage.replace(LEASE, json.dumps(content).encode(), version)
+
+    def _read(self) -> tuple[dict[str, object], str] | None:
+        found = self._storage.get(LEASE)
+        if found is None:
+            return None
+        remedy = "Delete it while no run is at work: the next one makes it anew."
+        what = f"{LEASE} of an object store"
+        return parse_json(found.content, what, remedy, "holder", "held"), found.version

@@ -1,0 +1,191 @@
+"""Storage: named files below one place, in a folder or in an object store.
+
+Public area, shared ledger, staging area and evidence area are written against this protocol. To add a kind of
+place, write one class in a module of its own and add its row to `_ROWS`; ``tests/contract/storage`` holds the
+class to the laws below.
+
+Laws
+----
+- A file is written whole or not at all, and is durable once the call returns.
+- Of several writers of one name, `put_if_absent` lets exactly one succeed. `replace` succeeds only for the
+  writer whose version is still the current one.
+- `list_files` names exactly the files that were put and not deleted.
+- A tree appears with its last file and disappears with its first: readers who look for that file never see
+  half a tree.
+- The lock of a process that died becomes free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Literal, Protocol, cast
+
+#: Key of ``[publish]`` that names a place, and what messages call the place.
+Key = Literal["path", "evidence", "ledger"]
+PLACES: dict[Key, str] = {"path": "public area", "evidence": "evidence area", "ledger": "shared ledger"}
+
+
+@dataclass(frozen=True)
+class Content:
+    """A small file: its bytes, and a version that changes whenever the bytes do."""
+
+    content: bytes
+    version: str
+
+
+class Storage(Protocol):
+    """Files below one place, by names relative to it (``a/b.json``).
+
+    Every method raises OSError or `StoreFailed` if the storage does not answer.
+
+    Attributes
+    ----------
+    name : str
+        Absolute path or address.
+    folder : Path or None
+        The folder, if this machine reaches the files by paths. Spark and the table formats then use paths.
+    is_private : bool
+        Whether a file can be kept from everybody but its owner: only then may a key be stored here.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def folder(self) -> Path | None: ...
+    @property
+    def is_private(self) -> bool: ...
+
+    def require_writable(self) -> None:
+        """Refuse a place that cannot be written, or that cannot compare versions.
+
+        Raises
+        ------
+        SpecificationError
+        """
+
+    def make(self) -> None:
+        """Create the place if it does not exist."""
+
+    def get(self, name: str) -> Content | None:
+        """Read a small file; return None if there is none."""
+        ...
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is a file of this name."""
+        ...
+
+    def put(self, name: str, content: bytes | memoryview | Path) -> None:
+        """Write a file, given its bytes or a local copy of it; replace the one that has its name."""
+
+    def put_if_absent(self, name: str, content: bytes) -> bool:
+        """Write a file unless one has its name; return whether the file has this content now."""
+        ...
+
+    def replace(self, name: str, content: bytes, version: str | None) -> str:
+        """Write a file in place of one version of it (None: in place of no file); return the new version.
+
+        Raises
+        ------
+        VersionChanged
+            If the current version is another one, and has other content.
+        """
+        ...
+
+    def delete(self, name: str) -> None:
+        """Delete a file, if there is one."""
+
+    def list_files(self, prefix: str = "") -> list[str]:
+        """Return the names of all files below a prefix (``a/b``), sorted."""
+        ...
+
+    def prefixes(self) -> list[str]:
+        """Return the first parts of the names of all files in folders, sorted; hidden ones are left out."""
+        ...
+
+    def checksum(self, name: str) -> tuple[str, int]:
+        """Read a file back; return its SHA-256 (hexadecimal) and its size in bytes.
+
+        Raises
+        ------
+        FileNotFoundError
+        """
+        ...
+
+    def download(self, name: str, target: Path) -> None:
+        """Write the content of a file to an open-able local path.
+
+        Raises
+        ------
+        FileNotFoundError
+        """
+
+    def put_tree(
+        self, name: str, source: Path, checksums: Mapping[str, str], last: str, content: bytes
+    ) -> None:
+        """Copy the files of a local folder to a prefix that is empty, compare each, and write `last`.
+
+        Parameters
+        ----------
+        checksums : mapping of file name to str
+            SHA-256 of the files to copy.
+        last : str
+            File with which the tree appears.
+        content : bytes
+            Of `last`.
+
+        Raises
+        ------
+        ContentChanged
+            If a file that arrived does not have its checksum.
+        AreaTaken
+            If another run took the lock over, or wrote `last`.
+        """
+
+    def remove_tree(self, name: str, first: str) -> None:
+        """Delete everything below a prefix, the file `first` before the others."""
+
+    def local_tree(self, name: str) -> AbstractContextManager[Path]:
+        """Return a local folder with the files of a tree, for as long as they are read."""
+        ...
+
+    def lock(self, *, wait: bool = True) -> AbstractContextManager[None]:
+        """Hold the place, for all processes and machines that write to it.
+
+        Raises
+        ------
+        BlockingIOError
+            If another process holds it and `wait` is false.
+        """
+        ...
+
+    def require_lock(self) -> None:
+        """Refuse to continue unless this object still holds the lock.
+
+        Raises
+        ------
+        AreaTaken
+        """
+
+
+#: Scheme of an address -> module and class; "" for a path, None for every other scheme.
+_ROWS = {
+    "": ("folder", "FolderStorage"),
+    None: ("object_store", "ObjectStorage"),
+}
+
+
+def storage_at(place: str | Path, key: Key = "path") -> Storage:
+    """Return the storage at a path or an address, as one key of ``[publish]`` names it.
+
+    Raises
+    ------
+    SpecificationError
+        If it cannot be reached.
+    """
+    scheme, separator, _ = str(place).partition("://")
+    module, name = _ROWS.get(scheme if separator else "", _ROWS[None])
+    return cast(Storage, getattr(import_module(f"{__package__}.{module}"), name)(place, key))

@@ -1,0 +1,38 @@
+"""Attack on sensitive values by whoever knows one of them that is a number: savings, a wage, a fine.
+
+The attacker knows region and savings of a person, looks for the records that have both, and reads the other
+sensitive values where there is a single one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Read:
+    """Persons looked for, those found alone, and those whose other sensitive value was read."""
+
+    persons: int
+    alone: int
+    read: int
+
+
+def attack(original: pd.DataFrame, published: pd.DataFrame, known: list[str], looked_for: str) -> Read:
+    """Look for every person of the originals among published records that are in the same order.
+
+    Parameters
+    ----------
+    original, published : DataFrame
+    known : list of str
+        Columns published as they are, whose true values the attacker knows.
+    looked_for : str
+        Column that the attacker reads.
+    """
+    one = published.groupby(known, dropna=False)[looked_for].agg(["size", "first"])
+    found = original[[*known, looked_for]].join(one, on=known)
+    alone = found["size"] == 1
+    right = alone & (found["first"] == found[looked_for])
+    return Read(len(original), int(alone.sum()), int(right.sum()))

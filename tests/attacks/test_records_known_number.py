@@ -1,0 +1,89 @@
+"""Whoever knows one sensitive number reads no other value: the gate refuses it, or lets bands pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+from microguard.pipelines.gate.gate import judge
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.uniques import UNIQUES
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.read import build_specification
+
+from tests.attacks.records_known_number import attack
+
+PERSONS = 2_000
+"""With `SAVINGS`, the file of the find: 2,000 persons, of whom some have no savings."""
+ROLES = {
+    "region": {"role": "region"},
+    "age": {"role": "quasi_identifier", "kind": "numeric"},
+    "savings": {"role": "sensitive"},
+    "diagnosis": {"role": "sensitive"},
+}
+
+
+def persons() -> pd.DataFrame:
+    """Persons whose ages are protected already: of ten together, as a class has them."""
+    random = np.random.default_rng(8)
+    savings = np.round(random.lognormal(9.0, 1.2, PERSONS) * (random.random(PERSONS) < 0.8), 0)
+    return pd.DataFrame(
+        {
+            "region": np.arange(PERSONS) % 5,
+            "age": 20.0 + (np.arange(PERSONS) // 50) % 40,
+            "savings": savings,
+            "diagnosis": random.choice(["flu", "asthma", "migraine", "none"], PERSONS),
+        }
+    )
+
+
+def in_bands(frame: pd.DataFrame) -> pd.DataFrame:
+    """Savings in bands of a hundred thousand."""
+    return frame.assign(savings=np.floor(frame["savings"] / 100_000) * 100_000)
+
+
+def specification(folder: Path, accept: dict[str, str] | None = None) -> Specification:
+    """A release of these persons with two sensitive columns."""
+    return build_specification(
+        {
+            "release": {"name": "persons", "k": 3},
+            "input": {"path": str(folder / "persons.parquet")},
+            "variables": ROLES,
+            "quality": {"accept": accept or {}},
+            "publish": {"path": str(folder / "lake"), "evidence": str(folder / "evidence")},
+        },
+        folder,
+    )
+
+
+def failures(spark, frame: pd.DataFrame, spec: Specification) -> tuple[str, ...]:
+    """What the gate does not let pass of a release that has these records."""
+    screened = SimpleNamespace(frame=None, remaining=len(frame))
+    comparison = Comparison(spec, screened, None, spark.createDataFrame(frame), len(frame), {}, {})
+    section = UNIQUES.compute(comparison)
+    return judge("release", tuple(UNIQUES.limits(spec)), UNIQUES.metrics(section, comparison)).failures
+
+
+def test_control_exact_savings_give_the_diagnoses_of_most_persons() -> None:
+    found = attack(persons(), persons(), ["region", "savings"], "diagnosis")
+    assert found.read == found.alone > 0.6 * found.persons
+
+
+def test_savings_in_bands_give_hardly_any_diagnosis() -> None:
+    bands = in_bands(persons())
+    assert attack(bands, bands, ["region", "savings"], "diagnosis").alone < 0.01 * PERSONS
+
+
+def test_the_gate_refuses_exact_savings_beside_diagnoses_and_says_what_to_do(spark, tmp_path: Path) -> None:
+    (reason,) = failures(spark, persons(), specification(tmp_path))
+    assert reason.startswith("unique_with_number of savings is 0.7")
+    for word in ("round it", "bands", "leave it out", "quality.accept"):
+        assert word in reason
+
+
+def test_the_gate_lets_bands_pass_and_what_a_steward_accepted_by_name(spark, tmp_path: Path) -> None:
+    assert failures(spark, in_bands(persons()), specification(tmp_path)) == ()
+    accepted = specification(tmp_path, {"max_unique_published": "no other sensitive column, the steward"})
+    assert failures(spark, persons(), accepted) == ()

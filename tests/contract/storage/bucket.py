@@ -1,0 +1,96 @@
+"""An object store of tests: each object is a file of a folder, so that a test can look at it as readers do.
+
+Puts are conditional as in S3: on the absence of an object, or on its entity tag.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The objects below a folder, which exists as long as it has any."""
+
+    root: Path
+
+
+class Answer:
+    """What a request for an object returns."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content, self.meta = content, {"e_tag": _tag(content)}
+
+    def bytes(self) -> bytes:
+        """Return the content."""
+        return self._content
+
+    def stream(self, min_chunk_size: int):
+        """Return the content in pieces."""
+        return iter([self._content])
+
+
+def put(bucket, name, content, *, mode=None):
+    """Write an object unless the condition fails."""
+    path, before = bucket.root / name, _read(bucket, name)
+    if mode == "create" and before is not None:
+        raise AlreadyExistsError("412")
+    if isinstance(mode, dict) and (before is None or mode["e_tag"] != _tag(before)):
+        raise PreconditionError("412")
+    content = content.read_bytes() if isinstance(content, Path) else bytes(content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return {"e_tag": _tag(content)}
+
+
+def get(bucket, name):
+    """Read an object."""
+    content = _read(bucket, name)
+    if content is None:
+        raise FileNotFoundError("404")
+    return Answer(content)
+
+
+def head(bucket, name):
+    """Return what is known of an object."""
+    return get(bucket, name).meta
+
+
+def delete(bucket, name):
+    """Delete an object; prefixes without objects do not exist."""
+    path = bucket.root / name
+    path.unlink(missing_ok=True)
+    while path.parent != bucket.root and path.parent.is_dir() and not any(path.parent.iterdir()):
+        path = path.parent
+        path.rmdir()
+
+
+def list(bucket, prefix=None):  # the name of the library's function
+    """Return one batch of all objects below a prefix."""
+    folder = bucket.root / (prefix or "")
+    files = [Path(each) / name for each, _, names in os.walk(folder) for name in names]
+    return iter([[{"path": path.relative_to(bucket.root).as_posix()} for path in files]])
+
+
+def list_with_delimiter(bucket):
+    """Return the first level of prefixes."""
+    folders = bucket.root.iterdir() if bucket.root.is_dir() else ()
+    return {"common_prefixes": [each.name for each in folders if each.is_dir()]}
+
+
+#: Requests that can fail (`disk`), by the name of the library's function.
+REQUESTS = {each.__name__: each for each in (put, get, head, delete, list, list_with_delimiter)}
+
+
+def _read(bucket, name):
+    path = bucket.root / name
+    return path.read_bytes() if path.is_file() else None
+
+
+def _tag(content):
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,75 @@
+"""The storages that the contract holds, each at an empty place; a new storage adds its name to `KINDS`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
+
+from microguard.pipelines.publication.storage import object_store
+from microguard.pipelines.publication.storage.lease import Lease
+from microguard.pipelines.publication.storage.storage import Storage, storage_at
+
+from tests.contract.storage.bucket import REQUESTS, Bucket
+
+KINDS = ("folder", "object store")
+#: A lease whose holder counts as dead soon.
+IMPATIENT = partial(Lease, beat=60.0, silence=0.005, look=0.001)
+_HOLDER = """
+import sys, time
+from microguard.pipelines.publication.storage.storage import storage_at
+with storage_at(sys.argv[1]).lock():
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+class Place:
+    """An empty place for a storage.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    folder : Path
+        Where the files are, whether the storage knows it or not.
+    """
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind, self.folder = kind, folder
+        self.address = str(folder) if kind == "folder" else f"s3://{folder.name}"
+
+    def storage(self, key="path") -> Storage:
+        """Return the storage as another process would."""
+        return storage_at(self.address, key)
+
+    @contextmanager
+    def dead_holder(self):
+        """Return after a process that held the lock died."""
+        if self.kind == "folder":
+            holder = subprocess.Popen([sys.executable, "-c", _HOLDER, self.address], stdout=subprocess.PIPE)
+            assert holder.stdout.readline() == b"held\n"
+            holder.kill()
+            holder.wait()
+            yield
+        else:
+            lock = self.storage().lock()
+            lock.__enter__()  # and no sign of life for longer than anybody waits
+            yield
+
+
+@contextmanager
+def buckets(folder: Path):
+    """Let every address of an object store be a folder below one, and leases fall silent soon."""
+    with (
+        patch.object(
+            object_store, "connected", lambda address, *_: Bucket(folder / address.partition("://")[2])
+        ),
+        patch.object(object_store, "obstore", SimpleNamespace(**REQUESTS)),
+        patch.object(object_store, "Lease", IMPATIENT),
+    ):
+        yield

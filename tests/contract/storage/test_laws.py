@@ -1,0 +1,311 @@
+"""Every storage keeps the laws of `pipelines.publication.storage.storage`."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import random
+import threading
+from contextlib import suppress
+from functools import partial
+
+import obstore
+import pytest
+from microguard.pipelines.publication.storage import object_store
+from microguard.pipelines.publication.storage.faults import (
+    AreaTaken,
+    ContentChanged,
+    StoreFailed,
+    VersionChanged,
+)
+from microguard.pipelines.publication.storage.lease import Lease
+from microguard.pipelines.publication.storage.storage import PLACES, storage_at
+from microguard.schemas.errors import SpecificationError
+from obstore.store import LocalStore
+
+from tests.contract.storage.disk import Disk, failing
+from tests.pipelines.releases import Killed
+
+FILES = {"microdata/part-00000.parquet": b"records", "tables/001.parquet": b"cells"}
+#: A lease whose holder is waited for.
+PATIENT = partial(Lease, beat=0.01, silence=10.0, look=0.01)
+CHECKSUMS = {name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()}
+
+
+@pytest.fixture
+def storage(place):
+    made = place.storage()
+    made.make()
+    return made
+
+
+@pytest.fixture
+def staged(folder):
+    """A local folder with the files of a tree."""
+    for name, content in FILES.items():
+        path = folder / "staging" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder / "staging"
+
+
+def dying(folder, at, act, fault="killed"):
+    """Perform an action that a fault meets at one of its operations; return whether it was met."""
+    disk = Disk(folder, at, fault, lambda: None, random.Random(at))
+    with failing(disk), suppress(Killed, OSError, StoreFailed):
+        act()
+    return disk.count > at
+
+
+def every_death(folder, act, fault="killed"):
+    """Perform an action, killed at its first operation, then at its second, and so on until it ends."""
+    at = 0
+    while dying(folder, at, act, fault):
+        yield at
+        at += 1
+    assert at > 0
+
+
+def test_files_that_were_put_are_read_listed_and_deleted(storage, staged):
+    storage.put("a.json", b"1")
+    storage.put("b/c.json", memoryview(b"2"))
+    storage.put("b/.hidden/d.json", staged / "tables/001.parquet")
+    assert storage.get("a.json").content == b"1"
+    assert storage.get("b/.hidden/d.json").content == b"cells"
+    assert storage.list_files() == ["a.json", "b/.hidden/d.json", "b/c.json"]
+    assert storage.list_files("b") == ["b/.hidden/d.json", "b/c.json"]
+    assert storage.prefixes() == ["b"]
+    assert storage.checksum("b/c.json") == (hashlib.sha256(b"2").hexdigest(), 1)
+    storage.download("b/c.json", staged / "fetched")
+    assert (staged / "fetched").read_bytes() == b"2"
+    storage.put("a.json", b"other")
+    assert storage.get("a.json").content == b"other"
+    for name in storage.list_files("b"):
+        storage.delete(name)
+        storage.delete(name)  # which is no error
+        assert not storage.exists(name)
+        assert name not in storage.list_files()
+    assert storage.list_files() == ["a.json"]
+
+
+def test_a_place_that_does_not_exist_has_no_files(place, folder):
+    storage = place.storage()
+    assert (storage.get("a"), storage.exists("a"), storage.list_files(), storage.prefixes()) == (
+        None,
+        False,
+        [],
+        [],
+    )
+    storage.delete("a")
+    for read in (storage.checksum, lambda name: storage.download(name, folder / "target")):
+        with pytest.raises(FileNotFoundError):
+            read("a")
+
+
+def test_put_if_absent_keeps_the_first_of_two_contents(storage):
+    assert storage.put_if_absent("a", b"1")
+    assert not storage.put_if_absent("a", b"2")
+    assert storage.put_if_absent("a", b"1")  # whose first answer was lost
+    assert storage.get("a").content == b"1"
+
+
+def test_replace_refuses_a_version_that_is_not_current(storage):
+    first = storage.replace("a", b"1", None)
+    assert storage.get("a").version == first
+    second = storage.replace("a", b"2", first)
+    for version in (None, first):
+        with pytest.raises(VersionChanged):
+            storage.replace("a", b"3", version)
+    assert storage.replace("a", b"2", first) == second  # whose first answer was lost
+    assert storage.get("a").content == b"2"
+    storage.delete("a")
+    with pytest.raises(VersionChanged):
+        storage.replace("a", b"3", second)
+    assert not storage.exists("a")
+
+
+def together(act, threads=4):
+    """Perform an action in threads that start at once, each with its own number."""
+    start, results = threading.Barrier(threads), {}
+
+    def one(number):
+        start.wait()
+        results[number] = act(number)
+
+    running = [threading.Thread(target=one, args=[number]) for number in range(threads)]
+    for each in running:
+        each.start()
+    for each in running:
+        each.join()
+    return results
+
+
+def test_of_several_that_put_at_once_exactly_one_succeeds(place, storage, monkeypatch):
+    one_at_a_time(monkeypatch)
+    for round_ in range(5):
+        wins = together(lambda n, name=f"a{round_}": place.storage().put_if_absent(name, b"%d" % n))
+        (winner,) = [number for number, won in wins.items() if won]
+        assert storage.get(f"a{round_}").content == b"%d" % winner
+
+
+def test_no_update_is_lost_of_several_that_replace_at_once(place, storage, monkeypatch):
+    one_at_a_time(monkeypatch)
+    storage.put("writers", b"")
+
+    def write(number):
+        mine, done = place.storage(), 0
+        while done < 5:
+            before = mine.get("writers")
+            with suppress(VersionChanged):
+                mine.replace("writers", before.content + b"%d" % number, before.version)
+                done += 1
+
+    together(write)
+    assert sorted(storage.get("writers").content) == sorted(b"0123" * 5)
+
+
+def one_at_a_time(monkeypatch):
+    """Let the bucket of a test answer one request after the other, as a store orders those of an object."""
+    mutex = threading.RLock()
+
+    def ordered(function):
+        def request(*arguments, **options):
+            with mutex:
+                return function(*arguments, **options)
+
+        return request
+
+    for name, function in vars(object_store.obstore).items():
+        monkeypatch.setattr(object_store.obstore, name, ordered(function))
+
+
+@pytest.mark.parametrize("fault", ["killed", "torn"])
+def test_a_file_is_never_torn_and_a_list_never_names_a_half_written_one(place, storage, folder, fault):
+    storage.put("a", b"before" * 100)
+    for _ in every_death(folder, lambda: place.storage().put("a", b"after" * 100), fault):
+        assert storage.get("a").content in (b"before" * 100, b"after" * 100)
+        assert storage.list_files() == ["a"]
+        storage.put("a", b"before" * 100)
+    for _ in every_death(folder, lambda: place.storage().put_if_absent("new", b"whole" * 100), fault):
+        assert storage.list_files() in (["a"], ["a", "new"])
+        assert not storage.exists("new") or storage.get("new").content == b"whole" * 100
+        storage.delete("new")
+
+
+def put_tree(place, staged, name="tree"):
+    storage = place.storage()
+    with storage.lock():
+        storage.remove_tree(name, "last")
+        storage.put_tree(name, staged, CHECKSUMS, "last", b"manifest")
+
+
+def is_whole(storage, name="tree"):
+    return all(storage.checksum(f"{name}/{file}")[0] == each for file, each in CHECKSUMS.items())
+
+
+def test_a_tree_that_was_put_has_its_files_and_is_gone_when_removed(place, storage, staged):
+    put_tree(place, staged)
+    assert storage.list_files("tree") == sorted(f"tree/{name}" for name in (*FILES, "last"))
+    assert storage.prefixes() == ["tree"]
+    with storage.local_tree("tree") as local:
+        assert {name: (local / name).read_bytes() for name in FILES} == FILES
+    storage.remove_tree("tree", "last")
+    storage.remove_tree("tree", "last")
+    assert (storage.list_files("tree"), storage.prefixes()) == ([], [])
+
+
+def test_whoever_finds_the_last_file_of_a_tree_finds_all_of_it_wherever_putting_it_stopped(
+    place, storage, staged, folder
+):
+    deaths = every_death(folder, lambda: put_tree(place, staged))
+    for at in deaths:
+        assert not storage.exists("tree/last") or is_whole(storage)
+        if at % 2:  # half of the time the next run begins with what is left
+            storage.remove_tree("tree", "last")
+    assert is_whole(storage)
+
+
+def test_a_tree_that_is_being_removed_is_out_of_sight_before_any_file_of_it_is_gone(
+    place, storage, staged, folder
+):
+    put_tree(place, staged)
+    for _ in every_death(folder, lambda: place.storage().remove_tree("tree", "last")):
+        assert not storage.exists("tree/last") or is_whole(storage)
+        put_tree(place, staged)
+    assert storage.list_files() == [each for each in storage.list_files() if each == ".lease"]
+
+
+@pytest.mark.parametrize("change", ["altered", "gone"])
+def test_a_tree_with_a_file_that_changed_does_not_appear(place, storage, staged, change):
+    if change == "gone":
+        (staged / "tables/001.parquet").unlink()
+    else:
+        (staged / "tables/001.parquet").write_bytes(b"other")
+    with pytest.raises(ContentChanged):
+        put_tree(place, staged)
+    assert not storage.exists("tree/last")
+
+
+def test_a_lock_is_held_by_one_at_a_time_and_free_again_when_its_holder_leaves(place, storage, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(object_store, "Lease", PATIENT)
+        holder, other = place.storage(), place.storage()
+    with holder.lock():
+        holder.require_lock()
+        with pytest.raises(BlockingIOError), other.lock(wait=False):
+            pass
+    for each in (holder, other):
+        with pytest.raises(AreaTaken):
+            each.require_lock()
+    with other.lock(wait=False):
+        other.require_lock()
+
+
+def test_the_lock_of_a_process_that_died_is_taken_over(place, storage):
+    with place.dead_holder(), storage.lock():
+        storage.require_lock()
+
+
+def test_a_storage_travels_to_another_process(storage):
+    storage.put("a", b"1")
+    object_store._of_process.cache_clear()
+    assert pickle.loads(pickle.dumps(storage)).get("a").content == b"1"
+
+
+@pytest.mark.parametrize("key", PLACES)
+def test_a_storage_that_fails_says_which_place_it_is(place, folder, key):
+    storage = place.storage(key)
+    storage.make()
+    storage.put("a", b"1")
+    calls = {
+        "get": lambda: storage.get("a"),
+        "put": lambda: storage.put("b", b"1"),
+        "put_if_absent": lambda: storage.put_if_absent("c", b"1"),
+        "checksum": lambda: storage.checksum("a"),
+    }
+    for name, call in calls.items():
+        disk = Disk(folder, 0, "EIO", lambda: None, random.Random(0))
+        with failing(disk), pytest.raises((OSError, StoreFailed)) as failed:
+            call()
+        assert isinstance(failed.value, OSError) or PLACES[key] in str(failed.value), name
+
+
+@pytest.mark.parametrize("key", PLACES)
+def test_a_place_that_cannot_be_used_is_refused_before_work_is_spent(place, folder, key, monkeypatch):
+    place.folder.write_text("a file")
+    with monkeypatch.context() as patched:
+        patched.setattr(object_store, "obstore", obstore)
+        patched.setattr(object_store, "connected", lambda *_: LocalStore(folder))
+        with pytest.raises(SpecificationError, match=rf"^\[publish\] {key}: expected .*, found "):
+            place.storage(key).require_writable()
+
+
+def test_a_place_that_can_be_used_is_left_as_it_was(place, storage):
+    before = storage.list_files()
+    storage.require_writable()
+    assert storage.list_files() == before
+
+
+def test_a_scheme_that_no_row_names_is_an_object_store(folder):
+    assert storage_at("other://place").folder is None
+    assert storage_at(folder).folder == folder

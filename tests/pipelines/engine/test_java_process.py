@@ -1,0 +1,37 @@
+"""Calls to the Java process: one that a signal interrupts leaves no traceback."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+
+import pytest
+from microguard.pipelines.engine import java_process
+from py4j.java_gateway import GatewayClient
+
+
+def interrupted_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call Java over a connection on which a signal arrives."""
+
+    def send_command(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    connection = SimpleNamespace(send_command=send_command, socket=None)
+    client = GatewayClient()
+    monkeypatch.setattr(client, "_get_connection", lambda: connection)
+    with pytest.raises(KeyboardInterrupt):
+        client.send_command("c")
+
+
+def test_an_interrupted_call_logs_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(logging.getLogger(), "filters", [])
+    interrupted_call(monkeypatch)
+    assert [record.exc_info is not None for record in caplog.records] == [True]  # py4j by itself
+    caplog.clear()
+    java_process.silence_calls()
+    interrupted_call(monkeypatch)
+    assert caplog.records == []
+    logging.getLogger().error("of somebody else")
+    assert len(caplog.records) == 1
