@@ -71,7 +71,7 @@ def test_a_perturbation_is_published_as_measured_only_and_verified(spark, tmp_pa
     names = list(releases[0].columns)
     assert len(releases[0]) == len(persons())
     assert not releases[0].equals(persons()[names].sort_values(names, ignore_index=True))
-    release = areas.public.release(areas.public.served())
+    release = areas.public.release(areas.public.current())
     manifest = json.loads((release / "manifest.json").read_text())
     assert manifest["guarantee"]["name"] == "measured only"
     assert manifest["guarantee"]["variables"] == ["sex", "age"]
@@ -80,7 +80,7 @@ def test_a_perturbation_is_published_as_measured_only_and_verified(spark, tmp_pa
     assert any("transition probabilities" in limit for limit in manifest["limits"])
     assert quality(areas)["risk"]
     assert "measured only: " in verify(str(release)).text
-    for page in (release / "report.html", areas.record(areas.public.served()) / "report.html"):
+    for page in (release / "report.html", areas.record(areas.public.current()) / "report.html"):
         text = page.read_text()
         assert "perturbed at random" in text
         assert "k-anonymous" not in text
