@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.algorithms.microaggregation import MICROAGGREGATION
 from microguard.sdc.clusters.diversity import Diversity
 from microguard.sdc.clusters.dominance import dominated
 from microguard.sdc.clusters.weight_shares import spread
@@ -24,7 +25,6 @@ from microguard.sdc.kernels.compile import forget_earlier
 from microguard.sdc.microaggregation import individual_ranking, microaggregate
 from microguard.sdc.microaggregation.global_bound.bound import global_bound
 from microguard.sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_neighbours
-from microguard.sdc.microaggregation.methods import ALGORITHMS
 from microguard.sdc.microaggregation.principal_cuts import CutTree
 from microguard.sdc.nominal import anonymise, partition
 from microguard.sdc.risk.linkage import Points, nearer_and_tied
@@ -53,7 +53,7 @@ def combinations() -> None:
 def microaggregation() -> None:
     """Compile the kernels of all microaggregation algorithms."""
     points, keys = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12)
-    for name, algorithm in ALGORITHMS.items():
+    for name, algorithm in MICROAGGREGATION.items():
         variables = 1 if name in ("univariate-optimal", "genetic") else 2
         for effort in algorithm.efforts:
             microaggregate(points[:, :variables], 3, algorithm=name, effort=effort)

@@ -1,6 +1,8 @@
-"""The protected values of a table by the method that the specification names; refusals as sentences."""
+"""Protected values of a table by adjustment or by rounding; refusals as sentences."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from microguard.pipelines.tables.problem import TableProblem
 from microguard.schemas.errors import InputRejected, ProtectionFailed
@@ -12,19 +14,8 @@ from microguard.sdc.cta.controlled_rounding.controlled_rounding import controlle
 from microguard.sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcError, SolverFailed
 
-
-def protected_by_method(
-    problem: TableProblem, specification: Specification, table: Table, key: bytes
-) -> tuple[TableProblem, Adjustment]:
-    """Adjust or round by `table.method`; also the problem, wider than before where limits had to give way.
-
-    Raises
-    ------
-    InputRejected, ProtectionFailed
-    """
-    if table.method == "rounding":
-        return _rounded(problem, table, key)
-    return _relaxed_if_impossible(problem, specification, table)
+#: Protect the cells of a problem; the problem comes back wider if limits had to give way.
+ProtectCells = Callable[[TableProblem, Specification, Table, bytes], tuple[TableProblem, Adjustment]]
 
 
 def whole_adjustment(secret: CellTable, specification: Specification, table: Table) -> Adjustment:
@@ -60,7 +51,15 @@ def refusal(error: SdcError) -> ProtectionFailed:
     )
 
 
-def _rounded(problem: TableProblem, table: Table, key: bytes) -> tuple[TableProblem, Adjustment]:
+def rounded(
+    problem: TableProblem, specification: Specification, table: Table, key: bytes
+) -> tuple[TableProblem, Adjustment]:
+    """Round to multiples of the base; return the problem wider if multiples next to the counts do not add up.
+
+    Raises
+    ------
+    InputRejected, ProtectionFailed
+    """
     assert problem.moves is not None
     relax = "adjacent" in table.relax
     try:
@@ -86,10 +85,15 @@ def _rounded(problem: TableProblem, table: Table, key: bytes) -> tuple[TableProb
     return (problem if room is None else problem.widened(room)), adjustment
 
 
-def _relaxed_if_impossible(
-    problem: TableProblem, specification: Specification, table: Table
+def adjusted(
+    problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Adjust; where lines prove that nothing can be protected, once more with what may give way."""
+    """Adjust; if lines prove that nothing can be protected, once more with what may give way.
+
+    Raises
+    ------
+    ProtectionFailed
+    """
     try:
         return problem, whole_adjustment(problem.secret, specification, table)
     except ProtectionFailed as error:

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
+from microguard.pipelines.guarantees.table_files import STATUS
 from microguard.pipelines.guarantees.tables import TableGuarantee
 from microguard.pipelines.publication.manifest import DIFFERENCING
 from microguard.pipelines.publication.stage import table_files
@@ -48,6 +49,7 @@ def layout_of(
         "total": table.total,
         "zeros": table.zeros,
         **({"groupings": described} if described else {}),
+        **({"suppressed": True} if any(STATUS in each.column_names for each in contents.values()) else {}),
         "tables": [
             {
                 "file": f"{FOLDER}/{name}",

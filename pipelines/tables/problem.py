@@ -140,10 +140,7 @@ def table_problem(
     table = specification.table
     assert table is not None
     least = table.minimum_frequency or specification.release.k
-    rules = list(_rules(cells, table, least))
-    by_rules = reduce(or_, rules) if rules else _none(len(cells))
-    a_priori = a_priori_information(cells, specification)
-    by_rule = _as_signed(cells, _cell_table(cells, table, by_rules, a_priori))
+    by_rule = rule_table(cells, specification)
     variables = identical_cells(by_rule, of_the_same_units(cells, table))
     by_variable = table_of_variables(by_rule, variables)
     names = _names(cells, variables)
@@ -163,6 +160,22 @@ def table_problem(
         secret = known = by_variable
     secret = keep_standing(secret, by_variable, held)
     return TableProblem(by_rule, variables, secret, known, tuple(names), moves, held)
+
+
+def rule_table(cells: Cells, specification: Specification) -> CellTable:
+    """Return the cells with the levels and capacities that the rules of a specification ask for.
+
+    Raises
+    ------
+    SdcError
+        If values, levels and capacities do not make a table.
+    """
+    table = specification.table
+    assert table is not None
+    rules = list(_rules(cells, table, table.minimum_frequency or specification.release.k))
+    by_rules = reduce(or_, rules) if rules else _none(len(cells))
+    a_priori = a_priori_information(cells, specification)
+    return _as_signed(cells, _cell_table(cells, table, by_rules, a_priori))
 
 
 def _as_signed(cells: Cells, problem: CellTable) -> CellTable:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 
 import numpy as np
+from microguard.sdc.algorithms.adjustment import ADJUSTMENT, LOCAL_SEARCH
 from microguard.sdc.arguments import check_name, checked_seed
 from microguard.sdc.cta.annealing.block_descent import BlockDescent
 from microguard.sdc.cta.annealing.dual_flips import flip_by_duals
 from microguard.sdc.cta.annealing.resummed_margins import ResummedMargins
 from microguard.sdc.cta.effort import LARGE_CELLS, Budget, budget
-from microguard.sdc.cta.methods import ALGORITHMS, DEFAULT, METHODS, Task
+from microguard.sdc.cta.methods import Task
 from microguard.sdc.cta.program.bounds import LowerBound, disjoint_lines_bound, relaxation_bound
 from microguard.sdc.cta.program.directions import random_directions
 from microguard.sdc.cta.program.exact import branch_and_bound
@@ -98,7 +99,7 @@ def adjust(
     """
     if not isinstance(table, CellTable):
         raise InvalidParameter(f"adjust takes a CellTable, found {type(table).__name__}")
-    check_name("algorithm", algorithm, ALGORITHMS)
+    check_name("algorithm", algorithm, ("auto", *ADJUSTMENT))
     seed = checked_seed(seed) % _SEEDS
     deadline = Deadline.after(time_limit)
     with_identical = with_variables(table, mode)
@@ -139,17 +140,17 @@ def _searched_result(
         part = _SHARE_BEFORE_PROOF if prove else _SEARCH_SHARE
         share = Deadline.after(max(part * deadline.remaining, 1e-3))
     search = Search(problem, share)
-    method = METHODS.get(algorithm, DEFAULT)
+    row = ADJUSTMENT[LOCAL_SEARCH if algorithm == "auto" else algorithm]
     timed_out, nodes = False, 0
     try:
-        nodes = method.call(Task(search, method.efforts[effort], allowed, seed))
+        nodes = row.solve(Task(search, effort, allowed, seed))
     except TimeUp:
         timed_out = not prove
     search.deadline = deadline
     if search.best is None or not search.best.feasible:
         try:
             _find_any(search)
-            if method.call is DEFAULT.call:
+            if row.code == ADJUSTMENT[LOCAL_SEARCH].code:
                 flip_by_duals(search, allowed.search.flip_work)
         except TimeUp:
             timed_out = not prove

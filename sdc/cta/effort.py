@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from microguard.sdc.algorithms.algorithm import EFFORTS
 from microguard.sdc.arguments import check_name
 from microguard.sdc.cta.annealing.belief_propagation import pattern_count
 from microguard.sdc.cta.annealing.local_search import LocalSearchParams
@@ -15,8 +16,6 @@ from microguard.sdc.cta.program.work import work_from_nothing
 
 #: What proves a lower bound.
 Bound = Literal["disjoint lines", "covering", "relaxation"]
-Effort = Literal["fast", "standard", "thorough", "exact"]
-EFFORTS: tuple[Effort, ...] = ("fast", "standard", "thorough", "exact")
 #: Cells beyond which no linear program over the whole table is solved.
 LARGE_CELLS = 120_000
 #: Lines, and cells of a line on average, from which, both together, one annealing run is all there is time

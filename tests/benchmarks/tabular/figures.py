@@ -14,12 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.algorithms.adjustment import ADJUSTMENT
 from microguard.sdc.cta import CellTable
 from microguard.sdc.cta.cox2005.alternate import alternate
 from microguard.sdc.cta.cox2005.hybrid import HybridParams, hybrid
 from microguard.sdc.cta.cox2005.random_directions import best_of_random
 from microguard.sdc.cta.effort import budget
-from microguard.sdc.cta.methods import METHODS, Task
+from microguard.sdc.cta.methods import Task
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.search import Search, TimeUp
 from microguard.sdc.cta.rounding import settled
@@ -64,8 +65,7 @@ def _named(name: str) -> Run:
     """Return a method as `adjust` runs it at effort standard."""
 
     def run(search: Search, seed: int) -> object:
-        method = METHODS[name]
-        return method.call(Task(search, method.efforts["standard"], budget(search.problem, "standard"), seed))
+        return ADJUSTMENT[name].solve(Task(search, "standard", budget(search.problem, "standard"), seed))
 
     return run
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.algorithms.microaggregation import VmdavParameters
 from microguard.sdc.clusters.diversity import Diversity, diversify
 from microguard.sdc.cta.annealing.resummed_margins import ResummedMargins, ResumParams
 from microguard.sdc.cta.controlled_rounding.annealing import annealed_multiples
@@ -87,7 +88,7 @@ def more_records() -> None:
         microaggregate(points, 3, effort=effort, record_weights=random.lognormal(size=48))
         microaggregate(points, 4, effort=effort, diversity=diversity)
     microaggregate(points.round(), 3, effort="standard")
-    microaggregate(points, 3, algorithm="vmdav", gain=1.1)
+    microaggregate(points, 3, algorithm="vmdav", parameters=VmdavParameters(1.1))
     microaggregate(points[:24], 3, effort="exact")
     diversify(points, np.arange(48) // 2, Diversity.of(codes, 3))
     global_bound(points, 5, work=WORK["exact"])
