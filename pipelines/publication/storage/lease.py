@@ -121,8 +121,8 @@ class Lease:
             found = self._read()
             if found is None or found[0]["holder"] != self._holder:
                 raise AreaTaken(
-                    "Another run took over the lock of this one in the object store, because this one did not "
-                    "renew it for some time. What it published is withdrawn. Call it again."
+                    "Another run took over the lock of this one in the object store, because this one did "
+                    "not renew it for some time. What it published is withdrawn. Call it again."
                 ) from None
             self._version = self._swap(found[1], held=held)  # the answer to the last change was lost
 
