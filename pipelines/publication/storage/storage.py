@@ -8,8 +8,8 @@ Laws
 ----
 - A file is written whole or not at all, and is durable once the call returns.
 - Of several writers of different contents to one name, `put_if_absent` succeeds for exactly one, and
-  `replace` only for the one whose version is still current. A write whose content is there already succeeds: it repeats
-  a write of which the answer was lost.
+  `replace` only for the one whose version is still current. A write of the content that is there already
+  succeeds: it repeats a write whose answer was lost.
 - `list_files` names exactly the files that were put and not deleted.
 - A tree appears with its last file and disappears with its first: readers who look for that file never see
   half a tree.
