@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 from microguard.pipelines import rebuild_report
 from microguard.pipelines.approval import approve, reject
-from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.command_result import CommandResult, within
 from microguard.pipelines.engine.files import write_atomically
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.gate.gate import Verdicts
@@ -94,22 +94,22 @@ class World:
         keep = self.chance.choice([None, None, 1, 2])
         ready, before = self._staged(release_id), look.status(self.evidence).get(release_id)
 
+        def act(areas: Areas) -> CommandResult:
+            if published_already(areas, release_id):
+                return CommandResult("already published")
+            entry = Entry("intended", release_id, "persons", "", {}, keep=keep, successive="accept")
+            page = SimpleNamespace(
+                write=lambda _: write_atomically(areas.record(release_id) / "report.html", "")
+            )
+            pending = PendingRelease(ready, {"release_id": release_id}, entry, True)
+            release = Verified(None, pending, None, page, Verdicts((), (), ()))
+            spec = SimpleNamespace(publish=SimpleNamespace(approval=approval))
+            return publish_verified(Job(None, spec, areas, Progress(quiet=True), None), release)
+
         def call() -> CommandResult:
             areas = Areas.from_places(self.place, self.evidence)
             areas.public.require_writable()
-            with rebuild_report.at_work(areas):
-                if published_already(areas, release_id):
-                    return CommandResult("already published")
-                entry = Entry("intended", release_id, "persons", "", {}, keep=keep, successive="accept")
-                page = SimpleNamespace(
-                    write=lambda _: write_atomically(areas.record(release_id) / "report.html", "")
-                )
-                manifest = {"release_id": release_id}
-                release = Verified(
-                    None, PendingRelease(ready, manifest, entry, True), None, page, Verdicts((), (), ())
-                )
-                spec = SimpleNamespace(publish=SimpleNamespace(approval=approval))
-                return publish_verified(Job(None, spec, areas, Progress(quiet=True), None), release)
+            return within(rebuild_report.at_work(areas), lambda _: act(areas))
 
         told = f"publish {release_id[:4]} approval={approval} keep={keep}"
         answer = self._call(call, told, fails=not again)
