@@ -143,7 +143,7 @@ class ExactValues:
 
 
 def units_of(kind: pa.DataType) -> int:
-    """How many units of `ExactValues` make up 1 of a column of this type."""
+    """Return the number of units of `ExactValues` in the value 1 of a column of this type."""
     return int(10**kind.scale) if pa.types.is_decimal(kind) else 1
 
 
