@@ -1,4 +1,4 @@
-"""The protected values of a table by the method that the specification names; refusals as sentences."""
+"""Protect a table by the method that the specification names, and phrase its refusals."""
 
 from __future__ import annotations
 
@@ -16,15 +16,23 @@ from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcErr
 def protected_by_method(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Adjust or round by `table.method`; also the problem, wider than before where limits had to give way.
+    """Adjust or round by `table.method`; return the problem too, with the limits that were relaxed.
 
     Raises
     ------
     InputRejected, ProtectionFailed
     """
-    if table.method == "rounding":
-        return _rounded(problem, table, key)
-    return _relaxed_if_impossible(problem, specification, table)
+    try:
+        if table.method == "rounding":
+            return _rounded(problem, table, key)
+        return _relaxed_if_impossible(problem, specification, table)
+    except ProtectionFailed as error:
+        if not problem.releases:
+            raise
+        raise ProtectionFailed(
+            f"{error} Cells of it keep the values that {', '.join(problem.releases)} published: publish both "
+            "tables together (table.tables), or leave out the dimension that both have."
+        ) from error
 
 
 def whole_adjustment(secret: CellTable, specification: Specification, table: Table) -> Adjustment:
@@ -53,7 +61,7 @@ def whole_adjustment(secret: CellTable, specification: Specification, table: Tab
 
 
 def refusal(error: SdcError) -> ProtectionFailed:
-    """The reason why nothing was published, as a paragraph."""
+    """Return the reason why nothing was published, as a paragraph."""
     return ProtectionFailed(
         f"The table cannot be protected: {error}. Cells are numbered as in cells.parquet of the evidence. "
         "Nothing was published."
@@ -89,7 +97,7 @@ def _rounded(problem: TableProblem, table: Table, key: bytes) -> tuple[TableProb
 def _relaxed_if_impossible(
     problem: TableProblem, specification: Specification, table: Table
 ) -> tuple[TableProblem, Adjustment]:
-    """Adjust; where lines prove that nothing can be protected, once more with what may give way."""
+    """Adjust; if constraints prove the table infeasible, relax limits and adjust again."""
     try:
         return problem, whole_adjustment(problem.secret, specification, table)
     except ProtectionFailed as error:

@@ -16,6 +16,7 @@ from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measure, Measured
 from microguard.pipelines.publication.stage import Staged
+from microguard.pipelines.tables.cell_identity import measures_of, origin_of
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.files import stage_tables
 from microguard.pipelines.tables.groupings import CodeGroups
@@ -25,7 +26,6 @@ from microguard.pipelines.tables.promises import guarantee_of
 from microguard.pipelines.tables.published_before import (
     PublishedCell,
     PublishedValues,
-    measures_of,
     of_the_same_records,
 )
 from microguard.pipelines.tables.published_cells import published_cells
@@ -146,5 +146,4 @@ class TableProduct(ABC, Generic[Comparison]):
 
     @property
     def _origin(self) -> dict[str, str]:
-        release = self.specification.release
-        return {"source": release.source or release.name, "period": release.period or ""}
+        return origin_of(self.specification)
