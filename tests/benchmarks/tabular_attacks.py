@@ -30,7 +30,7 @@ from tests.benchmarks.tabular.grids import random_table
 KEY = bytes(range(32))
 LEAST = 3
 #: Limit on the posterior of a small count, as in `[table.quality]`.
-MOST_POSTERIOR = 0.7
+MOST_POSTERIOR = 0.6
 #: Rounding bases: the smallest permitted one, and one with more uncertainty.
 BASES = (LEAST, 5)
 #: Minimum number of tables or cells with equal published numbers for which shares of true counts are
