@@ -30,8 +30,9 @@ def protected_by_method(
         if not problem.releases:
             raise
         raise ProtectionFailed(
-            f"{error} Cells of it keep the values that {', '.join(problem.releases)} published: publish both "
-            "tables together (table.tables), or leave out the dimension that both have."
+            f"{error} Cells of it keep the values that {', '.join(problem.releases[:3])} published. Publish "
+            "both tables together (table.tables), leave out a dimension that both have, or let capacities "
+            'give way (table.relax = ["capacities"]).'
         ) from error
 
 

@@ -161,7 +161,7 @@ def table_problem(
     except (StandingValueFails, NoSolutionFound) as error:
         if not releases:
             raise
-        raise type(error)(f"{error} (values of {', '.join(releases)})") from error
+        raise type(error)(f"{error} (values of {', '.join(releases[:3])})") from error
     return TableProblem(by_rule, variables, secret, known, tuple(names), moves, held, releases=releases)
 
 
