@@ -1,4 +1,4 @@
-"""Protected values of a table by adjustment or by rounding; refusals as sentences."""
+"""Protect the values of a table by adjustment or by rounding, and phrase refusals."""
 
 from __future__ import annotations
 
@@ -16,6 +16,31 @@ from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcErr
 
 #: Protect the cells of a problem; the problem comes back wider if limits had to give way.
 ProtectCells = Callable[[TableProblem, Specification, Table, bytes], tuple[TableProblem, Adjustment]]
+
+
+def protect_beside_earlier_releases(
+    protect_cells: ProtectCells,
+    problem: TableProblem,
+    specification: Specification,
+    table: Table,
+    key: bytes,
+) -> tuple[TableProblem, Adjustment]:
+    """Protect the cells; a refusal names the earlier releases whose values the cells keep.
+
+    Raises
+    ------
+    InputRejected, ProtectionFailed
+    """
+    try:
+        return protect_cells(problem, specification, table, key)
+    except ProtectionFailed as error:
+        if not problem.releases:
+            raise
+        raise ProtectionFailed(
+            f"{error} Cells of it keep the values that {', '.join(problem.releases[:3])} published. Publish "
+            "both tables together (table.tables), leave out a dimension that both have, or let capacities "
+            'give way (table.relax = ["capacities"]).'
+        ) from error
 
 
 def whole_adjustment(secret: CellTable, specification: Specification, table: Table) -> Adjustment:
@@ -44,7 +69,7 @@ def whole_adjustment(secret: CellTable, specification: Specification, table: Tab
 
 
 def refusal(error: SdcError) -> ProtectionFailed:
-    """The reason why nothing was published, as a paragraph."""
+    """Return the reason why nothing was published, as a paragraph."""
     return ProtectionFailed(
         f"The table cannot be protected: {error}. Cells are numbered as in cells.parquet of the evidence. "
         "Nothing was published."
@@ -88,7 +113,7 @@ def rounded(
 def adjusted(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Adjust; if lines prove that nothing can be protected, once more with what may give way.
+    """Adjust; if constraints prove the table infeasible, relax limits and adjust again.
 
     Raises
     ------

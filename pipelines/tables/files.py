@@ -1,4 +1,4 @@
-"""The files of a protected table: one per table, codes and values only, in the order of the codes."""
+"""Write the files of a protected table: one per table, codes and values only, ordered by code."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _DIGITS = 18
 
 
 def columns_of(table: Table, dimensions: tuple[str, ...]) -> list[str]:
-    """Columns with codes of one table."""
+    """Return the columns with codes of one table."""
     return list(dict.fromkeys(name for each in dimensions for name in table.levels_of(each)))
 
 
 def value_type(table: Table) -> pa.DataType:
-    """Type of the published values: whole numbers, or decimals that add up exactly."""
+    """Return the type of the published values: whole numbers, or decimals that add up exactly."""
     return pa.int64() if table.digits == 0 else pa.decimal128(_DIGITS, table.digits)
 
 
 def rows_of(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> np.ndarray:
-    """(cells,) whether a cell belongs to the table of these dimensions: its other columns are summed over."""
+    """Return whether each cell is in the table of these dimensions: its other columns are totals."""
     others = [name for name in codes.columns if name not in columns_of(table, dimensions)]
     inside = np.ones(len(codes), dtype=bool)
     for name in others:
@@ -51,7 +51,7 @@ def published(
     unlisted: np.ndarray | None = None,
     suppression: bool = False,
 ) -> dict[str, pa.Table]:
-    """File name -> content, of all tables.
+    """Return the contents of all tables by file name.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def stage_tables(contents: Mapping[str, pa.Table], table: Table, areas: Areas, r
 
 
 def decimals(units: np.ndarray, digits: int) -> list[Decimal]:
-    """Whole numbers of units as exact decimals."""
+    """Return whole numbers of units as exact decimals."""
     return [Decimal(int(each)).scaleb(-digits) for each in units]
 
 

@@ -14,7 +14,12 @@ from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measured
 from microguard.pipelines.measures.registry import measures_of
-from microguard.pipelines.tables.adjusted import ProtectCells, refusal, whole_adjustment
+from microguard.pipelines.tables.adjusted import (
+    ProtectCells,
+    protect_beside_earlier_releases,
+    refusal,
+    whole_adjustment,
+)
 from microguard.pipelines.tables.cell_list import write_cells
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.disclosure_audit import intervals_of
@@ -75,7 +80,9 @@ class Tables(TableProduct[TableComparison]):
             standing = self._standing(job, cells, screened)
             problem = _problem(cells, self.specification, job.areas.key(), standing)
             write_cells(folder, cells, self.table, problem)  # a refusal names cells by their numbers there
-            problem, adjustment = self.protect_cells(problem, self.specification, self.table, job.areas.key())
+            problem, adjustment = protect_beside_earlier_releases(
+                self.protect_cells, problem, self.specification, self.table, job.areas.key()
+            )
         with job.progress.stage("attack"):
             comparison = self._attacked(cells, problem, adjustment, job.areas.key())
         units = comparison.adjustment.values[comparison.problem.variables]

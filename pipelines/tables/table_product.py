@@ -17,6 +17,7 @@ from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measure, Measured
 from microguard.pipelines.publication.stage import Staged
+from microguard.pipelines.tables.cell_identity import measures_of, origin_of
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
 from microguard.pipelines.tables.cells_of_table import cells_of_table
@@ -27,7 +28,6 @@ from microguard.pipelines.tables.precision import with_digits_of_data
 from microguard.pipelines.tables.published_before import (
     PublishedCell,
     PublishedValues,
-    measures_of,
     of_the_same_records,
 )
 from microguard.pipelines.tables.published_cells import published_cells
@@ -150,8 +150,7 @@ class TableProduct(ABC, Generic[Comparison]):
 
     @property
     def _origin(self) -> dict[str, str]:
-        release = self.specification.release
-        return {"source": release.source or release.name, "period": release.period or ""}
+        return origin_of(self.specification)
 
 
 def cells_of(screened: ValidatedInput, specification: Specification, key: bytes) -> Cells:

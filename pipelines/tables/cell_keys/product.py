@@ -1,4 +1,4 @@
-"""The product "table" where counts are published with noise by cell keys: each by itself, nothing adds up."""
+"""The product "table" of counts with noise by cell keys: each count by itself, nothing adds up."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NoisyTables(TableProduct[NoiseComparison]):
     measures = measures_of("table", ("table", "noise", "changes", "metrics"))
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[NoiseComparison]:
-        """Tabulate, add the noise, and examine what an attacker is left with.
+        """Tabulate, add the noise, and compute what an attacker learns.
 
         Raises
         ------

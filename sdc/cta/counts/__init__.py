@@ -1,1 +1,1 @@
-"""Frequency tables: small counts go up or down by a keyed draw, the rest follows at least cost."""
+"""Frequency tables: small counts are rounded by a keyed draw, other cells adjusted at least cost."""

@@ -1,8 +1,7 @@
-"""Draws that can stand together: in linked tables a total that two breakdowns share must be the sum of both.
+"""Make the draws of small counts consistent where a total has two breakdowns, or was published before.
 
-In one table, hierarchical or not, any draws can: the margins are summed again. Where a total is broken down
-twice, or stands published already, some draws give way: an integer program turns as few of them as it can,
-all small counts staying multiples of the base.
+In one table, hierarchical or not, any draws are consistent, because the margins are summed again. Elsewhere
+an integer program changes as few draws as it can; all small counts stay multiples of the base.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from microguard.sdc.cta.program.infeasible import NoSolutionFound
 from microguard.sdc.solver import INFINITY, Limits, Program, solve
 from scipy import sparse
 
-#: Branch-and-bound nodes: to turn as few draws as possible is not worth more, as any solution will do.
+#: Branch-and-bound nodes: any solution is safe, and fewer changed draws are not worth more.
 NODES = 200
-#: Cost of a draw that gives way, in counts of deviation elsewhere.
+#: Cost of changing a draw, in counts of deviation elsewhere.
 TURNING_COST = 100.0
 
 
@@ -26,26 +25,26 @@ def consistent_draws(
     is_total: np.ndarray,
     held: np.ndarray,
 ) -> np.ndarray:
-    """(cells,) multiples of the base for the small counts that are no totals, next to the ones drawn.
+    """Return (cells,) multiples of the base for the small counts that are no totals, near the drawn ones.
 
     Parameters
     ----------
     relations : sparse (lines, cells)
     counts, drawn : (cells,) as in `draw`
     is_total : (cells,) whether a cell is the sum of others: those are not drawn
-    held : (cells,) value that a cell stands published with, NaN where it does not
+    held : (cells,) value that a cell was published with before, NaN if it was not
 
     Raises
     ------
     NoSolutionFound
-        Where no multiples were found that add up within the nodes.
+        If no multiples that add up were found within the nodes.
     """
     cells = len(counts)
     fixed = np.isfinite(held)
     small = (counts > 0) & (counts < 2 * base) & ~is_total & ~fixed
     zero = (counts == 0) & ~fixed
     scale = np.where(small, float(base), 1.0)
-    # columns: value in units of `scale`, then its excess over and its lack of what was drawn
+    # columns: value in units of `scale`, then its excess over and its shortfall from the drawn value
     one = sparse.eye_array(cells)
     away = sparse.hstack([sparse.diags_array(scale), -one, one])
     lines = sparse.hstack(

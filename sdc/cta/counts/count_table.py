@@ -1,4 +1,4 @@
-"""Counts as a table to adjust: the small ones go exactly where they were drawn to, the rest at least cost."""
+"""Turn drawn counts into a table to adjust: small counts move exactly to the drawn value."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from microguard.sdc.cta.table.cell_table import CellTable
 
 
 def with_draws(table: CellTable, counts: np.ndarray, drawn: np.ndarray, base: int) -> CellTable:
-    """The table with one direction and one level for every small count, and margins that may follow.
+    """Return the table with one direction and one level for every small count, and free margins.
 
     Parameters
     ----------
     table : CellTable
         Its capacities hold for large counts.
-    counts, drawn : (cells,) counts, and what the small ones that are no totals are published at
+    counts, drawn : (cells,) counts, and published values of the small ones that are no totals
     base : of `draw`
 
     Returns
     -------
     CellTable
-        Totals have room for any draw of their parts; a large count that is no total stays at `base` or
-        above, so that nothing below it is ever published.
+        Totals have capacity for any draw of their parts. A large count that is no total stays at `base` or
+        above, so that no multiple below it is published by adjustment.
     """
     is_total = totals(table)
     change = drawn - counts
@@ -47,8 +47,9 @@ def with_draws(table: CellTable, counts: np.ndarray, drawn: np.ndarray, base: in
 
 
 def as_known(table: CellTable, counts: np.ndarray, base: int) -> CellTable:
-    """What an attacker takes for possible: every small count, and every zero, within a base of what it shows,
-    and totals as far as all of these together take them.
+    """Return the table as an attacker knows it: small counts and zeros within a base of the published value.
+
+    Totals may be off by all of these together.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def as_known(table: CellTable, counts: np.ndarray, base: int) -> CellTable:
 
 
 def as_rounded(table: CellTable, base: int) -> CellTable:
-    """What an attacker takes for possible where every count, totals too, is less than a base away."""
+    """Return the table as an attacker knows it if every count, totals too, is less than a base off."""
     small = (table.values > 0) & (table.values < 2 * base) & ~totals(table)
     room = np.full(table.cells, base - 1.0)
     return _taken_for_possible(table, small, base - 1.0, room, room)
@@ -78,7 +79,7 @@ def as_rounded(table: CellTable, base: int) -> CellTable:
 def _taken_for_possible(
     table: CellTable, small: np.ndarray, step: float, lower: np.ndarray, upper: np.ndarray
 ) -> CellTable:
-    """The table whose small counts are sensitive by a step either way, within this room."""
+    """Return the table whose small counts are sensitive by a step either way, with these capacities."""
     level = np.where(small, step, 0.0)
     return replace(
         table,
@@ -91,7 +92,7 @@ def _taken_for_possible(
 
 
 def totals(table: CellTable) -> np.ndarray:
-    """(cells,) whether a cell is the total of a line with parts that can be more than nothing."""
+    """Return whether each cell is the total of a line."""
     relations = table.relations
     summed = np.zeros(table.cells, dtype=bool)
     summed[relations.indices[relations.data < 0]] = True

@@ -1,4 +1,4 @@
-"""What a published count says about the true one, to somebody who knows the method but not the key."""
+"""Compute the posterior of a true count for an attacker who knows the method, but not the key."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Added to the number of cells of every true count: an attacker knows how frequent counts are in tables of
-#: this kind, not the last cell of this one.
+#: Added to the number of cells with each true count: an attacker knows how frequent counts are in tables of
+#: this kind, but not every cell of this one.
 PRIOR_CELLS = 1.0
-#: Cells that the odds of the method stand for, beside those of a table, where the table has odds of its own.
+#: Cells that the odds of the method count for, next to those of a table that has odds of its own.
 METHOD_CELLS = 20.0
 
 
