@@ -9,7 +9,7 @@ from microguard.schemas.specification.table import Table
 from microguard.sdc.cta import Adjustment, CellTable
 from microguard.sdc.cta import adjust as adjust_table
 from microguard.sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, room_beyond
-from microguard.sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
+from microguard.sdc.cta.program.infeasible import ImpossibleConstraints, NoSolutionFound
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcError, SolverFailed
 
 
@@ -93,7 +93,7 @@ def _relaxed_if_impossible(
     try:
         return problem, whole_adjustment(problem.secret, specification, table)
     except ProtectionFailed as error:
-        if not table.relax or not isinstance(error.__cause__, ImpossibleLines):
+        if not table.relax or not isinstance(error.__cause__, ImpossibleConstraints):
             raise
         try:
             relaxed = problem.relaxed(table)

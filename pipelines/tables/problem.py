@@ -115,7 +115,7 @@ class TableProblem:
 
     def widened(self, room: Relaxation) -> TableProblem:
         """The problem with more room, in `known` too, so that an attacker cannot rule out the truth."""
-        return replace(self, secret=room.of(self.secret), known=room.of(self.known), relaxation=room)
+        return replace(self, secret=room.apply(self.secret), known=room.apply(self.known), relaxation=room)
 
 
 def table_problem(
@@ -216,7 +216,7 @@ def _as_counts(
     """The table with its small counts drawn, and what an attacker takes for possible."""
     counts = by_variable.values
     drawn = drawn_counts(counts, base, key, names)
-    if np.isfinite(held).any() or Summation.of(by_variable.relations) is None:
+    if np.isfinite(held).any() or Summation.from_relations(by_variable.relations) is None:
         drawn = consistent_draws(by_variable.relations, counts, drawn, base, totals(by_variable), held)
     secret = with_draws(by_variable, counts, drawn, base)
     return secret, as_known(secret, counts, base)

@@ -1,7 +1,7 @@
-"""The methods of controlled tabular adjustment: one row each, with what it needs, its efforts and its call.
+"""Table of the methods of controlled tabular adjustment.
 
-To add one: a file that searches directions through a `Search`, and a row here; the name goes into
-`schemas.specification.table` too, which a test holds equal to this table.
+To add a method, write a module that evaluates directions through a `Search`, and add a row here and the name
+to `schemas.specification.table`. A test checks that both tables are equal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from microguard.sdc.cta.program.search import Search
 
 @dataclass(frozen=True)
 class Task:
-    """What a method is called with: the search to ask through, its parameter by effort, work and seed."""
+    """Arguments of a method: the search, its parameter for the effort, the budget and the seed."""
 
     search: Search
     parameter: Any
@@ -33,22 +33,22 @@ class Task:
 
     @property
     def rng(self) -> np.random.Generator:
-        """A generator of its own, from the seed."""
+        """A new random generator with the seed."""
         return np.random.default_rng(self.seed)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the table.
+    """A row of the table of methods.
 
     Attributes
     ----------
     name : str
     needs : str
-        What beyond the linear program for given directions: "" nothing, "nodes" an integer program.
-    efforts : mapping of effort to its parameter
+        "nodes" if the method solves integer programs, otherwise "".
+    efforts : mapping of an effort to the parameter of the method
     call : function of a `Task`
-        Asks for directions; returns the branch-and-bound nodes it used.
+        Runs the method; returns the branch-and-bound nodes it used.
     """
 
     name: str
@@ -62,7 +62,7 @@ def _by_effort(fast: Any, standard: Any, thorough: Any) -> dict[str, Any]:
 
 
 def _alternate(task: Task) -> int:
-    task.search.ask(alternate(task.search.problem))
+    task.search.evaluate(alternate(task.search.problem))
     return 0
 
 
@@ -76,7 +76,7 @@ def _hybrid(task: Task) -> int:
 
 
 def _scatter_search(task: Task) -> int:
-    """Half of the programs over groups of falling number, half over cells (Cox 2005, section 4)."""
+    """Spend half of the programs on groups of decreasing number, half on cells (Cox 2005, section 4)."""
     problem, rng, programs = task.search.problem, task.rng, task.parameter
     for count in _SCATTER_GROUPS:
         groups = swapped(problem, groups_by_size(problem, min(count, max(1, problem.size))))
@@ -94,7 +94,7 @@ def _local_search(task: Task) -> int:
 
 
 _SCATTER_GROUPS = range(16, 8, -1)
-#: Groups of the hybrid: the paper's own M = 16, best of 9 to 16 (Cox 2005, section 3), and a fast variant.
+#: Numbers of groups of the hybrid heuristic: 9 to 16 as in Cox 2005, section 3, and a fast variant.
 PAPER_GROUPS, FEW_GROUPS = tuple(range(16, 8, -1)), (8,)
 
 
@@ -114,6 +114,6 @@ _ROWS = (
     Method("local-search", "", _by_effort(None, None, None), _local_search),
 )
 METHODS: dict[str, Method] = {row.name: row for row in _ROWS}
-#: What "auto" searches with.
+#: The method that "auto" uses.
 DEFAULT = METHODS["local-search"]
 ALGORITHMS = ("auto", *METHODS)

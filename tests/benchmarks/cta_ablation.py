@@ -102,7 +102,7 @@ def search_table(chosen: list[Instance], effort: str, seeds: tuple[int, ...]) ->
     rows: list[tuple[object, ...]] = []
     for instance in chosen:
         tables = [instance.build(seed) for seed in seeds]
-        problem = Problem.of(tables[0], instance.mode)
+        problem = Problem.from_table(tables[0], instance.mode)
         used = [part for part in SEARCH_PARTS if part.used(budget(problem, effort), problem)]
         runs = {"": [_searched(instance, table, effort) for table in tables]}
         for part in used:
@@ -146,7 +146,7 @@ def bound_table(chosen: list[Instance], effort: str, seeds: tuple[int, ...]) -> 
     """Compare the lower bound and its time without each part with those of the complete bound."""
     rows: list[tuple[object, ...]] = []
     for instance in chosen:
-        problems = [Problem.of(instance.build(seed), instance.mode) for seed in seeds]
+        problems = [Problem.from_table(instance.build(seed), instance.mode) for seed in seeds]
         used = [part for part in BOUND_PARTS if part.used(budget(problems[0], effort), problems[0])]
         runs = {"": [_bounded(problem, effort) for problem in problems]}
         for part in used:
@@ -243,7 +243,7 @@ def _beliefs(allowed: Budget, _: Problem) -> bool:
 
 
 def _rounds(allowed: Budget, problem: Problem) -> bool:
-    return allowed.search.rounds > 0 and problem.lines.shape[0] <= 6000
+    return allowed.search.rounds > 0 and problem.constraints.shape[0] <= 6000
 
 
 def _sensitive_margins(problem: Problem) -> bool:
@@ -288,15 +288,15 @@ SEARCH_PARTS = (
     ),
 )
 BOUND_PARTS = (
-    Part("cell cuts", lambda b, p: b.cell_work > 0, _without(("program.bounds._tighten", _nothing))),
+    Part("cell cuts", lambda b, p: b.cell_work > 0, _without(("program.bounds._add_cell_cuts", _nothing))),
     Part("one width of neighbourhoods", lambda b, p: True, _without(("program.bounds.MOST_LINES", (450,)))),
-    Part("margins of cell cuts", lambda b, p: True, _without(("program.bounds.MARGINS", (0.1,)))),
+    Part("margins of cell cuts", lambda b, p: True, _without(("program.bounds.PERTURBATIONS", (0.1,)))),
     Part("nested cell cuts", lambda b, p: True, _without(("program.cell_cuts.MOST_NESTED", 1))),
     Part("plane cuts", lambda b, p: b.plane_work > 0, _without(("program.bounds.planes_of", lambda _: []))),
     Part(
         "prices of planes",
         lambda b, p: b.plane_work > 0,
-        _without(("program.plane_prices.PlanePrices.most_promising", _nothing)),
+        _without(("program.cost_splitting.CostSplitting.next_split", _nothing)),
     ),
     Part(
         "program with directions",

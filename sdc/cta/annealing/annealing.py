@@ -1,6 +1,6 @@
 """Annealing of directions on a stand-in for the linear program: one run, exchangeable costs.
 
-A stand-in prices directions by the residuals they leave on the lines, so that a change of one direction
+A stand-in prices directions by the residuals they leave on the constraints, so that a change of one direction
 costs a few additions. What the residuals cost, and how a change is proposed, is the stand-in's own; the
 run is the same for all: from hot to cold, by equal factors where nothing else is said, in stretches between
 two looks at the clock, cells with only one admissible direction left alone.
@@ -21,10 +21,10 @@ from scipy import sparse
 
 
 class Columns(NamedTuple):
-    """Entries of each sensitive cell: ``lines`` and ``entries`` from pointers[cell] to pointers[cell + 1]."""
+    """Compressed columns of the sensitive cells: those of cell c are pointers[c]:pointers[c + 1]."""
 
     pointers: np.ndarray
-    lines: np.ndarray
+    constraints: np.ndarray
     entries: np.ndarray
 
 
@@ -54,7 +54,7 @@ class Walk(NamedTuple):
     Attributes
     ----------
     directions : (p,) int8, 0 down and 1 up
-    residuals : (lines,) signed base deviations summed per line
+    residuals : (constraints,) signed base deviations summed per constraint
     chosen : (p,) int8, the answer so far
     least : (1,) its energy, for the stand-ins that keep the best directions met
     """
@@ -72,8 +72,8 @@ class StandIn(ABC):
     Attributes
     ----------
     problem : Problem
-    incidence : sparse (lines, p)
-        Relations of the sensitive cells, over all lines or those they touch.
+    incidence : sparse (constraints, p)
+        Relations of the sensitive cells, over all constraints or those they touch.
     """
 
     problem: Problem
@@ -90,7 +90,7 @@ class StandIn(ABC):
         return Columns(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
 
     def residuals(self, directions: np.ndarray) -> np.ndarray:
-        """(lines,) signed base deviations summed per line."""
+        """(constraints,) signed base deviations summed per constraint."""
         return np.asarray(self.incidence @ self.problem.base(directions))
 
     def anneal(
@@ -107,7 +107,9 @@ class StandIn(ABC):
         """
         cells = np.flatnonzero(self.problem.forced < 0)
         start = self.problem.admissible(directions)
-        if len(cells) == 0 or sweeps < 1 or self.incidence.nnz == 0:  # no line has a cell: all cost the same
+        if (
+            len(cells) == 0 or sweeps < 1 or self.incidence.nnz == 0
+        ):  # no constraint has a cell: all cost the same
             return start
         deadline = deadline or Deadline.after(None)
         hot, cold = self.temperatures(cells)

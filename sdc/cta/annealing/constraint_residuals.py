@@ -1,4 +1,4 @@
-"""Annealing on the sum of |line residuals|: the cheapest stand-in of all, a few additions per flip.
+"""Annealing on the sum of |constraint residuals|: the cheapest stand-in of all, a few additions per flip.
 
 Where a margin takes each residual the sum *is* the excess, up to the totals of the margins; in three and
 more dimensions a linear program spares a share of it that hardly depends on the directions. On random
@@ -16,40 +16,40 @@ from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.kernels.compile import kernel
 from scipy import sparse
 
-#: First temperature relative to the mean level (times the mean line weight), and the last at most.
+#: First temperature relative to the mean level (times the mean constraint weight), and the last at most.
 HOT, WARMEST_END = 0.75, 0.02
 #: Last temperature relative to the first, from which steps are equal.
 BY_STEPS = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class LineSums(StandIn):
-    """Sum of |r| over the lines that sensitive cells touch, each at its cheapest free cell's cost.
+class ResidualSum(StandIn):
+    """Sum of |r| over the constraints that sensitive cells touch, each at its cheapest free cell's cost.
 
     The answer is where the run ends: writing down the best directions met would cost p each time, a flip a
     few additions.
 
     Attributes
     ----------
-    problem, incidence : of `StandIn`, over all lines
-    weights : (lines,)
+    problem, incidence : of `StandIn`, over all constraints
+    weights : (constraints,)
     """
 
     weights: np.ndarray
     stretch_moves: ClassVar[float] = 2e7
 
     @classmethod
-    def of(cls, problem: Problem) -> LineSums:
-        """Over all lines."""
+    def of(cls, problem: Problem) -> ResidualSum:
+        """Over all constraints."""
         incidence = problem.incidence
         incidence.sort_indices()
-        return cls(problem, incidence, line_weights(problem))
+        return cls(problem, incidence, constraint_weights(problem))
 
     def temperatures(self, cells: np.ndarray) -> tuple[float, float]:
-        """By the mean level and line weight, and at last by how many cells share a line."""
+        """By the mean level and constraint weight, and at last by how many cells share a constraint."""
         touched = np.unique(self.incidence.indices)
         scale = float(np.mean(self.problem.swing)) / 2 * float(np.mean(self.weights[touched]))
-        # the more cells share a line, the smaller the residuals that they can still be arranged to
+        # the more cells share a constraint, the smaller the residuals that they can still be arranged to
         end = min(WARMEST_END, (len(touched) / len(cells)) ** 2)
         return HOT * scale, end * scale
 
@@ -58,15 +58,15 @@ class LineSums(StandIn):
         _cool(self.columns, self.problem.swing, self.weights, walk, stretch)
 
 
-def line_weights(problem: Problem) -> np.ndarray:
-    """(lines,) cost of the cheapest free cell of each; a line without one weighs what the dearest does."""
-    rows = sparse.csr_matrix(problem.lines[:, problem.free])
+def constraint_weights(problem: Problem) -> np.ndarray:
+    """Return the cost of the cheapest free cell of each constraint; without one, the largest of these."""
+    rows = sparse.csr_matrix(problem.constraints[:, problem.free])
     cheapest = np.full(rows.shape[0], np.inf)
     owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     np.minimum.at(cheapest, owner, problem.free_costs[rows.indices])
-    open_lines = np.isfinite(cheapest)
-    dearest = float(np.max(cheapest, where=open_lines, initial=0.0))
-    weights = np.where(open_lines, cheapest, dearest)
+    open_constraints = np.isfinite(cheapest)
+    dearest = float(np.max(cheapest, where=open_constraints, initial=0.0))
+    weights = np.where(open_constraints, cheapest, dearest)
     return weights if weights.any() else np.ones(len(weights))
 
 
@@ -74,7 +74,7 @@ def line_weights(problem: Problem) -> np.ndarray:
 def _temperature_at(stretch: Stretch, sweep: int) -> float:
     """By equal steps: most of the time is for where cells of large levels freeze, at half the first one.
 
-    By equal factors where many cells share a line, to the small residuals that they can be arranged to.
+    By equal factors where many cells share a constraint, to the small residuals that they can be arranged to.
     """
     if stretch.cold < BY_STEPS * stretch.hot:
         return temperature_at(stretch, sweep)
@@ -84,7 +84,7 @@ def _temperature_at(stretch: Stretch, sweep: int) -> float:
 @kernel
 def _cool(columns: Columns, swing: np.ndarray, weights: np.ndarray, walk: Walk, stretch: Stretch) -> None:
     np.random.seed(stretch.seed)
-    pointers, lines, entries = columns
+    pointers, constraints, entries = columns
     directions, residuals, chosen, _ = walk
     for sweep in range(stretch.first, stretch.last):
         temperature = _temperature_at(stretch, sweep)
@@ -92,10 +92,10 @@ def _cool(columns: Columns, swing: np.ndarray, weights: np.ndarray, walk: Walk, 
             move = turn(swing, directions, cell)
             change = 0.0
             for a in range(pointers[cell], pointers[cell + 1]):
-                before = residuals[lines[a]]
-                change += weights[lines[a]] * (abs(before + move * entries[a]) - abs(before))
+                before = residuals[constraints[a]]
+                change += weights[constraints[a]] * (abs(before + move * entries[a]) - abs(before))
             if change <= 0.0 or np.random.random() < np.exp(-change / temperature):
                 directions[cell] = 1 - directions[cell]
                 for a in range(pointers[cell], pointers[cell + 1]):
-                    residuals[lines[a]] += move * entries[a]
+                    residuals[constraints[a]] += move * entries[a]
     chosen[:] = directions

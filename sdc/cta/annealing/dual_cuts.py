@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.cta.annealing.annealing import Columns, Stretch, temperature_at, turn
 from microguard.sdc.cta.annealing.surrogate import Surrogate, change_of_energy, forces_and_energy, move_forces
-from microguard.sdc.cta.program.directed import Answer
+from microguard.sdc.cta.program.fixed_directions import Evaluation
 from microguard.sdc.cta.program.search import Search
 from microguard.sdc.kernels.compile import kernel
 
@@ -44,7 +44,7 @@ def anneal_under_cuts(search: Search, surrogate: Surrogate, params: CutParams, s
     free = np.flatnonzero(problem.forced < 0)
     if search.best is None or len(free) == 0:
         return
-    answers = list(search.answers[-MAX_CUTS:])
+    answers = list(search.evaluations[-MAX_CUTS:])
     if search.best not in answers:
         answers.append(search.best)
     guess = _fit(surrogate, answers)
@@ -76,18 +76,18 @@ def anneal_under_cuts(search: Search, surrogate: Surrogate, params: CutParams, s
         )
         search.count_moves(params.sweeps * len(free))
         before = search.programs
-        answer = search.ask(chosen)
+        answer = search.evaluate(chosen)
         if search.programs > before:
             _write(slopes, constants, cuts, answer)
             cuts += 1
 
 
-def _write(slopes: np.ndarray, constants: np.ndarray, position: int, answer: Answer) -> None:
+def _write(slopes: np.ndarray, constants: np.ndarray, position: int, answer: Evaluation) -> None:
     slopes[:, position] = answer.gradient
     constants[position] = answer.cost - answer.gradient @ answer.directions
 
 
-def _fit(surrogate: Surrogate, answers: list[Answer]) -> np.ndarray:
+def _fit(surrogate: Surrogate, answers: list[Evaluation]) -> np.ndarray:
     """Least-squares (a, b) of cost = a + b sqrt(energy); the cuts alone where the fit is not increasing."""
     roots = np.sqrt([max(surrogate.energy(a.directions), 0.0) for a in answers])
     costs = np.array([a.cost for a in answers])
@@ -118,7 +118,7 @@ def _anneal(
     guess : (a, b) of `_fit`
     """
     np.random.seed(stretch.seed)
-    pointers, lines, entries = columns
+    pointers, constraints, entries = columns
     cells = stretch.cells
     forces, energy = forces_and_energy(matrix, residuals)
     cost = max(cuts.max(), guess[0] + guess[1] * np.sqrt(max(energy, 0.0)))
@@ -131,7 +131,7 @@ def _anneal(
             cell = cells[np.random.randint(len(cells))]
             step = -1.0 if directions[cell] == 1 else 1.0
             move = turn(swing, directions, cell)
-            change = change_of_energy(pointers, lines, entries, matrix, forces, cell, move)
+            change = change_of_energy(pointers, constraints, entries, matrix, forces, cell, move)
             limit = cost - temperature * np.log(1.0 - np.random.random())
             moved = guess[0] + guess[1] * np.sqrt(max(energy + change, 0.0))
             if moved > limit:
@@ -150,7 +150,7 @@ def _anneal(
             energy += change
             for k in range(len(cuts)):
                 cuts[k] += step * slopes[cell, k]
-            move_forces(pointers, lines, entries, matrix, forces, cell, move)
+            move_forces(pointers, constraints, entries, matrix, forces, cell, move)
             if cost < best and apart > 0:
                 best = cost
                 chosen[:] = directions

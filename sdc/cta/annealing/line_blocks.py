@@ -1,7 +1,7 @@
-"""The cells of each line of a two-way table in blocks, with the sums of all patterns of their directions.
+"""Blocks of the sensitive cells of each constraint of a two-way table, with all patterns of directions.
 
-A block of m cells has 2^m patterns. In the order of what they add to the residual of their line, those that
-leave it near zero stand together, so that a few of them are looked at where all would be gone through.
+A block of m cells has 2^m patterns. In the order of what they add to the residual of their constraint, those
+that leave it near zero stand together, so that a few of them are looked at where all would be gone through.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-#: Cells of a block at most; those of a longer line are dealt out at random.
+#: Cells of a block at most; those of a longer constraint are dealt out at random.
 MOST_TURNED = 10
 
 
@@ -21,15 +21,15 @@ class Blocks(NamedTuple):
 
     Attributes
     ----------
-    lines : line of each block
+    constraints : constraint of each block
     pointers, pattern_pointers : (blocks + 1,)
-    cells, steps : each cell, and how far the line's residual moves when it turns from down to up
-    crossing, crossing_steps : its other line, -1 where it has none, and how far that one's moves
+    cells, steps : each cell, and how far the constraint's residual moves when it turns from down to up
+    crossing, crossing_steps : its other constraint, -1 where it has none, and how far that one's moves
     sums : sum of the steps of the cells that a pattern has up, ascending within each block
     codes : these patterns, a bit for each cell in the order of the block, 1 for up
     """
 
-    lines: np.ndarray
+    constraints: np.ndarray
     pointers: np.ndarray
     cells: np.ndarray
     steps: np.ndarray
@@ -43,29 +43,29 @@ class Blocks(NamedTuple):
 def blocks_of(
     incidence: sparse.csc_matrix, swing: np.ndarray, turning: np.ndarray, rng: np.random.Generator
 ) -> Blocks:
-    """The blocks of some cells, each of which lies in two lines at most; incidence is (lines, cells)."""
+    """Build blocks of cells that occur in at most two constraints; incidence is (constraints, cells)."""
     steps = sparse.csc_matrix(incidence @ sparse.diags_array(swing))
     may_turn = np.zeros(len(swing), dtype=bool)
     may_turn[turning] = True
     rows = sparse.csr_matrix(steps)
-    lines, cells, sums, codes = [], [], [], []
-    for line in range(rows.shape[0]):
-        members = rows.indices[rows.indptr[line] : rows.indptr[line + 1]]
+    constraints, cells, sums, codes = [], [], [], []
+    for constraint in range(rows.shape[0]):
+        members = rows.indices[rows.indptr[constraint] : rows.indptr[constraint + 1]]
         members = rng.permutation(members[may_turn[members]])
         if len(members) == 0:
             continue
         for block in np.array_split(members, -(-len(members) // MOST_TURNED)):
-            of_patterns = _pattern_sums(steps[[line]][:, block].toarray().ravel())
+            of_patterns = _pattern_sums(steps[[constraint]][:, block].toarray().ravel())
             order = np.argsort(of_patterns, kind="stable")
-            lines.append(line)
+            constraints.append(constraint)
             cells.append(block)
             sums.append(of_patterns[order])
             codes.append(order.astype(np.int16))
     all_cells = np.concatenate(cells)
-    owner = np.repeat(np.array(lines), [len(block) for block in cells])
-    own_steps, crossing, crossing_steps = _by_line(steps, all_cells, owner)
+    owner = np.repeat(np.array(constraints), [len(block) for block in cells])
+    own_steps, crossing, crossing_steps = _by_constraint(steps, all_cells, owner)
     return Blocks(
-        np.array(lines),
+        np.array(constraints),
         _pointers(cells),
         all_cells.astype(np.int64),
         own_steps,
@@ -85,15 +85,15 @@ def _pattern_sums(steps: np.ndarray) -> np.ndarray:
     return sums
 
 
-def _by_line(
+def _by_constraint(
     steps: sparse.csc_matrix, cells: np.ndarray, owner: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Step of each cell in its owner, its other line or -1, and its step there."""
+    """Step of each cell in its owner, its other constraint or -1, and its step there."""
     own_steps, crossing_steps = np.zeros((2, len(cells)))
     crossing = np.full(len(cells), -1, dtype=np.int64)
-    for place, (cell, line) in enumerate(zip(cells, owner, strict=True)):
+    for place, (cell, constraint) in enumerate(zip(cells, owner, strict=True)):
         for entry in range(steps.indptr[cell], steps.indptr[cell + 1]):
-            if steps.indices[entry] == line:
+            if steps.indices[entry] == constraint:
                 own_steps[place] = steps.data[entry]
             else:
                 crossing[place], crossing_steps[place] = steps.indices[entry], steps.data[entry]

@@ -1,17 +1,16 @@
 """Ours: anneal on stand-ins of the linear program, then improve under its duals, then flip by it.
 
-Where lines hold enough sensitive cells, and not too many, beliefs are propagated on the sum of line
-residuals, and what they settle on is annealed, cold, on the largest class sum of a two-way table or on the
-quadratic surrogate. Elsewhere directions are annealed from random starts on line residuals (their sum, and
-the largest class sum) and on the surrogate, in turn and then on whichever led to the cheaper table. Each
-result costs one linear program.
-Where margins are sensitive themselves, directions on margins that are summed again come first, and are the
-only starts where lines are very short. The incumbent is then annealed under the bundle of duals met so far
-(`dual_cuts`). At last cells are flipped one and two at a time, in the order of the gain that the duals
-promise; the promise bounds the gain, so flips without one are not tried. Where lines are many and short, the
-programs of blocks of lines flip them; where they are very short, integer programs of blocks at last turn all
-their directions at once (`block_descent`). Where there are few lines, integer programs turn half of the cells
-at once (`neighbourhoods`).
+Where constraints hold enough sensitive cells, and not too many, beliefs are propagated on the sum of
+constraint residuals, and what they settle on is annealed, cold, on the largest class sum of a two-way table
+or on the quadratic surrogate. Elsewhere directions are annealed from random starts on constraint residuals
+(their sum, and the largest class sum) and on the surrogate, in turn and then on whichever led to the cheaper
+table. Each result costs one linear program. Where margins are sensitive themselves, directions on margins
+that are summed again come first, and are the only starts where constraints are very short. The incumbent is
+then annealed under the bundle of duals met so far (`dual_cuts`). At last cells are flipped one and two at a
+time, in the order of the gain that the duals promise; the promise bounds the gain, so flips without one are
+not tried. Where constraints are many and short, the programs of blocks of constraints flip them; where they
+are very short, integer programs of blocks at last turn all their directions at once (`block_descent`). Where
+there are few constraints, integer programs turn half of the cells at once (`neighbourhoods`).
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from microguard.sdc.cta.annealing.annealing import StandIn
-from microguard.sdc.cta.annealing.belief_propagation import Beliefs
+from microguard.sdc.cta.annealing.belief_propagation import BeliefPropagation
 from microguard.sdc.cta.annealing.block_descent import BlockDescent
-from microguard.sdc.cta.annealing.constraint_residuals import LineSums
+from microguard.sdc.cta.annealing.constraint_residuals import ResidualSum
 from microguard.sdc.cta.annealing.dual_cuts import CutParams, anneal_under_cuts
 from microguard.sdc.cta.annealing.dual_flips import flip_by_duals
+from microguard.sdc.cta.annealing.internal_cells import InternalCellSearch
 from microguard.sdc.cta.annealing.neighbourhoods import search_neighbourhoods
 from microguard.sdc.cta.annealing.residuals import LineClasses
-from microguard.sdc.cta.annealing.resummed_margins import ResummedMargins
-from microguard.sdc.cta.annealing.surrogate import MAX_LINES, Surrogate
-from microguard.sdc.cta.program.directed import Answer
+from microguard.sdc.cta.annealing.surrogate import MAX_CONSTRAINTS, Surrogate
 from microguard.sdc.cta.program.directions import random_directions
+from microguard.sdc.cta.program.fixed_directions import Evaluation
 from microguard.sdc.cta.program.search import Search
 
 #: Sensitive cells up to which each stand-in gets two starts before the best one gets the rest (one start
@@ -42,9 +41,9 @@ TWO_TRIALS_SIZE = 1000
 LONG_STARTS, LONG_SWEEPS = 10, 30
 #: Sweeps of a run that refines what beliefs have settled on: four times as many gain no more.
 REFINING_SWEEPS = 300
-#: Lines up to which it is on the surrogate: at 36x36x36, with 4,107, it doubles the time of the search and
-#: gains 0.5 % of the excess, at 20x20x20 3 % for a fifth.
-REFINING_LINES = 2500
+#: Constraints up to which it is on the surrogate: at 36x36x36, with 4,107, it doubles the time of the search
+#: and gains 0.5 % of the excess, at 20x20x20 3 % for a fifth.
+REFINING_CONSTRAINTS = 2500
 #: Runs of an annealing on margins that are summed again, the cheapest, whose linear program is solved.
 ASKED_RUNS = 2
 
@@ -61,7 +60,7 @@ class LocalSearchParams:
     margin_moves : of the annealing on margins that are summed again, in place of starts where there are such
     rounds, cut_sweeps : rounds under cuts and their sweeps; without rounds only the sums are annealed
     cut_work, flip_work : work of the programs of these rounds, and of the final flips
-    blocks : whether these are flips by blocks of lines
+    blocks : whether these are flips by blocks of constraints
     turn_work : work of the integer programs of blocks after them
     neighbourhoods : integer programs after them, each over the directions of some cells
     """
@@ -89,12 +88,14 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
     """
     problem = search.problem
     rng = np.random.default_rng(seed)
-    margins = None if problem.summation is None else ResummedMargins(problem)
-    if margins is not None and not margins.all_inner:
-        # line sums take a sensitive margin for a cell like any other, though its cells move it
+    margins = None if problem.summation is None else InternalCellSearch(problem)
+    if margins is not None and not margins.only_internal:
+        # constraint sums take a sensitive margin for a cell like any other, though its cells move it
         _start_by_margins(search, params, margins, rng)
-    most_lines = MAX_LINES if params.rounds else REFINING_LINES if params.belief_rounds else 0
-    surrogate = Surrogate.of(problem) if problem.lines.shape[0] <= most_lines else None
+    most_constraints = (
+        MAX_CONSTRAINTS if params.rounds else REFINING_CONSTRAINTS if params.belief_rounds else 0
+    )
+    surrogate = Surrogate.of(problem) if problem.constraints.shape[0] <= most_constraints else None
     if not params.margin_moves or search.best is None or not search.best.feasible:
         start = _start_by_beliefs if params.belief_rounds else _start_at_random
         start(search, params, surrogate, rng)
@@ -112,18 +113,18 @@ def local_search(search: Search, params: LocalSearchParams, seed: int) -> int:
 
 
 def _start_by_margins(
-    search: Search, params: LocalSearchParams, margins: ResummedMargins, rng: np.random.Generator
+    search: Search, params: LocalSearchParams, margins: InternalCellSearch, rng: np.random.Generator
 ) -> None:
     if params.margin_moves:
         runs = margins.anneal(params.margin_moves, int(rng.integers(2**31)), search.deadline)
         for number, run in enumerate(sorted(runs, key=lambda run: run.cost)):
             if number >= ASKED_RUNS and search.best is not None and search.best.feasible:
                 break
-            search.ask(run.directions, overtime=search.best is None)
+            search.evaluate(run.directions, ignore_deadline=search.best is None)
     else:
         start = random_directions(search.problem, rng)
-        chosen = margins.descend(start, params.sum_sweeps, int(rng.integers(2**31)), search.deadline)
-        search.ask(chosen, overtime=True)
+        chosen = margins.best_descent(start, params.sum_sweeps, int(rng.integers(2**31)), search.deadline)
+        search.evaluate(chosen, ignore_deadline=True)
     search.count_moves(margins.moves)
 
 
@@ -131,25 +132,25 @@ def _start_by_beliefs(
     search: Search, params: LocalSearchParams, surrogate: Surrogate | None, rng: np.random.Generator
 ) -> None:
     problem = search.problem
-    beliefs = Beliefs.of(problem)
+    beliefs = BeliefPropagation.for_problem(problem)
     refining = LineClasses.of(problem) or surrogate
     for _ in range(params.starts):
         if search.best is not None:
             search.check_time()
         seed = int(rng.integers(2**31))
-        chosen = beliefs.settle(params.belief_rounds, seed, search.deadline)
+        chosen = beliefs.run(params.belief_rounds, seed, search.deadline)
         search.count_moves(params.belief_rounds * problem.size)
         if refining is not None:
             chosen = refining.refine(chosen, REFINING_SWEEPS, seed, search.deadline)
             search.count_moves(REFINING_SWEEPS * problem.size)
-        search.ask(chosen, overtime=search.best is None)
+        search.evaluate(chosen, ignore_deadline=search.best is None)
 
 
 def _start_at_random(
     search: Search, params: LocalSearchParams, surrogate: Surrogate | None, rng: np.random.Generator
 ) -> None:
     problem = search.problem
-    sums, classes = LineSums.of(problem), LineClasses.of(problem)
+    sums, classes = ResidualSum.of(problem), LineClasses.of(problem)
     models: list[StandIn] = [sums]
     if surrogate is not None:
         models.append(surrogate)
@@ -168,7 +169,9 @@ def _start_at_random(
         sweeps *= LONG_SWEEPS if long else 1
         chosen = models[turn].anneal(start, sweeps, int(rng.integers(2**31)), search.deadline)
         search.count_moves(sweeps * problem.size)
-        cheapest[turn] = min(cheapest[turn], search.ask(chosen, overtime=search.best is None).cost)
+        cheapest[turn] = min(
+            cheapest[turn], search.evaluate(chosen, ignore_deadline=search.best is None).cost
+        )
         number, left = number + 1, left - (LONG_STARTS if long else 1)
 
 
@@ -177,14 +180,14 @@ def _flip_by_blocks(search: Search, work: float, seed: int) -> None:
     if best is None:
         return
     descent = BlockDescent(search.problem, best.directions.copy(), best.deviations.copy())
-    descent.flip(work, seed, search.deadline)
+    descent.flip_blocks(work, seed, search.deadline)
     search.count_programs(descent.programs, descent.work)
-    search.ask(descent.directions)
+    search.evaluate(descent.directions)
 
 
-def _turn_by_blocks(search: Search, best: Answer, work: float, seed: int) -> None:
+def _turn_by_blocks(search: Search, best: Evaluation, work: float, seed: int) -> None:
     descent = BlockDescent(search.problem, best.directions.copy(), best.deviations.copy())
     try:
-        descent.turn(search, work, seed)
+        descent.optimise_blocks(search, work, seed)
     finally:
         search.count_programs(descent.programs, descent.work)

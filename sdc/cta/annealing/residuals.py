@@ -1,14 +1,15 @@
-"""Annealing on the line residuals of a two-way table, the cells of a line at a time.
+"""Annealing on the constraint residuals of a two-way table, the cells of a constraint at a time.
 
-Lines are grouped into classes of disjoint lines (the rows of a table, its columns, ...). Disjoint lines
-each need at least |r| of adjustments, so the largest class sum of |r| bounds the excess from below, and in
-a 2-D table whose capacities do not bind it *is* the excess.
+Constraints are grouped into classes of disjoint constraints (the rows of a table, its columns, ...). Disjoint
+constraints each need at least |r| of adjustments, so the largest class sum of |r| bounds the excess from
+below, and in a 2-D table whose capacities do not bind it *is* the excess.
 
-A flip moves its lines by twice a level, where good directions leave a few hundredths of one: cold, hardly any
-is accepted. So of all directions of a line's cells one below a level drawn above the present energy is taken:
-slice sampling (Neal 2003), of which the Boltzmann distribution is the stationary one as it is of flips. Most
-are above by the residual of the line alone, and are never looked at (`line_blocks`). Of two random lines that
-with the larger residual is turned, as faults are sought out first in focused search (Papadimitriou 1991).
+A flip moves its constraints by twice a level, where good directions leave a few hundredths of one: cold,
+hardly any is accepted. So of all directions of a constraint's cells one below a level drawn above the present
+energy is taken: slice sampling (Neal 2003), of which the Boltzmann distribution is the stationary one as it
+is of flips. Most are above by the residual of the constraint alone, and are never looked at (`line_blocks`).
+Of two random constraints that with the larger residual is turned, as faults are sought out first in focused
+search (Papadimitriou 1991).
 """
 
 from __future__ import annotations
@@ -19,18 +20,19 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from microguard.sdc.cta.annealing.annealing import StandIn, Stretch, Walk, temperature_at
 from microguard.sdc.cta.annealing.line_blocks import MOST_TURNED, Blocks, blocks_of
-from microguard.sdc.cta.program.line_classes import disjoint_classes
+from microguard.sdc.cta.program.constraint_classes import disjoint_classes
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.kernels.compile import embedded, kernel
 from microguard.sdc.kernels.random import integer_below, new_stream, uniform
 
-#: First and last temperature relative to the mean protection level: below, hardly a line turns any more.
+#: First and last temperature relative to the mean protection level: below, hardly a constraint turns any
+#: more.
 HOT, COLD = 0.3, 0.12
 #: How much colder a run begins that refines directions: at 25x25 from 0.4 to 0.7 all end alike.
 WARMTH = 0.5
 #: Weight of the mean class beside the largest: breaks the ties between classes that are not the largest.
 MEAN_CLASS_WEIGHT = 0.1
-#: Flips that a line takes as long as.
+#: Flips that a constraint takes as long as.
 LINE_FLIPS = 3
 
 
@@ -48,8 +50,8 @@ class LineClasses(StandIn):
 
     Attributes
     ----------
-    problem, incidence : of `StandIn`, over all lines
-    classes : (lines,) class of each line, 0 or 1, and -1 where no sensitive cell lies in it
+    problem, incidence : of `StandIn`, over all constraints
+    classes : (constraints,) class of each constraint, 0 or 1, and -1 where no sensitive cell lies in it
     """
 
     classes: np.ndarray
@@ -57,7 +59,7 @@ class LineClasses(StandIn):
 
     @classmethod
     def of(cls, problem: Problem) -> LineClasses | None:
-        """First-fit colouring of the lines in their order; None where two classes do not hold them."""
+        """First-fit colouring of the constraints in their order; None where two classes do not hold them."""
         classes = disjoint_classes(problem)
         if classes.max(initial=-1) > 1:
             return None
@@ -71,7 +73,7 @@ class LineClasses(StandIn):
         return HOT * level, COLD * level
 
     def cool(self, walk: Walk, stretch: Stretch) -> None:
-        """The cells of one line at a time."""
+        """The cells of one constraint at a time."""
         rng = np.random.default_rng(stretch.seed)
         blocks = blocks_of(self.incidence, self.problem.swing, stretch.cells, rng)
         _cool(blocks, self.classes, walk, stretch, new_stream(stretch.seed))
@@ -81,9 +83,9 @@ class LineClasses(StandIn):
 def _cool(blocks: Blocks, classes: np.ndarray, walk: Walk, stretch: Stretch, stream: np.ndarray) -> None:
     half = 1 << ((MOST_TURNED + 1) // 2)
     sums = _Sums(np.zeros(2), np.zeros(half), np.zeros(half))
-    for line in range(len(classes)):
-        if classes[line] >= 0:
-            sums.classes[classes[line]] += abs(walk.residuals[line])
+    for constraint in range(len(classes)):
+        if classes[constraint] >= 0:
+            sums.classes[classes[constraint]] += abs(walk.residuals[constraint])
     energy = _energy(sums.classes[0], sums.classes[1])
     if energy < walk.least[0]:
         walk.least[0] = energy
@@ -91,9 +93,11 @@ def _cool(blocks: Blocks, classes: np.ndarray, walk: Walk, stretch: Stretch, str
     for sweep in range(stretch.first, stretch.last):
         temperature = temperature_at(stretch, sweep)
         for _ in range(max(1, len(stretch.cells) // LINE_FLIPS)):
-            block = integer_below(stream, len(blocks.lines))
-            other = integer_below(stream, len(blocks.lines))
-            if abs(walk.residuals[blocks.lines[other]]) > abs(walk.residuals[blocks.lines[block]]):
+            block = integer_below(stream, len(blocks.constraints))
+            other = integer_below(stream, len(blocks.constraints))
+            if abs(walk.residuals[blocks.constraints[other]]) > abs(
+                walk.residuals[blocks.constraints[block]]
+            ):
                 block = other
             turned = _drawn(blocks, classes, walk, sums, block, energy, temperature, stream)
             if turned:
@@ -122,12 +126,12 @@ def _drawn(
 ) -> int:
     """Cells of the block to turn, a bit for each: evenly drawn from all that end below a level."""
     limit = energy - temperature * np.log(1.0 - uniform(stream))
-    first, line = blocks.pointers[block], blocks.lines[block]
+    first, constraint = blocks.pointers[block], blocks.constraints[block]
     cells = blocks.pointers[block + 1] - first
     low_cells = cells // 2
-    own = sums.classes[classes[line]] - abs(walk.residuals[line])  # of all but this line
-    present, rest = 0, walk.residuals[line]
-    sums.low[0] = sums.classes[1 - classes[line]]
+    own = sums.classes[classes[constraint]] - abs(walk.residuals[constraint])  # of all but this constraint
+    present, rest = 0, walk.residuals[constraint]
+    sums.low[0] = sums.classes[1 - classes[constraint]]
     for k in range(cells):
         turn = 1.0
         if walk.directions[blocks.cells[first + k]] == 1:
@@ -171,16 +175,16 @@ def _drawn(
 
 @embedded
 def _turn(blocks: Blocks, classes: np.ndarray, walk: Walk, sums: _Sums, block: int, turned: int) -> None:
-    first, line = blocks.pointers[block], blocks.lines[block]
-    own, before = classes[line], walk.residuals[line]
+    first, constraint = blocks.pointers[block], blocks.constraints[block]
+    own, before = classes[constraint], walk.residuals[constraint]
     for k in range(blocks.pointers[block + 1] - first):
         if turned >> k & 1:
             cell, crossing = blocks.cells[first + k], blocks.crossing[first + k]
             turn = -1.0 if walk.directions[cell] == 1 else 1.0
-            walk.residuals[line] += turn * blocks.steps[first + k]
+            walk.residuals[constraint] += turn * blocks.steps[first + k]
             if crossing >= 0:
                 across = walk.residuals[crossing]
                 walk.residuals[crossing] += turn * blocks.crossing_steps[first + k]
                 sums.classes[1 - own] += abs(walk.residuals[crossing]) - abs(across)
             walk.directions[cell] = 1 - walk.directions[cell]
-    sums.classes[own] += abs(walk.residuals[line]) - abs(before)
+    sums.classes[own] += abs(walk.residuals[constraint]) - abs(before)

@@ -1,9 +1,9 @@
 """A quadratic stand-in for the linear program, cheap enough to anneal on.
 
-To close residuals r by least squares, min sum y_c^2 / w_c subject to the lines, costs r' G r with
-G = (A W A')^-1 over the lines A of the free cells. So a flip is priced by how the whole table answers to it,
-from a few entries of G. With w_c = min(room, twice the typical level) / cost it orders directions
-nearly as the linear program does (correlation 0.85 to 0.95 among good ones on random 3-D tables).
+To close residuals r by least squares, min sum y_c^2 / w_c subject to the constraints, costs r' G r with G =
+(A W A')^-1 over the constraints A of the free cells. So a flip is priced by how the whole table answers to
+it, from a few entries of G. With w_c = min(room, twice the typical level) / cost it orders directions nearly
+as the linear program does (correlation 0.85 to 0.95 among good ones on random 3-D tables).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.kernels.compile import kernel
 from scipy import linalg, sparse
 
-#: Lines beyond which the dense matrix G no longer fits a task's memory (8 bytes each squared).
-MAX_LINES = 6000
-#: Added to the diagonal relative to its mean: redundant lines are dependent, and lines that no free cell
-#: can make good must come out dear, not infinite.
+#: Constraints beyond which the dense matrix G no longer fits a task's memory (8 bytes each squared).
+MAX_CONSTRAINTS = 6000
+#: Added to the diagonal relative to its mean: redundant constraints are dependent, and constraints that no
+#: free cell can make good must come out dear, not infinite.
 REGULARISATION = 1e-6
 #: First and last temperature relative to the typical change of energy by one flip.
 HOT, COLD = 0.5, 1e-3
@@ -35,8 +35,8 @@ class Surrogate(StandIn):
 
     Attributes
     ----------
-    problem, incidence : of `StandIn`, over the lines that sensitive cells touch
-    matrix : (lines, lines) G
+    problem, incidence : of `StandIn`, over the constraints that sensitive cells touch
+    matrix : (constraints, constraints) G
     """
 
     matrix: np.ndarray
@@ -51,7 +51,7 @@ class Surrogate(StandIn):
         room = np.minimum((problem.rise + problem.fall) / 2, typical)
         weight = room / np.maximum(problem.free_costs, np.finfo(float).tiny ** 0.5)
         weight = np.minimum(weight, 1e6 * typical)
-        free = problem.lines[:, problem.free]
+        free = problem.constraints[:, problem.free]
         gram = (free @ sparse.diags_array(weight) @ free.T).toarray()
         mean = float(np.mean(np.diag(gram))) if len(gram) else 0.0
         gram.flat[:: len(gram) + 1] += REGULARISATION * max(mean, 1.0)
@@ -69,10 +69,10 @@ class Surrogate(StandIn):
         return float(residuals @ self.matrix @ residuals)
 
     def temperatures(self, cells: np.ndarray) -> tuple[float, float]:
-        """By the energy of a flip on its own; the diagonal of G would be swamped by redundant lines."""
-        pointers, lines, entries = self.columns
+        """By the energy of a flip on its own; the diagonal of G would be swamped by redundant constraints."""
+        pointers, constraints, entries = self.columns
         swing = np.repeat(self.problem.swing, np.diff(pointers))
-        flips = sparse.csr_matrix((entries * swing, lines, pointers), self.incidence.shape[::-1])
+        flips = sparse.csr_matrix((entries * swing, constraints, pointers), self.incidence.shape[::-1])
         sample = flips[:: max(1, self.problem.size // 200)]
         flip_energies = np.asarray(sample.multiply(sample @ self.matrix).sum(axis=1)).ravel()
         typical = max(float(np.mean(flip_energies)), np.finfo(float).tiny)
@@ -95,22 +95,22 @@ def forces_and_energy(matrix: np.ndarray, residuals: np.ndarray) -> tuple[np.nda
 
 
 @kernel
-def change_of_energy(pointers, lines, entries, matrix, forces, cell, move):
+def change_of_energy(pointers, constraints, entries, matrix, forces, cell, move):
     """Change of r' G r when one sensitive cell's base deviation moves; `forces` is G r."""
     change = 0.0
     for a in range(pointers[cell], pointers[cell + 1]):
-        change += 2.0 * move * entries[a] * forces[lines[a]]
+        change += 2.0 * move * entries[a] * forces[constraints[a]]
         for b in range(pointers[cell], pointers[cell + 1]):
-            change += move * move * entries[a] * entries[b] * matrix[lines[a], lines[b]]
+            change += move * move * entries[a] * entries[b] * matrix[constraints[a], constraints[b]]
     return change
 
 
 @kernel
-def move_forces(pointers, lines, entries, matrix, forces, cell, move):
+def move_forces(pointers, constraints, entries, matrix, forces, cell, move):
     """Bring G r up to date after that move."""
     for a in range(pointers[cell], pointers[cell + 1]):
         step = move * entries[a]
-        row = matrix[lines[a]]
+        row = matrix[constraints[a]]
         for k in range(len(forces)):
             forces[k] += step * row[k]
 
@@ -118,7 +118,7 @@ def move_forces(pointers, lines, entries, matrix, forces, cell, move):
 @kernel
 def _cool(columns: Columns, swing: np.ndarray, matrix: np.ndarray, walk: Walk, stretch: Stretch) -> None:
     np.random.seed(stretch.seed)
-    pointers, lines, entries = columns
+    pointers, constraints, entries = columns
     directions, residuals, chosen, least = walk
     cells = stretch.cells
     forces, energy = forces_and_energy(matrix, residuals)
@@ -130,11 +130,11 @@ def _cool(columns: Columns, swing: np.ndarray, matrix: np.ndarray, walk: Walk, s
         for _ in range(len(cells)):
             cell = cells[np.random.randint(len(cells))]
             move = turn(swing, directions, cell)
-            change = change_of_energy(pointers, lines, entries, matrix, forces, cell, move)
+            change = change_of_energy(pointers, constraints, entries, matrix, forces, cell, move)
             if change <= 0.0 or np.random.random() < np.exp(-change / temperature):
                 directions[cell] = 1 - directions[cell]
                 energy += change
-                move_forces(pointers, lines, entries, matrix, forces, cell, move)
+                move_forces(pointers, constraints, entries, matrix, forces, cell, move)
                 if energy < least[0]:
                     least[0] = energy
                     chosen[:] = directions

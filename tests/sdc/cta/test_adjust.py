@@ -11,7 +11,7 @@ from microguard.schemas.specification.table import TableAlgorithm
 from microguard.sdc.cta import CellTable, adjust
 from microguard.sdc.cta.effort import EFFORTS
 from microguard.sdc.cta.methods import ALGORITHMS, METHODS
-from microguard.sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
+from microguard.sdc.cta.program.infeasible import ImpossibleConstraints, NoSolutionFound
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.table.check import check
 from microguard.sdc.cta.table.quality import Quality
@@ -116,11 +116,12 @@ def test_a_line_without_room_is_named_as_the_proof():
     table = two_cells_and_total([5, 1, 1], [5, 1, 1])
     with pytest.raises(ImpossibleProtection) as caught:
         adjust(table)
-    assert caught.value.lines.tolist() == [0]
+    assert caught.value.constraints.tolist() == [0]
 
 
 def test_lines_that_only_together_leave_no_room_are_found_and_really_infeasible():
-    # every cell of a 2 x 3 table must move by its level, margins are fixed: each line alone could manage
+    # every cell of a 2 x 3 table must move by its level, margins are fixed: each constraint alone could
+    # manage
     internal = np.array([[10.0, 10, 20], [10, 10, 20]])
     values = with_margins(internal)
     sensitive = np.zeros((3, 4), dtype=bool)
@@ -137,34 +138,34 @@ def test_lines_that_only_together_leave_no_room_are_found_and_really_infeasible(
         upper_capacity=level.ravel(),
     )
     assert brute_force(fixed, "exact") is None
-    with pytest.raises(ImpossibleLines) as caught:
+    with pytest.raises(ImpossibleConstraints) as caught:
         adjust(fixed, mode="exact")
-    assert 0 < len(caught.value.lines) < 7
+    assert 0 < len(caught.value.constraints) < 7
 
 
 @pytest.mark.parametrize("algorithm", [*METHODS, "auto"])
-@pytest.mark.parametrize("line", [[], [3]], ids=["no lines", "a line of others"])
-def test_sensitive_cells_in_no_line_move_by_their_level_and_no_further(algorithm, line):
+@pytest.mark.parametrize("constraint", [[], [3]], ids=["no constraints", "a constraint of others"])
+def test_sensitive_cells_in_no_line_move_by_their_level_and_no_further(algorithm, constraint):
     values = np.array([7.0, 8.0, 30.0, 10.0, 20.0])
-    relations = np.array([[0, 0, -1, 1, 1]] * bool(line), dtype=float).reshape(-1, 5)
-    sensitive = np.isin(np.arange(5), [0, 1, *line])
+    relations = np.array([[0, 0, -1, 1, 1]] * bool(constraint), dtype=float).reshape(-1, 5)
+    sensitive = np.isin(np.arange(5), [0, 1, *constraint])
     level = np.where(sensitive, 3.0, 0.0)
     table = CellTable(values, relations, sensitive, level, level, values, values)
     d = adjust(table, algorithm=algorithm)
     assert list(np.abs(d.values - values)[:2]) == [3, 3]
-    assert d.lower_bound <= d.objective == 6 + 6 * bool(line)
+    assert d.lower_bound <= d.objective == 6 + 6 * bool(constraint)
     assert sums_hold(table, d.values)
 
 
-def test_statistics_that_leave_no_room_are_the_proof_where_there_are_no_lines():
+def test_statistics_that_leave_no_room_are_the_proof_where_there_are_no_constraints():
     values, level = np.array([7.0, 8.0]), np.array([3.0, 0.0])
     kept = Quality(np.ones((1, 2)), np.full(1, -1.0), np.ones(1))
     table = CellTable(values, np.zeros((0, 2)), level > 0, level, level, values, np.zeros(2), quality=kept)
     with pytest.raises(
-        ImpossibleLines, match="and the kept statistics prove it together; keep less"
+        ImpossibleConstraints, match="and the kept statistics are infeasible together; keep less"
     ) as caught:
         adjust(table)
-    assert len(caught.value.lines) == 0
+    assert len(caught.value.constraints) == 0
 
 
 def test_nothing_sensitive_means_nothing_changes():
@@ -221,7 +222,7 @@ def test_a_passed_time_limit_also_ends_the_summing_of_large_tables(monkeypatch):
     monkeypatch.setattr(module, "LARGE_CELLS", 100)
     table = random_grid((40, 40), 0, sensitive=0.3)
     d = adjust(table, mode="exact", effort="standard", time_limit=1e-6)
-    assert d.algorithm == "resummed-margins"
+    assert d.algorithm == "internal-cells"
     assert d.stopped_by == "time"
     assert check(table, d.values, "exact").sound
 
@@ -232,7 +233,7 @@ def test_margins_are_summed_again_where_the_table_is_too_large_for_a_linear_prog
     monkeypatch.setattr(module, "LARGE_CELLS", 100)
     table = random_grid((12, 12), 0, sensitive=0.3)
     d = adjust(table, mode="exact", effort="fast")
-    assert d.algorithm == "resummed-margins"
+    assert d.algorithm == "internal-cells"
     assert check(table, d.values, "exact").sound
     solved = adjust(table, mode="exact", algorithm="local-search", effort="fast")
     assert d.lower_bound <= solved.objective * (1 + 1e-9)
@@ -246,12 +247,12 @@ def test_a_large_table_with_sensitive_margins_is_protected_without_a_program_ove
     module = importlib.import_module("microguard.sdc.cta.adjust")
 
     table = hierarchical_table(((2, 3), (3, 2)), seed, occupied=0.9, sensitive=0.2)
-    summation = Problem.of(table, mode).summation
+    summation = Problem.from_table(table, mode).summation
     assert not np.isin(np.flatnonzero(table.sensitive), summation.internal).all()
     solved = adjust(table, mode=mode, effort="standard")
     monkeypatch.setattr(module, "LARGE_CELLS", 50)
     d = adjust(table, mode=mode, effort="standard")
-    assert d.algorithm == "resummed-margins"
+    assert d.algorithm == "internal-cells"
     assert check(table, d.values, mode).sound
     assert solved.lower_bound * (1 - 1e-9) <= d.objective <= 1.1 * solved.objective
     assert d.lower_bound <= solved.objective * (1 + 1e-9)

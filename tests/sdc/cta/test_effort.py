@@ -1,4 +1,4 @@
-"""Work goes by how hard a table is: many short lines of a hierarchy are no reason to give up."""
+"""Work goes by how hard a table is: many short constraints of a hierarchy are no reason to give up."""
 
 import numpy as np
 from microguard.sdc.cta import CellTable
@@ -23,29 +23,31 @@ def totals_of(count, parts):
 
 
 def test_many_short_lines_get_a_bound_several_starts_and_improvement():
-    allowed = budget(Problem.of(totals_of(2600, 6), "at-least"), "standard")
+    allowed = budget(Problem.from_table(totals_of(2600, 6), "at-least"), "standard")
     assert allowed.bound == "relaxation"
     assert allowed.search.starts > 1
     assert allowed.search.rounds > 0
 
 
 def test_many_long_lines_get_few_starts_and_no_relaxation():
-    allowed = budget(Problem.of(totals_of(2600, 20), "at-least"), "standard")
-    assert allowed.bound == "disjoint lines"
+    allowed = budget(Problem.from_table(totals_of(2600, 20), "at-least"), "standard")
+    assert allowed.bound == "disjoint constraints"
     assert allowed.search.starts <= 2
 
 
 def test_short_lines_of_large_tables_get_a_bound_without_a_program_over_all_of_it():
     short, long = (
-        Problem.of(totals_of(count, parts), "at-least") for count, parts in ((41_000, 2), (2400, 50))
+        Problem.from_table(totals_of(count, parts), "at-least") for count, parts in ((41_000, 2), (2400, 50))
     )
     assert budget(short, "standard").bound == "covering"
-    assert budget(long, "standard").bound == "disjoint lines"
+    assert budget(long, "standard").bound == "disjoint constraints"
     assert budget(short, "standard").search.blocks
 
 
 def test_where_few_cells_share_a_line_all_work_goes_to_runs_of_beliefs():
-    few, crowded = (Problem.of(random_table(shape, 0), "exact") for shape in ((20, 20, 20), (160, 160)))
+    few, crowded = (
+        Problem.from_table(random_table(shape, 0), "exact") for shape in ((20, 20, 20), (160, 160))
+    )
     assert few.size < crowded.size
     settled, annealed = (budget(problem, "standard").search for problem in (few, crowded))
     assert settled.belief_rounds > 0
@@ -57,7 +59,7 @@ def test_where_few_cells_share_a_line_all_work_goes_to_runs_of_beliefs():
 
 def test_starts_are_beliefs_where_lines_hold_enough_sensitive_cells():
     crossing, small, two_way = (
-        budget(Problem.of(random_table(shape, 0), "exact"), "standard").search
+        budget(Problem.from_table(random_table(shape, 0), "exact"), "standard").search
         for shape in ((10, 10, 20), (8, 8, 8), (25, 25))
     )
     assert crossing.belief_rounds > 0
@@ -66,13 +68,13 @@ def test_starts_are_beliefs_where_lines_hold_enough_sensitive_cells():
     assert two_way.belief_rounds > 0
     assert two_way.starts > 60
     assert two_way.neighbourhoods == 0
-    assert budget(Problem.of(totals_of(600, 6), "at-least"), "standard").search.belief_rounds == 0
+    assert budget(Problem.from_table(totals_of(600, 6), "at-least"), "standard").search.belief_rounds == 0
 
 
 def test_branch_and_bound_is_left_to_tables_whose_root_ends():
-    few, many = (Problem.of(totals_of(count, 2), "at-least") for count in (60, 1100))
+    few, many = (Problem.from_table(totals_of(count, 2), "at-least") for count in (60, 1100))
     assert budget(few, "standard").prove
-    wide = Problem.of(totals_of(60, 50), "at-least")
+    wide = Problem.from_table(totals_of(60, 50), "at-least")
     assert wide.size == few.size
     assert not budget(wide, "standard").prove
     assert not budget(many, "standard").prove
@@ -80,7 +82,7 @@ def test_branch_and_bound_is_left_to_tables_whose_root_ends():
 
 def test_directions_of_very_short_lines_are_turned_by_integer_programs_after_rounds():
     very_short, longer = (
-        budget(Problem.of(totals_of(1100, parts), "at-least"), "standard").search for parts in (2, 8)
+        budget(Problem.from_table(totals_of(1100, parts), "at-least"), "standard").search for parts in (2, 8)
     )
     assert very_short.turn_work > 0
     assert very_short.rounds > 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from microguard.sdc.cta import CellTable, adjust
-from microguard.sdc.cta.refinement import refined
+from microguard.sdc.cta.refinement import refine
 from microguard.sdc.cta.table.check import check
 
 from tests.sdc.cta.tables import grid_relations, two_cells_and_total, with_margins
@@ -42,7 +42,7 @@ def test_a_small_cell_left_unchanged_beside_a_large_one_is_found_by_the_check():
     assert len(check(table, moved).unprotected) == table.sensitive.sum()
     values = adjust(table, effort="fast").values
     values[np.flatnonzero(table.sensitive)[np.argmin(table.values[table.sensitive])]] += 1
-    assert len(check(table, values).broken_lines) == 2, "a unit beside cells of 1e11 is seen"
+    assert len(check(table, values).broken_constraints) == 2, "a unit beside cells of 1e11 is seen"
 
 
 def test_what_is_left_open_is_closed_next_to_where_it_was():
@@ -51,7 +51,7 @@ def test_what_is_left_open_is_closed_next_to_where_it_was():
     rng = np.random.default_rng(0)
     blurred = exact + rng.normal(0, 1e-6 * np.abs(exact).max(), table.cells)
     blurred[table.sensitive] = exact[table.sensitive]
-    closed = refined(table, blurred, "at-least")
+    closed = refine(table, blurred, "at-least")
     assert closed is not None
     assert check(table, table.values + closed).sound
     assert np.abs(closed - exact).max() <= 1e-3 * np.abs(exact).max()
@@ -59,7 +59,7 @@ def test_what_is_left_open_is_closed_next_to_where_it_was():
 
 def test_directions_that_leave_no_room_are_not_closed_by_force():
     table = two_cells_and_total([5, 1, 1], [5, 1, 1])
-    assert refined(table, np.array([3.0, 0, 0]), "at-least") is None
+    assert refine(table, np.array([3.0, 0, 0]), "at-least") is None
 
 
 def test_fractions_over_six_orders_add_up_to_what_floating_point_allows():

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from microguard.sdc.cta import CellTable
-from microguard.sdc.cta.annealing.constraint_residuals import LineSums
+from microguard.sdc.cta.annealing.constraint_residuals import ResidualSum
 from microguard.sdc.cta.annealing.residuals import LineClasses
 from microguard.sdc.cta.annealing.surrogate import Surrogate
 from microguard.sdc.cta.program.problem import Problem
@@ -13,7 +13,7 @@ from microguard.sdc.stop import Deadline
 
 from tests.sdc.cta.tables import random_grid
 
-MODELS = (LineSums, LineClasses, Surrogate)
+MODELS = (ResidualSum, LineClasses, Surrogate)
 
 
 def sum_of_residuals(problem, directions):
@@ -21,10 +21,10 @@ def sum_of_residuals(problem, directions):
 
 
 @pytest.mark.parametrize(
-    ("model", "shape"), [(LineSums, (8, 8, 8)), (Surrogate, (8, 8, 8)), (LineClasses, (12, 12))]
+    ("model", "shape"), [(ResidualSum, (8, 8, 8)), (Surrogate, (8, 8, 8)), (LineClasses, (12, 12))]
 )
 def test_annealing_brings_residuals_down_and_repeats_itself(model, shape):
-    problem = Problem.of(random_grid(shape, 1, sensitive=0.3), "exact")
+    problem = Problem.from_table(random_grid(shape, 1, sensitive=0.3), "exact")
     start = np.random.default_rng(0).integers(0, 2, problem.size).astype(np.int8)
     before = start.copy()
     chosen = model.of(problem).anneal(start, 100, seed=4)
@@ -35,7 +35,7 @@ def test_annealing_brings_residuals_down_and_repeats_itself(model, shape):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_annealing_stops_at_its_deadline(model):
-    problem = Problem.of(random_grid((6, 6), 1), "exact")
+    problem = Problem.from_table(random_grid((6, 6), 1), "exact")
     start = np.zeros(problem.size, dtype=np.int8)
     deadline = Deadline.after(0.01)
     chosen = model.of(problem).anneal(start, 10**9, seed=1, deadline=deadline)
@@ -55,7 +55,7 @@ def test_cells_in_no_line_stay_as_they_are(model):
         upper_capacity=[9, 1, 2, 3],
     )
     start = np.ones(1, dtype=np.int8)
-    assert np.array_equal(model.of(Problem.of(alone, "exact")).anneal(start, 5, seed=1), start)
+    assert np.array_equal(model.of(Problem.from_table(alone, "exact")).anneal(start, 5, seed=1), start)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -72,13 +72,13 @@ def test_forced_cells_keep_their_direction(model):
         lower_capacity=capacity,
         upper_capacity=table.upper_capacity,
     )
-    problem = Problem.of(capped, "exact")
+    problem = Problem.from_table(capped, "exact")
     assert np.all(model.of(problem).anneal(np.zeros(problem.size), 5, seed=1) == 1)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_cells_of_lines_reach_the_least_largest_class_sum_of_all_directions(seed):
-    problem = Problem.of(random_grid((4, 4), seed, sensitive=0.6), "exact")
+    problem = Problem.from_table(random_grid((4, 4), seed, sensitive=0.6), "exact")
     classes = LineClasses.of(problem)
     assert classes is not None
 

@@ -1,4 +1,4 @@
-"""Blocks of a line's cells against the residuals that their directions leave."""
+"""Blocks of a constraint's cells against the residuals that their directions leave."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.sdc.cta.tables import random_grid
 
 
 def blocks_and_problem(shape, turning=None):
-    problem = Problem.of(random_grid(shape, 3, sensitive=0.6), "exact")
+    problem = Problem.from_table(random_grid(shape, 3, sensitive=0.6), "exact")
     cells = np.arange(problem.size) if turning is None else turning(problem)
     blocks = blocks_of(problem.incidence, problem.swing, cells, np.random.default_rng(0))
     return problem, blocks
@@ -23,7 +23,7 @@ def cells_of(blocks, block):
 def test_each_pattern_has_the_residual_of_its_directions_and_they_ascend():
     problem, blocks = blocks_and_problem((5, 6))
     down = problem.incidence @ problem.base(np.zeros(problem.size))
-    for block, line in enumerate(blocks.lines):
+    for block, constraint in enumerate(blocks.constraints):
         at = slice(blocks.pattern_pointers[block], blocks.pattern_pointers[block + 1])
         assert np.all(np.diff(blocks.sums[at]) >= 0)
         cells = cells_of(blocks, block)
@@ -32,14 +32,14 @@ def test_each_pattern_has_the_residual_of_its_directions_and_they_ascend():
             directions = np.zeros(problem.size)
             directions[cells] = code >> np.arange(len(cells)) & 1
             residuals = problem.incidence @ problem.base(directions)
-            assert residuals[line] - down[line] == pytest.approx(total)
+            assert residuals[constraint] - down[constraint] == pytest.approx(total)
 
 
 def test_a_cell_moves_its_line_and_the_one_that_crosses():
     problem, blocks = blocks_and_problem((4, 7))
-    owner = np.repeat(blocks.lines, np.diff(blocks.pointers))
+    owner = np.repeat(blocks.constraints, np.diff(blocks.pointers))
     for place, cell in enumerate(blocks.cells):
-        moved = np.zeros(problem.lines.shape[0])
+        moved = np.zeros(problem.constraints.shape[0])
         moved[owner[place]] = blocks.steps[place]
         moved[blocks.crossing[place]] = blocks.crossing_steps[place]
         column = problem.incidence[:, [cell]].toarray().ravel() * problem.swing[cell]
@@ -49,10 +49,10 @@ def test_a_cell_moves_its_line_and_the_one_that_crosses():
 def test_long_lines_are_dealt_out_and_cells_that_may_not_turn_are_left_out():
     problem, blocks = blocks_and_problem((3, 40), turning=lambda problem: np.arange(0, problem.size, 2))
     assert np.diff(blocks.pointers).max() <= MOST_TURNED
-    assert len(np.unique(blocks.lines)) < len(blocks.lines)
+    assert len(np.unique(blocks.constraints)) < len(blocks.constraints)
     assert sorted(blocks.cells) == sorted(np.repeat(np.arange(0, problem.size, 2), 2))
 
 
 def test_only_two_way_tables_have_two_classes():
-    assert LineClasses.of(Problem.of(random_grid((5, 5), 0), "exact")) is not None
-    assert LineClasses.of(Problem.of(random_grid((4, 4, 4), 0), "exact")) is None
+    assert LineClasses.of(Problem.from_table(random_grid((5, 5), 0), "exact")) is not None
+    assert LineClasses.of(Problem.from_table(random_grid((4, 4, 4), 0), "exact")) is None

@@ -20,9 +20,9 @@ NEVER = Deadline.after(None)
 
 def searched(table, rounds, seed):
     """Cost of random directions, and after so many neighbourhoods."""
-    problem = Problem.of(table, "exact")
+    problem = Problem.from_table(table, "exact")
     search = Search(problem, NEVER)
-    before = search.ask(random_directions(problem, np.random.default_rng(seed)))
+    before = search.evaluate(random_directions(problem, np.random.default_rng(seed)))
     search_neighbourhoods(search, rounds, seed)
     return problem, before, search.best
 
@@ -50,13 +50,13 @@ def test_a_neighbourhood_of_all_cells_is_the_whole_program(monkeypatch):
 
 def test_what_was_solved_without_gain_is_followed_by_more_cells(monkeypatch):
     shares = []
-    chosen = neighbourhoods._cells_of_lines
+    chosen = neighbourhoods._cells_of_constraints
 
     def noted(incidence, share, rng):
         shares.append(share)
         return chosen(incidence, share, rng)
 
-    monkeypatch.setattr(neighbourhoods, "_cells_of_lines", noted)
+    monkeypatch.setattr(neighbourhoods, "_cells_of_constraints", noted)
     monkeypatch.setattr(neighbourhoods, "FIRST_SHARE", 0.2)
     searched(random_table((5, 5), 3), 12, 0)
     assert shares[0] == 0.2
@@ -65,7 +65,8 @@ def test_what_was_solved_without_gain_is_followed_by_more_cells(monkeypatch):
 
 def test_tables_of_many_lines_two_way_tables_and_those_that_are_proved_have_none():
     small, two_way, middle, large = (
-        Problem.of(random_table(shape, 0), "exact") for shape in ((8, 8), (20, 20), (8, 8, 8), (60, 60))
+        Problem.from_table(random_table(shape, 0), "exact")
+        for shape in ((8, 8), (20, 20), (8, 8, 8), (60, 60))
     )
     assert budget(small, "standard").search.neighbourhoods == 0
     assert budget(two_way, "standard").search.neighbourhoods == 0
@@ -75,7 +76,7 @@ def test_tables_of_many_lines_two_way_tables_and_those_that_are_proved_have_none
 
 
 def test_the_cells_of_a_neighbourhood_are_whole_lines_but_for_the_last():
-    incidence = Problem.of(random_table((6, 6), 1), "exact").incidence.tocsr()
-    cells = neighbourhoods._cells_of_lines(incidence, 0.5, np.random.default_rng(0))
+    incidence = Problem.from_table(random_table((6, 6), 1), "exact").incidence.tocsr()
+    cells = neighbourhoods._cells_of_constraints(incidence, 0.5, np.random.default_rng(0))
     assert len(cells) == round(0.5 * incidence.shape[1])
     assert len(np.unique(cells)) == len(cells)

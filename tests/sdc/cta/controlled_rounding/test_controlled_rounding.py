@@ -54,7 +54,7 @@ def hierarchical_table(base, seed=0, shape=(8, 6)):
         }
         for d in range(2)
     ]
-    dimensions = [Dimension.of_tree(f"v{d}", children[d]) for d in range(2)]
+    dimensions = [Dimension.from_tree(f"v{d}", children[d]) for d in range(2)]
     leaves = [[c for g in "abc" for c in tree[g]] for tree in children]
     codes = np.array(list(itertools.product(*leaves)), dtype=object).T
     tabulation = tabulate(dimensions, list(codes))
@@ -163,7 +163,7 @@ def test_the_answer_depends_on_key_and_cells_and_not_on_their_order():
     mixed = np.random.default_rng(3).permutation(table.cells)
     grid = grid_table(np.random.default_rng(4).poisson(2.0, (5, 6)) * 1.0, 3)
     mixed = np.random.default_rng(3).permutation(grid.cells)
-    lines = np.random.default_rng(5).permutation(grid.lines)
+    lines = np.random.default_rng(5).permutation(grid.constraints)
     other = of_counts(grid.values[mixed], grid.relations[lines][:, mixed], 3)
     first = controlled_rounding(grid, 3, KEY, names(grid.cells)).values
     second = controlled_rounding(other, 3, KEY, [names(grid.cells)[i] for i in mixed]).values
@@ -180,7 +180,7 @@ def test_cells_that_stand_published_keep_their_values_and_the_rest_adds_up_to_th
     assert_rounded(table, again, 5)
     assert np.array_equal(again.values[:4], first.values[:4])
     held[0] = 3
-    with pytest.raises(InvalidParameter, match="no multiples of the base 5"):
+    with pytest.raises(InvalidParameter, match="not multiples of the base 5"):
         controlled_rounding(table, 5, KEY, names(table.cells), held)
 
 
@@ -188,7 +188,7 @@ def test_values_that_cannot_stand_beside_published_ones_are_refused_or_relaxed()
     # a total that stands at 15, broken down into two parts that are multiples: 5 and 5
     table = of_counts(np.array([10.0, 5, 5]), np.array([[-1.0, 1, 1]]), 5)
     held = np.array([15.0, np.nan, np.nan])
-    with pytest.raises(ImpossibleProtection, match="next to its values do not add up"):
+    with pytest.raises(ImpossibleProtection, match="no adjacent multiples of the rounding base add up"):
         controlled_rounding(table, 5, KEY, names(3), held)
     relaxed = controlled_rounding(table, 5, KEY, names(3), held, relax=True)
     assert relaxed.values[0] == 15 == relaxed.values[1] + relaxed.values[2]
@@ -228,12 +228,12 @@ def test_where_no_program_would_end_few_totals_go_a_base_further_and_no_inner_ce
 def test_values_that_are_no_counts_names_that_repeat_and_statistics_to_keep_are_refused():
     table = grid_table(np.ones((2, 2)), 3)
     with_statistic = replace(table, quality=kept_mean(table.values, [0, 1]))
-    with pytest.raises(InvalidParameter, match="no other statistics"):
+    with pytest.raises(InvalidParameter, match="remove the kept statistics"):
         controlled_rounding(with_statistic, 3, KEY, names(table.cells))
-    with pytest.raises(InvalidParameter, match="same name"):
+    with pytest.raises(InvalidParameter, match="not distinct"):
         controlled_rounding(table, 3, KEY, ["cell"] * table.cells)
     halves = of_counts(np.array([1.0, 0.5, 0.5]), np.array([[-1.0, 1, 1]]), 3)
-    with pytest.raises(InvalidParameter, match="no count"):
+    with pytest.raises(InvalidParameter, match="not a count"):
         controlled_rounding(halves, 3, KEY, names(3))
-    with pytest.raises(InvalidParameter, match="base below 2"):
+    with pytest.raises(InvalidParameter, match="must be 2 or more"):
         controlled_rounding(table, 1, KEY, names(table.cells))

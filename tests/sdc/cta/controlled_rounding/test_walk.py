@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from microguard.sdc.cta.controlled_rounding.walk import walked
+from microguard.sdc.cta.controlled_rounding.walk import random_walk
 from scipy import sparse
 
 from tests.sdc.cta.tables import grid_relations, with_margins
@@ -25,7 +25,9 @@ def ends_of_all_walks(relations, shares, base):
         numbers = np.full(len(order), 0.5)
         numbers[drawing] = chosen
         ends.append(
-            walked(sparse.csr_matrix(relations), shares, np.floor(shares), np.ceil(shares), order, numbers)
+            random_walk(
+                sparse.csr_matrix(relations), shares, np.floor(shares), np.ceil(shares), order, numbers
+            )
         )
     return np.array(ends)
 
@@ -48,7 +50,7 @@ def test_three_dimensions_may_end_between_multiples_but_never_outside_the_box_no
     order = np.flatnonzero(shares != np.rint(shares))
     means = np.zeros(len(shares))
     for _ in range(200):
-        ends = walked(
+        ends = random_walk(
             sparse.csr_matrix(relations),
             shares,
             np.floor(shares),
@@ -69,6 +71,6 @@ def test_a_basis_made_anew_gives_the_same_walk(monkeypatch):
     order = np.flatnonzero(shares != np.rint(shares))
     numbers = rng.random(len(order))
     box = np.floor(shares), np.ceil(shares)
-    long = walked(relations, shares, *box, order, numbers)
+    long = random_walk(relations, shares, *box, order, numbers)
     monkeypatch.setattr("microguard.sdc.cta.controlled_rounding.basis._MANY_ENTRIES", 20)
-    assert walked(relations, shares, *box, order, numbers) == pytest.approx(long, abs=1e-9)
+    assert random_walk(relations, shares, *box, order, numbers) == pytest.approx(long, abs=1e-9)

@@ -90,7 +90,7 @@ def test_draws_that_cannot_stand_together_in_linked_tables_give_way_to_multiples
     # one total broken down twice, as 1 + 2 and as 2 + 1
     counts = np.array([3.0, 1, 2, 2, 1])
     relations = sparse.csr_matrix(np.array([[-1.0, 1, 1, 0, 0], [-1, 0, 0, 1, 1]]))
-    assert Summation.of(relations) is None
+    assert Summation.from_relations(relations) is None
     is_total = np.array([True, False, False, False, False])
     drawn = np.array([3.0, 3, 3, 0, 0])
     settled = consistent_draws(relations, counts, drawn, 3, is_total, np.full(5, np.nan))

@@ -20,7 +20,7 @@ class PassesDuringTheProgram:
 
 
 def test_a_solution_found_as_the_clock_runs_out_is_not_thrown_away():
-    search = Search(Problem.of(random_grid((3, 3), 0), "exact"), PassesDuringTheProgram())
+    search = Search(Problem.from_table(random_grid((3, 3), 0), "exact"), PassesDuringTheProgram())
     hybrid(search, HybridParams(group_counts=(4,)))
     assert search.best is not None
     assert search.best.feasible

@@ -44,7 +44,7 @@ def test_the_relations_given_are_left_as_they_are():
 
 def test_costs_are_one_where_none_are_given_and_relations_may_be_dense_or_sparse():
     assert given_table().costs.tolist() == [1, 1, 1]
-    assert given_table(relations=sparse.coo_matrix([[1, 1, -1]])).lines == 1
+    assert given_table(relations=sparse.coo_matrix([[1, 1, -1]])).constraints == 1
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_faulty_table_names_its_first_cell_or_line(changes, error, culprit):
 def test_messages_tell_positions_and_never_values():
     with pytest.raises(NotAdditive) as caught:
         given_table(values=[1234.5, 2.0, 3.0])
-    assert "line 0" in str(caught.value)
+    assert "constraint 0" in str(caught.value)
     assert "1234" not in str(caught.value)
 
 

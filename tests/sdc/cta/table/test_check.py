@@ -14,7 +14,7 @@ def test_each_fault_is_found_at_its_place():
     up[cell] += table.upper_protection[cell]
     faults = check(table, up)
     assert len(faults.unprotected) == 0
-    assert len(faults.broken_lines) == 2
+    assert len(faults.broken_constraints) == 2
     far = table.values.copy()
     far[4] += 2 * table.upper_capacity[4]
     assert 4 in check(table, far).beyond_capacity

@@ -10,7 +10,7 @@ from microguard.sdc.cta import CellTable, adjust
 from microguard.sdc.cta.disclosure_audit import attacker_intervals
 from microguard.sdc.cta.program.bounds import relaxation_bound
 from microguard.sdc.cta.program.exact import branch_and_bound
-from microguard.sdc.cta.program.infeasible import ImpossibleLines
+from microguard.sdc.cta.program.infeasible import ImpossibleConstraints
 from microguard.sdc.cta.program.plane_cuts import PlaneProgram, planes_of
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.search import Search
@@ -47,7 +47,7 @@ def grid(seed, quality, **options):
 
 
 def mean_and_slope(values):
-    return Quality.of([kept_mean(values, INTERNAL_3X3, 0.001), kept_slope(values, INTERNAL_3X3, 0.001)])
+    return Quality.combine([kept_mean(values, INTERNAL_3X3, 0.001), kept_slope(values, INTERNAL_3X3, 0.001)])
 
 
 def test_a_reader_can_solve_a_kept_mean_and_a_kept_slope():
@@ -99,7 +99,7 @@ def test_a_fit_is_what_a_regression_of_adjusted_on_original_cells_says():
 def test_branch_and_bound_keeps_statistics_at_the_cost_of_brute_force(mode, seed):
     table = grid(seed, mean_and_slope)
     expected = brute_force(table, mode)
-    problem = Problem.of(table, mode)
+    problem = Problem.from_table(table, mode)
     search = Search(problem, Deadline.after(None))
     proof = branch_and_bound(search, None)
     assert search.best.feasible
@@ -112,7 +112,7 @@ def test_a_plane_proves_no_more_where_the_whole_table_keeps_a_statistic():
     table = random_grid((2, 2, 3), 3, room=0.6, sensitive=0.3)
     internal = np.arange(table.cells).reshape(3, 3, 4)[:2, :2, :3].ravel()
     with_slope = replace(table, quality=kept_slope(table.values, internal, 0.001))
-    without, problem = (Problem.of(each, "exact") for each in (table, with_slope))
+    without, problem = (Problem.from_table(each, "exact") for each in (table, with_slope))
     planes = planes_of(without)
     assert len(planes) > 0
     for plane in planes:
@@ -150,11 +150,11 @@ def test_statistics_that_cannot_be_kept_are_refused_with_a_proof():
     fixed = three_cells(kept_slope([10.0, 20, 30, 60], [0, 1, 2]))
     fixed = replace(fixed, lower_capacity=[9, 9, 1, 9], upper_capacity=[9, 9, 1, 9])
     assert brute_force(fixed, "at-least") is None
-    with pytest.raises(ImpossibleLines, match="kept statistics"):
+    with pytest.raises(ImpossibleConstraints, match="kept statistics"):
         adjust(fixed, algorithm="alternate")
 
 
-def test_an_attacker_reads_a_kept_slope_as_one_more_line():
+def test_an_attacker_reads_a_kept_slope_as_one_more_constraint():
     values = [10.0, 20, 30, 60]
     without_slope = replace(three_cells(), lower_capacity=[9, 9, 4, 9], upper_capacity=[9, 9, 4, 9])
     with_slope = replace(without_slope, quality=kept_slope(values, [0, 1, 2]))
@@ -185,11 +185,11 @@ def test_a_statistic_follows_cells_that_are_one_variable_and_the_unit_of_the_las
 
 
 def test_statistics_that_make_no_sense_are_refused():
-    with pytest.raises(InvalidParameter, match="all the same"):
+    with pytest.raises(InvalidParameter, match="constant"):
         kept_slope([1.0, 1, 1], [0, 1, 2])
-    with pytest.raises(InvalidParameter, match="each once"):
+    with pytest.raises(InvalidParameter, match="each position once"):
         kept_mean([1.0, 2], [0, 0])
-    with pytest.raises(InvalidParameter, match="stay as it is"):
+    with pytest.raises(InvalidParameter, match="must contain 0"):
         Quality(np.ones((1, 4)), np.array([1.0]), np.array([2.0]))
     with pytest.raises(ShapeMismatch):
         three_cells(kept_mean([10.0, 20], [0, 1]))

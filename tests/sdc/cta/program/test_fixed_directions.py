@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from microguard.sdc.cta.program import directed
-from microguard.sdc.cta.program.directed import DirectedProgram
+from microguard.sdc.cta.program import fixed_directions
+from microguard.sdc.cta.program.fixed_directions import FixedDirectionsProgram
 from microguard.sdc.cta.program.problem import Problem
 
 from tests.sdc.cta.tables import random_grid
@@ -12,34 +12,34 @@ from tests.sdc.cta.tables import random_grid
 @pytest.mark.parametrize("large_from", [1, 10**9])
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
 def test_near_directions_cost_the_same_whatever_was_asked_before(monkeypatch, large_from, mode):
-    monkeypatch.setattr(directed, "INTERIOR_POINT_LINES", large_from)
-    problem = Problem.of(random_grid((4, 3, 3), 2, room=0.6), mode)
+    monkeypatch.setattr(fixed_directions, "INTERIOR_POINT_CONSTRAINTS", large_from)
+    problem = Problem.from_table(random_grid((4, 3, 3), 2, room=0.6), mode)
     rng = np.random.default_rng(0)
-    asked = DirectedProgram(problem)
+    asked = FixedDirectionsProgram(problem)
     directions = rng.integers(0, 2, problem.size, dtype=np.int8)
     for flips in (0, 1, 2, problem.size // 2, 1):
         turned = rng.choice(problem.size, flips, replace=False)
         directions[turned] = 1 - directions[turned]
-        answer, fresh = asked.ask(directions), DirectedProgram(problem).ask(directions)
+        answer, fresh = asked.evaluate(directions), FixedDirectionsProgram(problem).evaluate(directions)
         assert answer.cost == pytest.approx(fresh.cost, rel=1e-5)
         assert answer.feasible == fresh.feasible
 
 
 def test_a_gradient_promises_no_less_than_other_directions_cost():
-    problem = Problem.of(random_grid((4, 4), 3, room=0.6), "exact")
-    asked = DirectedProgram(problem)
+    problem = Problem.from_table(random_grid((4, 4), 3, room=0.6), "exact")
+    asked = FixedDirectionsProgram(problem)
     rng = np.random.default_rng(1)
-    first = asked.ask(rng.integers(0, 2, problem.size, dtype=np.int8))
+    first = asked.evaluate(rng.integers(0, 2, problem.size, dtype=np.int8))
     for _ in range(10):
-        other = asked.ask(rng.integers(0, 2, problem.size, dtype=np.int8))
+        other = asked.evaluate(rng.integers(0, 2, problem.size, dtype=np.int8))
         promised = first.cost + first.gradient @ (other.directions - first.directions)
         assert other.cost >= promised - 1e-6 * abs(promised)
 
 
 def test_a_program_from_the_last_basis_is_cheaper_than_one_from_nothing():
-    problem = Problem.of(random_grid((6, 6), 3), "exact")
-    asked = DirectedProgram(problem)
+    problem = Problem.from_table(random_grid((6, 6), 3), "exact")
+    asked = FixedDirectionsProgram(problem)
     directions = np.zeros(problem.size, dtype=np.int8)
-    first = asked.ask(directions).work
+    first = asked.evaluate(directions).work
     directions[0] = 1
-    assert asked.ask(directions).work < first
+    assert asked.evaluate(directions).work < first

@@ -1,12 +1,14 @@
-"""Margins summed again: the deviations of the internal cells determine a table, so a flip costs what it
-changes in the margins above it, seven cells in a 3-D table, whatever its size.
+"""Local search on the internal cells of a table, which determine all margins.
 
-Directions are annealed on the line residuals; flips and shifts of internal cells, where one shift spares
-several margins, then descend on the exact objective. Or these flips and shifts are annealed in place of the
-residuals: in three and four hierarchies, where margins are sensitive, that ends 1 to 3 % cheaper. What a
-margin must keep, its capacities and, where it is sensitive, its levels, is kept by a price; the side on which
-a sensitive margin comes to lie is its direction. Several runs cost less than one linear program, and the
-cheapest is the answer.
+A change of one internal cell changes the margins above it, seven cells in a table of three dimensions,
+whatever its size. So the exact objective of a change is cheap to compute. Moves are *flips* of the direction
+of a sensitive internal cell and *shifts* of a free internal cell, which set it or one of its margins to zero
+or to a protection level. Violated capacities and protection levels of margins are penalised. The direction of
+a sensitive margin is the side on which its deviation lies.
+
+There are two searches: descents by flips and shifts from directions that were annealed on the constraint
+residuals, and simulated annealing of flips and shifts. The second gives 1 to 3 % smaller objectives in tables
+of three or four hierarchies with sensitive margins.
 """
 
 from __future__ import annotations
@@ -17,37 +19,36 @@ from typing import NamedTuple
 
 import numpy as np
 from microguard.sdc.cta.annealing.annealing import Stretch, temperature_at, turn
-from microguard.sdc.cta.annealing.constraint_residuals import LineSums
+from microguard.sdc.cta.annealing.constraint_residuals import ResidualSum
 from microguard.sdc.cta.program.directions import random_directions
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Price of a deviation where it may not be, per unit to the nearest place where it may, in units of the
-#: dearest cell.
-PRICE = 50.0
-#: Descents of a start, sweeps of each at most, and passes. Longer ones end no cheaper where margins are
-#: sensitive; the cheapest of 64 is one or two per cent cheaper than one of 8.
+#: Penalty per unit of violation of a capacity or protection level, in units of the most expensive cell.
+PENALTY = 50.0
+#: Number of descents, maximum sweeps of annealing before each, and passes. Longer descents are not better if
+#: margins are sensitive; the best of 64 is 1 to 2 % better than the best of 8.
 DESCENTS, DESCENT_SWEEPS, PASSES = 64, 100, 6
-#: Runs of an annealing of flips and shifts.
+#: Number of annealing runs.
 RUNS = 8
-#: Sweeps of a run at most, and for each cell that it moves.
-MOST_SWEEPS, SWEEPS_OF_CELL = 20_000, 100
-#: First and last temperature, relative to the mean level.
+#: Maximum number of sweeps of an annealing run, and per movable cell.
+MOST_SWEEPS, SWEEPS_PER_CELL = 20_000, 100
+#: First and last temperature, relative to the mean protection level.
 HOT, COLD = 10.0, 0.1
-#: The price rises with the falling temperature, from this share of itself until so much of the run is over:
-#: at the whole price no sensitive margin would ever cross to its other side.
-FIRST_PRICE, RISING = 0.02, 0.8
-#: Moves of an annealing between two looks at the clock.
-STRETCH_MOVES = 2e6
-#: Gain below which a shift is not worth making: what floating-point sums lose.
+#: The penalty increases as the temperature falls, from this share of its final value, until this share of the
+#: run. With the full penalty no sensitive margin would ever change its direction.
+FIRST_PENALTY, RISING = 0.02, 0.8
+#: Number of moves between two checks of the deadline.
+CHECKED_MOVES = 2e6
+#: Minimum gain of a shift, above the rounding error of sums.
 LEAST_GAIN = 1e-9
 
 
 @dataclass(frozen=True)
-class ResumParams:
-    """Runs, sweeps of annealing of each, and passes of flips and shifts after them."""
+class DescentParams:
+    """Number of runs, sweeps of annealing on residuals in each, and passes of flips and shifts after it."""
 
     runs: int
     sweeps: int
@@ -55,15 +56,15 @@ class ResumParams:
 
 
 @dataclass(frozen=True, eq=False)
-class Resummed:
-    """A run's end.
+class InternalCellSolution:
+    """Result of a run.
 
     Attributes
     ----------
     directions : (p,) int8 of 0 and 1
     deviations : (cells,) scaled
     cost : float
-        Scaled, with the price of what is where it may not be.
+        Scaled objective plus penalties.
     """
 
     directions: np.ndarray
@@ -72,10 +73,10 @@ class Resummed:
 
 
 class _Cells(NamedTuple):
-    """What a cell's deviation costs and where it may be, (cells,) each: from -fall to -down, from up to rise.
+    """Costs and bounds of the deviations, (cells,) each: feasible from -fall to -down and from up to rise.
 
-    Those that are not sensitive have levels of zero. A side on which a cell may not be at all begins at
-    infinity.
+    Cells that are not sensitive have levels `up` and `down` of zero. The level of a forbidden direction is
+    infinite. `penalty` applies to a unit of violation.
     """
 
     costs: np.ndarray
@@ -83,19 +84,18 @@ class _Cells(NamedTuple):
     fall: np.ndarray
     up: np.ndarray
     down: np.ndarray
-    price: float
+    penalty: float
 
 
 class _Sums(NamedTuple):
-    """Cells that the internal cell in column c is counted in: reached[pointers[c]:pointers[c + 1]]."""
+    """Cells that contain the internal cell of column c: containing[pointers[c]:pointers[c + 1]]."""
 
     pointers: np.ndarray
-    reached: np.ndarray
+    containing: np.ndarray
 
 
 class _Moves(NamedTuple):
-    """Columns (p,) of the sensitive cells, columns and positions of the free internal cells, and the swings
-    (p,)."""
+    """Columns (p,) of the sensitive cells, columns and positions of the free internal cells, swings (p,)."""
 
     columns: np.ndarray
     free_columns: np.ndarray
@@ -103,21 +103,26 @@ class _Moves(NamedTuple):
     swing: np.ndarray
 
 
-class ResummedMargins:
-    """Anneals directions of a problem whose margins are sums.
+class InternalCellSearch:
+    """Local search on the internal cells of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a `summation`.
 
     Attributes
     ----------
-    all_inner : bool
-        Whether no margin is sensitive.
+    only_internal : bool
+        Whether all sensitive cells are internal.
     moves : int
-        Proposals so far.
+        Number of proposed moves.
     """
 
     def __init__(self, problem: Problem) -> None:
         summation = problem.summation
         if summation is None:
-            raise ValueError("the table has no internal cells that determine it")
+            raise ValueError("the internal cells of the table do not determine its margins")
         self.moves = 0
         self._problem, self._summation = problem, summation
         cells = problem.table.cells
@@ -125,7 +130,7 @@ class ResummedMargins:
         position[summation.internal] = np.arange(len(summation.internal))
         self._columns = position[problem.sensitive]
         self._inner = self._columns >= 0
-        self.all_inner = bool(self._inner.all())
+        self.only_internal = bool(self._inner.all())
         self._turning = np.flatnonzero((problem.forced < 0) & self._inner)
         self._free = problem.free[position[problem.free] >= 0]
         self._free_columns = position[self._free]
@@ -133,17 +138,17 @@ class ResummedMargins:
         self._sums = _Sums(reach.indptr.astype(np.int64), reach.indices.astype(np.int64))
         self._cells = _cells(problem)
         self._moves = _Moves(self._columns, self._free_columns, self._free, problem.swing)
-        self._line_sums = LineSums.of(problem)
+        self._residuals = ResidualSum.of(problem)
 
-    def descend(self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline) -> np.ndarray:
-        """Directions (p,) of the cheapest of several descents, which share the sweeps."""
-        params = ResumParams(DESCENTS, min(DESCENT_SWEEPS, max(1, sweeps // DESCENTS)), PASSES)
+    def best_descent(self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline) -> np.ndarray:
+        """Return the directions (p,) of the best of `DESCENTS` descents, which share the sweeps."""
+        params = DescentParams(DESCENTS, min(DESCENT_SWEEPS, max(1, sweeps // DESCENTS)), PASSES)
         return self.best_of(directions, params, seed, deadline).directions
 
-    def anneal(self, moves: float, seed: int, deadline: Deadline) -> Iterator[Resummed]:
-        """Where each run of an annealing of flips and shifts ends; they share the moves.
+    def anneal(self, moves: float, seed: int, deadline: Deadline) -> Iterator[InternalCellSolution]:
+        """Yield the results of `RUNS` annealing runs, which share the moves.
 
-        The runs of a passed deadline are left out, but for the first.
+        After the deadline only the first run is carried out.
         """
         rng = np.random.default_rng(seed)
         for number in range(RUNS):
@@ -158,8 +163,8 @@ class ResummedMargins:
         self, directions: np.ndarray, deviations: np.ndarray, moves: float, seed: int, deadline: Deadline
     ) -> None:
         cells_of_sweep = max(1, len(self._turning) + len(self._free))
-        sweeps = max(2, int(min(MOST_SWEEPS, SWEEPS_OF_CELL * cells_of_sweep, moves / cells_of_sweep)))
-        step = max(1, int(STRETCH_MOVES / cells_of_sweep))
+        sweeps = max(2, int(min(MOST_SWEEPS, SWEEPS_PER_CELL * cells_of_sweep, moves / cells_of_sweep)))
+        step = max(1, int(CHECKED_MOVES / cells_of_sweep))
         level = float(np.mean(self._problem.swing)) / 2
         for first in range(0, sweeps, step):
             last = min(first + step, sweeps)
@@ -169,42 +174,46 @@ class ResummedMargins:
             if deadline.passed:
                 return
 
-    def best_of(self, directions: np.ndarray, params: ResumParams, seed: int, deadline: Deadline) -> Resummed:
-        """The cheapest of several runs, the first from these directions, the others from random ones."""
+    def best_of(
+        self, directions: np.ndarray, params: DescentParams, seed: int, deadline: Deadline
+    ) -> InternalCellSolution:
+        """Return the best of several descents, the first from these directions, others from random ones."""
         rng = np.random.default_rng(seed)
-        best: Resummed | None = None
+        best: InternalCellSolution | None = None
         for _ in range(params.runs):
             run_seed = int(rng.integers(2**31))
-            annealed = self._line_sums.anneal(directions, params.sweeps, run_seed, deadline)
+            annealed = self._residuals.anneal(directions, params.sweeps, run_seed, deadline)
             self.moves += params.sweeps * self._problem.size
-            resummed = self.resum(annealed, params.passes, run_seed, deadline)
-            if best is None or resummed.cost < best.cost:
-                best = resummed
+            found = self.descend(annealed, params.passes, run_seed, deadline)
+            if best is None or found.cost < best.cost:
+                best = found
             if deadline.passed:
                 break
             directions = random_directions(self._problem, rng)
         assert best is not None
         return best
 
-    def resum(self, directions: np.ndarray, passes: int, seed: int, deadline: Deadline) -> Resummed:
-        """Flip and shift internal cells from these directions, of which those of margins do not count.
+    def descend(
+        self, directions: np.ndarray, passes: int, seed: int, deadline: Deadline
+    ) -> InternalCellSolution:
+        """Descend by flips and shifts from these directions; directions of margins are ignored.
 
-        Sensitive internal cells stay at their minimal levels, which is admissible in mode "at-least" too.
+        The deviations of sensitive internal cells remain exactly at their levels.
         """
         directions = directions.copy()
         return self._descended(directions, self._deviations(directions), passes, seed, deadline)
 
     def _deviations(self, directions: np.ndarray) -> np.ndarray:
-        """(cells,) of the table whose internal cells are at their levels, or stay."""
+        """Return the deviations (cells,) with sensitive internal cells at their levels and free ones at 0."""
         problem = self._problem
         deviations = np.zeros(problem.table.cells)
         deviations[problem.sensitive] = np.where(self._inner, problem.base(directions), 0.0)
-        return self._summation.resum(deviations)
+        return self._summation.recompute_margins(deviations)
 
     def _descended(
         self, directions: np.ndarray, deviations: np.ndarray, passes: int, seed: int, deadline: Deadline
-    ) -> Resummed:
-        """Where passes of flips and shifts end; the arrays change in place."""
+    ) -> InternalCellSolution:
+        """Run passes of flips and shifts; the arrays change in place."""
         problem = self._problem
         for number in range(passes):
             if deadline.passed:
@@ -213,10 +222,10 @@ class ResummedMargins:
             state = self._turning, directions, deviations
             _descend(self._sums, self._cells, self._moves, *state, seed + number)
         deviations[problem.sensitive[self._inner]] = problem.base(directions)[self._inner]
-        deviations = self._summation.resum(deviations)
+        deviations = self._summation.recompute_margins(deviations)
         on_upper_side = deviations[problem.sensitive] > (problem.up - problem.down) / 2
         chosen = problem.admissible(np.where(self._inner, directions, on_upper_side))
-        return Resummed(chosen, deviations, float(_cost(self._cells, deviations)))
+        return InternalCellSolution(chosen, deviations, float(_cost(self._cells, deviations)))
 
 
 def _cells(problem: Problem) -> _Cells:
@@ -225,15 +234,15 @@ def _cells(problem: Problem) -> _Cells:
     rise[problem.free], fall[problem.free] = problem.rise, problem.fall
     s = problem.sensitive
     up[s], down[s] = problem.up, problem.down
-    rise[s], fall[s] = problem.up + problem.rise_room, problem.down + problem.fall_room
+    rise[s], fall[s] = problem.up + problem.rise_slack, problem.down + problem.fall_slack
     up[s[problem.forced == 0]] = down[s[problem.forced == 1]] = np.inf
     costs: np.ndarray = problem.table.costs / problem.cost_unit
-    return _Cells(costs, rise, fall, up, down, PRICE * max(1.0, float(costs.max())))
+    return _Cells(costs, rise, fall, up, down, PENALTY * max(1.0, float(costs.max())))
 
 
 @kernel
 def _cell_cost(cells: _Cells, cell: int, deviation: float) -> float:
-    """Cost of a deviation, and the price of its distance to where it may be."""
+    """Return the cost of a deviation plus the penalty of its distance from the feasible intervals."""
     distance = 0.0
     if deviation >= 0.0 and cells.up[cell] <= deviation:
         distance = max(0.0, deviation - cells.rise[cell])
@@ -241,7 +250,7 @@ def _cell_cost(cells: _Cells, cell: int, deviation: float) -> float:
         distance = max(0.0, -deviation - cells.fall[cell])
     else:
         distance = min(cells.up[cell] - deviation, cells.down[cell] + deviation)
-    return cells.costs[cell] * abs(deviation) + cells.price * distance
+    return cells.costs[cell] * abs(deviation) + cells.penalty * distance
 
 
 @kernel
@@ -254,10 +263,10 @@ def _cost(cells: _Cells, deviations: np.ndarray) -> float:
 
 @kernel
 def _change(sums: _Sums, cells: _Cells, deviations: np.ndarray, column: int, move: float) -> float:
-    """Change of the cost when one internal cell moves."""
+    """Return the change of the cost if one internal cell changes by `move`."""
     change = 0.0
     for a in range(sums.pointers[column], sums.pointers[column + 1]):
-        cell = sums.reached[a]
+        cell = sums.containing[a]
         change += _cell_cost(cells, cell, deviations[cell] + move) - _cell_cost(cells, cell, deviations[cell])
     return change
 
@@ -265,17 +274,17 @@ def _change(sums: _Sums, cells: _Cells, deviations: np.ndarray, column: int, mov
 @kernel
 def _move(sums: _Sums, deviations: np.ndarray, column: int, move: float) -> None:
     for a in range(sums.pointers[column], sums.pointers[column + 1]):
-        deviations[sums.reached[a]] += move
+        deviations[sums.containing[a]] += move
 
 
 @kernel
 def _best_shift(sums: _Sums, cells: _Cells, deviations: np.ndarray, column: int, cell: int) -> float:
-    """The shift of an internal cell that gains most: to where it, or a margin, is at zero or at a level."""
+    """Return the best single-cell shift: it sets the cell or a margin to zero or to a protection level."""
     best, step = -LEAST_GAIN, 0.0
     for a in range(sums.pointers[column], sums.pointers[column + 1]):
-        other = sums.reached[a]
-        levelled = cells.up[other] > 0.0 and cells.down[other] > 0.0
-        for side in range(1, 3) if levelled else range(1):
+        other = sums.containing[a]
+        has_levels = cells.up[other] > 0.0 and cells.down[other] > 0.0
+        for side in range(1, 3) if has_levels else range(1):
             move = _to_level(cells, deviations, cell, other, side == 1)
             change = _change(sums, cells, deviations, column, move)
             if change < best:
@@ -285,8 +294,10 @@ def _best_shift(sums: _Sums, cells: _Cells, deviations: np.ndarray, column: int,
 
 @kernel
 def _to_level(cells: _Cells, deviations: np.ndarray, cell: int, other: int, upper: bool) -> float:
-    """The shift of an internal cell, within its capacities, that takes a cell it is counted in to zero or to
-    a level; 0 where that side is closed."""
+    """Return the shift of an internal cell that sets a cell containing it to zero or to a protection level.
+
+    The shift is clipped to the capacities of the internal cell. It is 0 if the direction is forbidden.
+    """
     level = 0.0
     if cells.up[other] > 0.0 and cells.down[other] > 0.0:
         level = cells.up[other] if upper else -cells.down[other]
@@ -305,15 +316,14 @@ def _anneal(
     directions: np.ndarray,
     deviations: np.ndarray,
 ) -> None:
-    """Flips of sensitive internal cells, and shifts of free ones to where one they are counted in is at zero
-    or at a level, in random order; directions and deviations change in place."""
+    """Anneal flips of sensitive internal cells and shifts of free ones, in random order, in place."""
     np.random.seed(stretch.seed)
     turning, free = stretch.cells, moves.free
     for sweep in range(stretch.first, stretch.last):
         temperature = temperature_at(stretch, sweep)
         over = min(1.0, sweep / (RISING * (stretch.sweeps - 1)))
-        price = cells.price * FIRST_PRICE ** (1.0 - over)
-        priced = _Cells(cells.costs, cells.rise, cells.fall, cells.up, cells.down, price)
+        penalty = cells.penalty * FIRST_PENALTY ** (1.0 - over)
+        penalised = _Cells(cells.costs, cells.rise, cells.fall, cells.up, cells.down, penalty)
         for _ in range(len(turning) + len(free)):
             k = np.random.randint(len(turning) + len(free))
             if k < len(turning):
@@ -322,10 +332,12 @@ def _anneal(
                 column = moves.free_columns[k - len(turning)]
                 reached = np.random.randint(sums.pointers[column], sums.pointers[column + 1])
                 upper = np.random.random() < 0.5
-                move = _to_level(priced, deviations, free[k - len(turning)], sums.reached[reached], upper)
+                move = _to_level(
+                    penalised, deviations, free[k - len(turning)], sums.containing[reached], upper
+                )
             if move == 0.0:
                 continue
-            change = _change(sums, priced, deviations, column, move)
+            change = _change(sums, penalised, deviations, column, move)
             if change <= 0.0 or np.random.random() < np.exp(-change / temperature):
                 _move(sums, deviations, column, move)
                 if k < len(turning):
@@ -342,7 +354,7 @@ def _descend(
     deviations: np.ndarray,
     seed: int,
 ) -> None:
-    """One pass: flips in random order, then every free internal cell to where it gains most."""
+    """Run one pass: improving flips in random order, then the best shift of each free internal cell."""
     np.random.seed(seed)
     for _ in range(len(turning)):
         one = turning[np.random.randint(len(turning))]
