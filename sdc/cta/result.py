@@ -10,8 +10,8 @@ from microguard.sdc.stop import StoppedBy
 
 BoundKind = Literal[
     "unavoidable part",
-    "line cuts",
-    "linear relaxation with line cuts",
+    "constraint cuts",
+    "linear relaxation with constraint cuts",
     "linear relaxation with plane cuts",
     "linear relaxation with cell cuts",
     "branch and bound",

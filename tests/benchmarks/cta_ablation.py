@@ -19,9 +19,10 @@ from unittest.mock import patch
 
 import numpy as np
 from microguard.sdc.cta import CellTable, adjust
-from microguard.sdc.cta.annealing.local_search import _start_at_random
+from microguard.sdc.cta.annealing.local_search import REFINEMENT_CONSTRAINTS
 from microguard.sdc.cta.effort import Budget, budget
 from microguard.sdc.cta.program.bounds import relaxation_bound, unavoidable_bound
+from microguard.sdc.cta.program.constraint_classes import disjoint_classes
 from microguard.sdc.cta.program.exact import Proof
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.table.check import check
@@ -92,6 +93,12 @@ def instances(quick: bool = False) -> list[Instance]:
 def run(quick: bool = False) -> Iterator[Table]:
     """Yield the tables of the search and of the bound at efforts standard and thorough."""
     seeds = (1,) if quick else (1, 2)
+    for table in (
+        random_table((6, 6), 1),
+        random_table((6, 6, 8), 1),
+        hierarchical_table(((3, 3), (3, 2)), 1, occupied=0.6),
+    ):
+        adjust(table, effort="fast")  # compiles
     for effort in ("standard",) if quick else ("standard", "thorough"):
         yield search_table(instances(quick), effort, seeds)
         yield bound_table(instances(quick), effort, seeds)
@@ -208,7 +215,7 @@ def _machine() -> str:
 
 
 def _without(*targets: tuple[str, Any]) -> Off:
-    """Replace module attributes, named below `sdc.cta`, by stand-ins that do nothing."""
+    """Replace attributes of modules below `sdc.cta`."""
 
     @contextmanager
     def context() -> Iterator[None]:
@@ -234,16 +241,13 @@ def _nothing(*_: object, **__: object) -> None:
     """Do nothing."""
 
 
-def _random_starts(allowed: Budget, _: Problem) -> bool:
-    return not allowed.search.belief_rounds and not allowed.search.margin_moves
-
-
 def _beliefs(allowed: Budget, _: Problem) -> bool:
     return allowed.search.belief_rounds > 0
 
 
-def _rounds(allowed: Budget, problem: Problem) -> bool:
-    return allowed.search.rounds > 0 and problem.constraints.shape[0] <= 6000
+def _refined(allowed: Budget, problem: Problem) -> bool:
+    three_way = disjoint_classes(problem).max(initial=-1) > 1
+    return _beliefs(allowed, problem) and three_way and problem.constraints.shape[0] <= REFINEMENT_CONSTRAINTS
 
 
 def _sensitive_margins(problem: Problem) -> bool:
@@ -254,47 +258,31 @@ def _sensitive_margins(problem: Problem) -> bool:
 _LOCAL = "annealing.local_search"
 SEARCH_PARTS = (
     Part("belief propagation", _beliefs, _without(("effort._belief_runs", lambda *_: 0))),
-    Part(
-        "refinement of beliefs",
-        _beliefs,
-        _without(("annealing.annealing.StandIn.refine", lambda self, directions, *_: directions)),
-    ),
-    Part("line classes", lambda b, p: True, _without((f"{_LOCAL}.LineClasses.of", _nothing))),
-    Part(
-        "surrogate as a start",
-        _random_starts,
-        _without((f"{_LOCAL}._start_at_random", lambda s, p, _, r: _start_at_random(s, p, None, r))),
-    ),
-    Part("cut rounds", _rounds, _without((f"{_LOCAL}.anneal_under_cuts", _nothing))),
-    Part(
-        "surrogate in cut rounds",
-        _rounds,
-        _without(("annealing.dual_cuts._fit", lambda *_: np.array([-np.inf, 0.0]))),
-    ),
-    Part("four temperatures of cut rounds", _rounds, _without(("annealing.dual_cuts.TEMPERATURES", (0.01,)))),
-    Part("final flips", lambda b, p: not b.search.blocks, _without((f"{_LOCAL}.flip_by_duals", _nothing))),
+    Part("refinement", _refined, _without((f"{_LOCAL}.REFINEMENT_CONSTRAINTS", 0))),
+    Part("annealing on cuts", lambda b, p: b.search.cuts is not None, _with_search(cuts=None)),
+    Part("flips", lambda b, p: not b.search.blocks, _without((f"{_LOCAL}.flip_by_duals", _nothing))),
     Part("flips by blocks", lambda b, p: b.search.blocks, _with_search(blocks=False)),
-    Part("turns by blocks", lambda b, p: b.search.turn_work > 0, _with_search(turn_work=0.0)),
+    Part("optimised blocks", lambda b, p: b.search.block_work > 0, _with_search(block_work=0.0)),
     Part("neighbourhoods", lambda b, p: b.search.neighbourhoods > 0, _with_search(neighbourhoods=0)),
     Part(
-        "annealing of margins",
-        lambda b, p: b.search.margin_moves > 0 and _sensitive_margins(p),
-        _with_search(margin_moves=0.0),
+        "annealing on internal cells",
+        lambda b, p: b.search.internal_moves > 0 and _sensitive_margins(p),
+        _with_search(internal_moves=0.0),
     ),
     Part(
-        "starts on margins",
-        lambda b, p: not b.search.margin_moves and _sensitive_margins(p),
-        _without((f"{_LOCAL}._start_by_margins", _nothing)),
+        "descents on internal cells",
+        lambda b, p: not b.search.internal_moves and _sensitive_margins(p),
+        _without((f"{_LOCAL}._start_on_internal_cells", _nothing)),
     ),
 )
 BOUND_PARTS = (
     Part("cell cuts", lambda b, p: b.cell_work > 0, _without(("program.bounds._add_cell_cuts", _nothing))),
-    Part("one width of neighbourhoods", lambda b, p: True, _without(("program.bounds.MOST_LINES", (450,)))),
-    Part("margins of cell cuts", lambda b, p: True, _without(("program.bounds.PERTURBATIONS", (0.1,)))),
+    Part("three widths", lambda b, p: True, _without(("program.bounds.MOST_CONSTRAINTS", (450,)))),
+    Part("four perturbations", lambda b, p: True, _without(("program.bounds.PERTURBATIONS", (0.1,)))),
     Part("nested cell cuts", lambda b, p: True, _without(("program.cell_cuts.MOST_NESTED", 1))),
     Part("plane cuts", lambda b, p: b.plane_work > 0, _without(("program.bounds.planes_of", lambda _: []))),
     Part(
-        "prices of planes",
+        "optimised cost splitting",
         lambda b, p: b.plane_work > 0,
         _without(("program.cost_splitting.CostSplitting.next_split", _nothing)),
     ),

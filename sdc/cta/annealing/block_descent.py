@@ -165,8 +165,8 @@ class BlockDescent:
             about = columns.indices[columns.indptr[cell] : columns.indptr[cell + 1]]
             block = self._block(np.sort(self._graph.nearest(about, width)))
             if block is not None and block.problem.size > 1 and self._optimise(block, whole.deadline):
-                answer = whole.evaluate(self.directions)
-                self.deviations = answer.deviations.copy()
+                evaluation = whole.evaluate(self.directions)
+                self.deviations = evaluation.deviations.copy()
 
     def _optimise(self, block: _Block, deadline: Deadline) -> bool:
         """Optimise the directions of a block; return whether the cost decreased."""
@@ -197,8 +197,8 @@ class BlockDescent:
             return
         search = Search(block.problem, deadline)
         try:
-            answer = search.evaluate(self.directions[block.sensitive], similar_follow=True)
-            flip_by_duals(search, flip_programs * answer.work)
+            evaluation = search.evaluate(self.directions[block.sensitive], similar_follow=True)
+            flip_by_duals(search, flip_programs * evaluation.work)
         finally:
             self.programs += search.programs
             self.work += search.work

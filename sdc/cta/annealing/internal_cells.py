@@ -4,7 +4,7 @@ A change of one internal cell changes the margins above it, seven cells in a tab
 whatever its size. So the exact objective of a change is cheap to compute. Moves are *flips* of the direction
 of a sensitive internal cell and *shifts* of a free internal cell, which set it or one of its margins to zero
 or to a protection level. Violated capacities and protection levels of margins are penalised. The direction of
-a sensitive margin is the side on which its deviation lies.
+a sensitive margin is that of the nearer level.
 
 There are two searches: descents by flips and shifts from directions that were annealed on the constraint
 residuals, and simulated annealing of flips and shifts. The second gives 1 to 3 % smaller objectives in tables
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from microguard.sdc.cta.annealing.annealing import Stretch, temperature_at, turn
+from microguard.sdc.cta.annealing.annealing import Segment, flip_change, temperature_at
 from microguard.sdc.cta.annealing.constraint_residuals import ResidualSum
 from microguard.sdc.cta.program.directions import random_directions
 from microguard.sdc.cta.program.problem import Problem
@@ -131,14 +131,14 @@ class InternalCellSearch:
         self._columns = position[problem.sensitive]
         self._inner = self._columns >= 0
         self.only_internal = bool(self._inner.all())
-        self._turning = np.flatnonzero((problem.forced < 0) & self._inner)
+        self._flippable = np.flatnonzero((problem.forced < 0) & self._inner)
         self._free = problem.free[position[problem.free] >= 0]
         self._free_columns = position[self._free]
-        reach = sparse.csc_matrix(summation.matrix)
-        self._sums = _Sums(reach.indptr.astype(np.int64), reach.indices.astype(np.int64))
+        containing = sparse.csc_matrix(summation.matrix)
+        self._sums = _Sums(containing.indptr.astype(np.int64), containing.indices.astype(np.int64))
         self._cells = _cells(problem)
         self._moves = _Moves(self._columns, self._free_columns, self._free, problem.swing)
-        self._residuals = ResidualSum.of(problem)
+        self._residuals = ResidualSum.for_problem(problem)
 
     def best_descent(self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline) -> np.ndarray:
         """Return the directions (p,) of the best of `DESCENTS` descents, which share the sweeps."""
@@ -162,14 +162,14 @@ class InternalCellSearch:
     def _cool(
         self, directions: np.ndarray, deviations: np.ndarray, moves: float, seed: int, deadline: Deadline
     ) -> None:
-        cells_of_sweep = max(1, len(self._turning) + len(self._free))
+        cells_of_sweep = max(1, len(self._flippable) + len(self._free))
         sweeps = max(2, int(min(MOST_SWEEPS, SWEEPS_PER_CELL * cells_of_sweep, moves / cells_of_sweep)))
         step = max(1, int(CHECKED_MOVES / cells_of_sweep))
         level = float(np.mean(self._problem.swing)) / 2
         for first in range(0, sweeps, step):
             last = min(first + step, sweeps)
-            stretch = Stretch(self._turning, HOT * level, COLD * level, first, last, sweeps, seed + first)
-            _anneal(self._sums, self._cells, self._moves, stretch, directions, deviations)
+            segment = Segment(self._flippable, HOT * level, COLD * level, first, last, sweeps, seed + first)
+            _anneal(self._sums, self._cells, self._moves, segment, directions, deviations)
             self.moves += (last - first) * cells_of_sweep
             if deadline.passed:
                 return
@@ -218,8 +218,8 @@ class InternalCellSearch:
         for number in range(passes):
             if deadline.passed:
                 break
-            self.moves += len(self._turning) + len(self._free)
-            state = self._turning, directions, deviations
+            self.moves += len(self._flippable) + len(self._free)
+            state = self._flippable, directions, deviations
             _descend(self._sums, self._cells, self._moves, *state, seed + number)
         deviations[problem.sensitive[self._inner]] = problem.base(directions)[self._inner]
         deviations = self._summation.recompute_margins(deviations)
@@ -312,36 +312,36 @@ def _anneal(
     sums: _Sums,
     cells: _Cells,
     moves: _Moves,
-    stretch: Stretch,
+    segment: Segment,
     directions: np.ndarray,
     deviations: np.ndarray,
 ) -> None:
     """Anneal flips of sensitive internal cells and shifts of free ones, in random order, in place."""
-    np.random.seed(stretch.seed)
-    turning, free = stretch.cells, moves.free
-    for sweep in range(stretch.first, stretch.last):
-        temperature = temperature_at(stretch, sweep)
-        over = min(1.0, sweep / (RISING * (stretch.sweeps - 1)))
+    np.random.seed(segment.seed)
+    flippable, free = segment.cells, moves.free
+    for sweep in range(segment.first, segment.last):
+        temperature = temperature_at(segment, sweep)
+        over = min(1.0, sweep / (RISING * (segment.sweeps - 1)))
         penalty = cells.penalty * FIRST_PENALTY ** (1.0 - over)
         penalised = _Cells(cells.costs, cells.rise, cells.fall, cells.up, cells.down, penalty)
-        for _ in range(len(turning) + len(free)):
-            k = np.random.randint(len(turning) + len(free))
-            if k < len(turning):
-                column, move = moves.columns[turning[k]], turn(moves.swing, directions, turning[k])
+        for _ in range(len(flippable) + len(free)):
+            k = np.random.randint(len(flippable) + len(free))
+            if k < len(flippable):
+                column, move = moves.columns[flippable[k]], flip_change(moves.swing, directions, flippable[k])
             else:
-                column = moves.free_columns[k - len(turning)]
+                column = moves.free_columns[k - len(flippable)]
                 reached = np.random.randint(sums.pointers[column], sums.pointers[column + 1])
                 upper = np.random.random() < 0.5
                 move = _to_level(
-                    penalised, deviations, free[k - len(turning)], sums.containing[reached], upper
+                    penalised, deviations, free[k - len(flippable)], sums.containing[reached], upper
                 )
             if move == 0.0:
                 continue
             change = _change(sums, penalised, deviations, column, move)
             if change <= 0.0 or np.random.random() < np.exp(-change / temperature):
                 _move(sums, deviations, column, move)
-                if k < len(turning):
-                    directions[turning[k]] = 1 - directions[turning[k]]
+                if k < len(flippable):
+                    directions[flippable[k]] = 1 - directions[flippable[k]]
 
 
 @kernel
@@ -349,16 +349,16 @@ def _descend(
     sums: _Sums,
     cells: _Cells,
     moves: _Moves,
-    turning: np.ndarray,
+    flippable: np.ndarray,
     directions: np.ndarray,
     deviations: np.ndarray,
     seed: int,
 ) -> None:
     """Run one pass: improving flips in random order, then the best shift of each free internal cell."""
     np.random.seed(seed)
-    for _ in range(len(turning)):
-        one = turning[np.random.randint(len(turning))]
-        move = turn(moves.swing, directions, one)
+    for _ in range(len(flippable)):
+        one = flippable[np.random.randint(len(flippable))]
+        move = flip_change(moves.swing, directions, one)
         if _change(sums, cells, deviations, moves.columns[one], move) < 0.0:
             directions[one] = 1 - directions[one]
             _move(sums, deviations, moves.columns[one], move)

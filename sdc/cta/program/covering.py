@@ -146,11 +146,11 @@ class Covering:
             work += spent
             if cut is not None and cut.adjustments is not None:
                 splitting.add_solution(number, cut.adjustments)
-            dearest = float(np.max(of_plane, initial=0.0))
-            if cut is not None and cut.least > NUMERICAL_ZERO * dearest:
+            largest_cost = float(np.max(of_plane, initial=0.0))
+            if cut is not None and cut.least > NUMERICAL_ZERO * largest_cost:
                 where = (np.zeros(len(program.cells), dtype=int), program.cells)
-                rows.append(sparse.csr_matrix((of_plane / dearest, where), shape=(1, len(self._costs))))
-                least.append(cut.least / dearest)
+                rows.append(sparse.csr_matrix((of_plane / largest_cost, where), shape=(1, len(self._costs))))
+                least.append(cut.least / largest_cost)
                 numbers.append(number)
         matrix = sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix((0, len(self._costs)))
         return CellCuts(matrix, np.array(least, dtype=float)), np.array(numbers, dtype=int), work

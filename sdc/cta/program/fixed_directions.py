@@ -156,7 +156,7 @@ def _elastic(problem: Problem) -> tuple[Model, int]:
     """
     model = base_model(problem)
     program = model.program
-    dearest = max(1.0, float(np.max(problem.free_costs, initial=0.0)))
+    largest_cost = max(1.0, float(np.max(problem.free_costs, initial=0.0)))
     rows, constraints = program.matrix.shape[0], problem.constraints.shape[0]
     statistics = constraints + (0 if problem.exact else 2 * problem.size)
     elastic = np.concatenate([np.arange(constraints), np.arange(statistics, rows)])
@@ -164,7 +164,7 @@ def _elastic(problem: Problem) -> tuple[Model, int]:
     eye = sparse.csr_array((np.ones(count), (elastic, np.arange(count))), shape=(rows, count))
     widened = replace(
         program,
-        costs=np.concatenate([program.costs, np.full(2 * count, VIOLATION_COST * dearest)]),
+        costs=np.concatenate([program.costs, np.full(2 * count, VIOLATION_COST * largest_cost)]),
         matrix=sparse.hstack([program.matrix, eye, -eye]).tocsr(),
         lower=np.concatenate([program.lower, np.zeros(2 * count)]),
         upper=np.concatenate([program.upper, np.full(2 * count, INFINITY)]),

@@ -113,7 +113,7 @@ def _infeasible_subset(problem: Problem) -> np.ndarray:
         reduced = problem.subproblem(fewer, np.arange(problem.size), np.arange(len(problem.free)))
         if len(fewer) == 0:
             break
-        answer = solve(base_model(reduced).program, Limits(nodes=REDUCTION_NODES))
-        if answer.status is Status.INFEASIBLE:
+        solution = solve(base_model(reduced).program, Limits(nodes=REDUCTION_NODES))
+        if solution.status is Status.INFEASIBLE:
             constraints = fewer
     return constraints

@@ -64,7 +64,7 @@ def margins() -> None:
     summation = Summation.from_relations(table.relations)
     assert summation is not None
     shares = table.values / 1000.0
-    box = Box.around(shares, np.full(len(shares), np.nan))
+    box = Box.from_values(shares, np.full(len(shares), np.nan))
     annealed_multiples(summation, box.lower, box, np.arange(len(shares)), 0, "fast")
 
 

@@ -1,4 +1,4 @@
-"""Descent by blocks against the program of the whole table."""
+"""Block descent compared with the program of the whole table."""
 
 import numpy as np
 import pytest
@@ -28,14 +28,14 @@ def whole_program(problem, directions):
 
 
 @pytest.mark.parametrize("mode", ["at-least", "exact"])
-def test_a_block_of_all_lines_is_the_whole_program(mode):
+def test_block_of_all_constraints_solves_the_whole_program(mode):
     problem = hierarchical_problem(0, mode)
     directions = random_directions(problem, np.random.default_rng(0))
     descent = BlockDescent(problem, directions.copy(), np.zeros(problem.table.cells))
     descent.solve_blocks(0, NEVER)
-    answer = whole_program(problem, directions)
-    if answer.feasible:
-        assert descent.cost == pytest.approx(answer.cost, rel=1e-7)
+    evaluation = whole_program(problem, directions)
+    if evaluation.feasible:
+        assert descent.cost == pytest.approx(evaluation.cost, rel=1e-7)
         assert abs(problem.constraints @ descent.deviations).max() < 1e-6
     else:
         assert abs(problem.constraints @ descent.deviations).max() > 1e-6
@@ -53,7 +53,7 @@ def is_solution(problem, directions, deviations):
 @settings(max_examples=15)
 @example(221892, "exact")  # a sensitive margin begins .25 off its level, with all constraints closed
 @given(st.integers(0, 10**6), st.sampled_from(["at-least", "exact"]))
-def test_small_blocks_solve_what_the_whole_program_does_and_never_cost_more(seed, mode):
+def test_block_descent_is_feasible_whenever_the_whole_program_is_and_never_increases_the_cost(seed, mode):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(block_descent, "SOLVED_CONSTRAINTS", 12)
         patch.setattr(block_descent, "FLIPPING_CONSTRAINTS", 12)
@@ -91,7 +91,7 @@ def turned(problem, seed, work):
     return before.cost, search.best.cost
 
 
-def test_a_block_of_all_lines_is_turned_to_the_optimum(monkeypatch):
+def test_optimised_block_of_all_constraints_gives_the_optimum(monkeypatch):
     monkeypatch.setattr(block_descent, "OPTIMISED_SHARE", 1.0)
     monkeypatch.setattr(block_descent, "GAP", 1e-9)
     problem = hierarchical_problem(0)
@@ -103,7 +103,7 @@ def test_a_block_of_all_lines_is_turned_to_the_optimum(monkeypatch):
 
 @settings(max_examples=5)
 @given(st.integers(0, 10**6), st.sampled_from(["at-least", "exact"]))
-def test_turning_blocks_never_costs_more_and_never_less_than_the_optimum(seed, mode):
+def test_optimised_blocks_cost_between_the_optimum_and_the_start(seed, mode):
     problem = hierarchical_problem(seed, mode)
     costs = turned(problem, seed, work=2e3)
     if costs is not None:
@@ -113,7 +113,7 @@ def test_turning_blocks_never_costs_more_and_never_less_than_the_optimum(seed, m
 
 @settings(max_examples=15)
 @given(st.integers(0, 10**6), st.sampled_from(["at-least", "exact"]))
-def test_margins_summed_again_close_every_line_at_the_cost_they_say(seed, mode):
+def test_internal_cell_descent_satisfies_all_constraints_at_the_reported_cost(seed, mode):
     problem = hierarchical_problem(seed, mode)
     margins = InternalCellSearch(problem)
     start = random_directions(problem, np.random.default_rng(seed))

@@ -1,4 +1,4 @@
-"""Annealed flips and shifts against the integer program and against runs that only descend."""
+"""Search on internal cells compared with the integer program and with plain descents."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def least_cost(problem, runs):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_annealing_ends_near_the_optimum_where_margins_are_sensitive(seed):
+def test_internal_cell_annealing_is_near_the_optimum_with_sensitive_margins(seed):
     problem = hierarchy(seed)
     margins = InternalCellSearch(problem)
     assert not margins.only_internal
@@ -41,7 +41,7 @@ def test_annealing_ends_near_the_optimum_where_margins_are_sensitive(seed):
     assert margins.moves > 0
 
 
-def test_annealing_beats_ten_times_as_many_runs_that_only_descend():
+def test_internal_cell_annealing_beats_descents_with_ten_times_as_many_runs():
     problem = Problem.from_table(hierarchical_table(((4, 4), (3, 2), (3,)), 1, occupied=0.5), "at-least")
     margins = InternalCellSearch(problem)
     start = random_directions(problem, np.random.default_rng(1))
@@ -49,7 +49,7 @@ def test_annealing_beats_ten_times_as_many_runs_that_only_descend():
     assert least_cost(problem, margins.anneal(MOVES, 1, NEVER)) < least_cost(problem, [descended])
 
 
-def test_annealing_repeats_itself_and_a_passed_deadline_leaves_the_first_run():
+def test_internal_cell_annealing_is_repeatable_and_always_completes_its_first_run():
     problem = hierarchy(0)
     one, other = (
         [run.directions for run in InternalCellSearch(problem).anneal(MOVES, 3, NEVER)] for _ in range(2)

@@ -1,55 +1,60 @@
-"""A quadratic stand-in for the linear program, cheap enough to anneal on.
+"""Quadratic model of the linear program, accurate enough to refine good directions.
 
-To close residuals r by least squares, min sum y_c^2 / w_c subject to the constraints, costs r' G r with G =
-(A W A')^-1 over the constraints A of the free cells. So a flip is priced by how the whole table answers to
-it, from a few entries of G. With w_c = min(room, twice the typical level) / cost it orders directions nearly
-as the linear program does (correlation 0.85 to 0.95 among good ones on random 3-D tables).
+The cost of compensating residuals r by least squares, min sum y_c^2 / w_c subject to the constraints, is r' G
+r with G = (A W A')^-1 over the columns A of the free cells. A flip is therefore priced by the response of the
+whole table, at the cost of reading a few entries of G. With w_c = min(capacity, twice the typical level) /
+cost the model orders directions nearly as the linear program does: the correlation is 0.85 to 0.95 among good
+directions of random tables in three dimensions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-from microguard.sdc.cta.annealing.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
+from microguard.sdc.cta.annealing.annealing import (
+    Columns,
+    EnergyModel,
+    Segment,
+    State,
+    flip_change,
+    temperature_at,
+)
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.stop import Deadline
 from scipy import linalg, sparse
 
-#: Constraints beyond which the dense matrix G no longer fits a task's memory (8 bytes each squared).
-MAX_CONSTRAINTS = 6000
-#: Added to the diagonal relative to its mean: redundant constraints are dependent, and constraints that no
-#: free cell can make good must come out dear, not infinite.
+#: Added to the diagonal, relative to its mean, because redundant constraints are linearly dependent, and
+#: because residuals that no free cell can compensate must have a high but finite cost.
 REGULARISATION = 1e-6
-#: First and last temperature relative to the typical change of energy by one flip.
+#: First and last temperature relative to the mean change of energy by one flip.
 HOT, COLD = 0.5, 1e-3
-#: How much colder a run begins that refines directions: at 10x10x20 what beliefs settled on gains 5 % of its
-#: excess, at twice or half of it as much, at four times 3 %.
-WARMTH = 0.1
+#: First temperature of a refinement, relative to `HOT`. At 10x10x20 it removes 5 % of the cost beyond the
+#: unavoidable part, the same with half or twice this temperature, and 3 % with four times.
+REFINEMENT_HEAT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Surrogate(StandIn):
-    """Energy r' G r; the best directions met are the answer.
+class QuadraticModel(EnergyModel):
+    """Energy r' G r of residuals r; the result of a run is the best state.
 
     Attributes
     ----------
-    problem, incidence : of `StandIn`, over the constraints that sensitive cells touch
+    problem, incidence : see `EnergyModel`; over the constraints that contain a sensitive cell
     matrix : (constraints, constraints) G
     """
 
     matrix: np.ndarray
-    warmth: ClassVar[float] = WARMTH
 
     @classmethod
-    def of(cls, problem: Problem) -> Surrogate:
-        """Build G once for a problem."""
+    def for_problem(cls, problem: Problem) -> QuadraticModel:
+        """Compute G for a problem."""
         incidence = problem.incidence
         touched = np.unique(incidence.indices)
         typical = float(np.mean(problem.swing))
-        room = np.minimum((problem.rise + problem.fall) / 2, typical)
-        weight = room / np.maximum(problem.free_costs, np.finfo(float).tiny ** 0.5)
+        capacity = np.minimum((problem.rise + problem.fall) / 2, typical)
+        weight = capacity / np.maximum(problem.free_costs, np.finfo(float).tiny ** 0.5)
         weight = np.minimum(weight, 1e6 * typical)
         free = problem.constraints[:, problem.free]
         gram = (free @ sparse.diags_array(weight) @ free.T).toarray()
@@ -64,12 +69,16 @@ class Surrogate(StandIn):
         return cls(problem, rows, np.ascontiguousarray((inverse + inverse.T) / 2))
 
     def energy(self, directions: np.ndarray) -> float:
-        """r' G r at directions of 0 and 1."""
+        """Compute r' G r for directions of 0 and 1."""
         residuals = self.residuals(directions)
         return float(residuals @ self.matrix @ residuals)
 
+    def refine(self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline) -> np.ndarray:
+        """Anneal good directions at a low temperature, which keeps most of them."""
+        return self.anneal(directions, sweeps, seed, deadline, REFINEMENT_HEAT)
+
     def temperatures(self, cells: np.ndarray) -> tuple[float, float]:
-        """By the energy of a flip on its own; the diagonal of G would be swamped by redundant constraints."""
+        """Derive the temperatures from the energies of a sample of single flips."""
         pointers, constraints, entries = self.columns
         swing = np.repeat(self.problem.swing, np.diff(pointers))
         flips = sparse.csr_matrix((entries * swing, constraints, pointers), self.incidence.shape[::-1])
@@ -78,15 +87,15 @@ class Surrogate(StandIn):
         typical = max(float(np.mean(flip_energies)), np.finfo(float).tiny)
         return HOT * typical, COLD * typical
 
-    def cool(self, walk: Walk, stretch: Stretch) -> None:
-        """One cell at a time."""
-        walk.residuals[:] = self.residuals(walk.directions)  # moves keep G r up to date, not r
-        _cool(self.columns, self.problem.swing, self.matrix, walk, stretch)
+    def run_segment(self, state: State, segment: Segment) -> None:
+        """Propose flips of random cells."""
+        state.residuals[:] = self.residuals(state.directions)  # the kernel updates G r instead
+        _anneal(self.columns, self.problem.swing, self.matrix, state, segment)
 
 
 @kernel
 def forces_and_energy(matrix: np.ndarray, residuals: np.ndarray) -> tuple[np.ndarray, float]:
-    """G r and r' G r."""
+    """Compute G r and r' G r."""
     forces = matrix @ residuals
     energy = 0.0
     for k in range(len(forces)):
@@ -96,7 +105,7 @@ def forces_and_energy(matrix: np.ndarray, residuals: np.ndarray) -> tuple[np.nda
 
 @kernel
 def change_of_energy(pointers, constraints, entries, matrix, forces, cell, move):
-    """Change of r' G r when one sensitive cell's base deviation moves; `forces` is G r."""
+    """Return the change of r' G r if the base deviation of a sensitive cell changes; `forces` is G r."""
     change = 0.0
     for a in range(pointers[cell], pointers[cell + 1]):
         change += 2.0 * move * entries[a] * forces[constraints[a]]
@@ -107,7 +116,7 @@ def change_of_energy(pointers, constraints, entries, matrix, forces, cell, move)
 
 @kernel
 def move_forces(pointers, constraints, entries, matrix, forces, cell, move):
-    """Bring G r up to date after that move."""
+    """Update G r after that change."""
     for a in range(pointers[cell], pointers[cell + 1]):
         step = move * entries[a]
         row = matrix[constraints[a]]
@@ -116,20 +125,19 @@ def move_forces(pointers, constraints, entries, matrix, forces, cell, move):
 
 
 @kernel
-def _cool(columns: Columns, swing: np.ndarray, matrix: np.ndarray, walk: Walk, stretch: Stretch) -> None:
-    np.random.seed(stretch.seed)
+def _anneal(columns: Columns, swing: np.ndarray, matrix: np.ndarray, state: State, segment: Segment) -> None:
+    np.random.seed(segment.seed)
     pointers, constraints, entries = columns
-    directions, residuals, chosen, least = walk
-    cells = stretch.cells
+    directions, residuals, chosen, least = state
     forces, energy = forces_and_energy(matrix, residuals)
     if energy < least[0]:
         least[0] = energy
         chosen[:] = directions
-    for sweep in range(stretch.first, stretch.last):
-        temperature = temperature_at(stretch, sweep)
-        for _ in range(len(cells)):
-            cell = cells[np.random.randint(len(cells))]
-            move = turn(swing, directions, cell)
+    for sweep in range(segment.first, segment.last):
+        temperature = temperature_at(segment, sweep)
+        for _ in range(len(segment.cells)):
+            cell = segment.cells[np.random.randint(len(segment.cells))]
+            move = flip_change(swing, directions, cell)
             change = change_of_energy(pointers, constraints, entries, matrix, forces, cell, move)
             if change <= 0.0 or np.random.random() < np.exp(-change / temperature):
                 directions[cell] = 1 - directions[cell]
