@@ -1,4 +1,4 @@
-"""Small tables for the tests: random grids, and a brute force that shares no code with the methods."""
+"""Small tables for tests: random grids, and a brute force that shares no code with the methods."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Tables whose cells differ by many orders of magnitude keep every promise to the last unit."""
+"""Tables whose values differ by many orders of magnitude are adjusted exactly."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def wide_table(orders, seed, shape=(6, 6), whole=True):
 
 @pytest.mark.parametrize("orders", [1, 6, 9, 12])
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
-def test_every_cell_is_protected_and_every_line_closed_to_the_unit(orders, mode):
+def test_adjust_holds_all_constraints_exactly_over_wide_ranges_of_values(orders, mode):
     for seed in range(3):
         table = wide_table(orders, seed)
         d = adjust(table, mode=mode, effort="fast", seed=seed)
@@ -36,7 +36,7 @@ def test_every_cell_is_protected_and_every_line_closed_to_the_unit(orders, mode)
         assert np.all(np.abs(d.values - table.values) <= table.upper_capacity)
 
 
-def test_a_small_cell_left_unchanged_beside_a_large_one_is_found_by_the_check():
+def test_check_finds_an_unprotected_small_cell_next_to_a_large_one():
     table = wide_table(9, 1)
     moved = table.values.copy()
     assert len(check(table, moved).unprotected) == table.sensitive.sum()
@@ -45,7 +45,7 @@ def test_a_small_cell_left_unchanged_beside_a_large_one_is_found_by_the_check():
     assert len(check(table, values).broken_constraints) == 2, "a unit beside cells of 1e11 is seen"
 
 
-def test_what_is_left_open_is_closed_next_to_where_it_was():
+def test_refine_corrects_residuals_near_the_given_deviations():
     table = wide_table(6, 2)
     exact = adjust(table, effort="fast").deviations
     rng = np.random.default_rng(0)
@@ -57,12 +57,12 @@ def test_what_is_left_open_is_closed_next_to_where_it_was():
     assert np.abs(closed - exact).max() <= 1e-3 * np.abs(exact).max()
 
 
-def test_directions_that_leave_no_room_are_not_closed_by_force():
+def test_refine_returns_none_for_infeasible_directions():
     table = two_cells_and_total([5, 1, 1], [5, 1, 1])
     assert refine(table, np.array([3.0, 0, 0]), "at-least") is None
 
 
-def test_fractions_over_six_orders_add_up_to_what_floating_point_allows():
+def test_adjust_keeps_fractions_additive_over_six_orders_of_magnitude():
     table = wide_table(6, 3, whole=False)
     d = adjust(table, effort="fast")
     assert check(table, d.values).sound

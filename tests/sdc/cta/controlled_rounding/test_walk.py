@@ -1,4 +1,4 @@
-"""The walk keeps the expectation of every cell exactly, adds up, and ends at multiples in two dimensions."""
+"""The random walk is unbiased and additive, and rounds all cells in two dimensions."""
 
 import itertools
 import math
@@ -33,7 +33,7 @@ def ends_of_all_walks(relations, shares, base):
 
 
 @pytest.mark.parametrize("counts", [[[1, 2], [2, 2]], [[1, 1, 1], [0, 2, 4]], [[4, 1, 2], [1, 3, 1]]])
-def test_the_mean_over_all_walks_is_the_truth_to_the_last_digit(counts):
+def test_expectation_of_the_random_walk_is_exact(counts):
     counts = np.array(counts, dtype=float)
     relations, values = grid_relations(counts.shape), with_margins(counts)
     ends = ends_of_all_walks(relations, values / 3, 3)
@@ -43,7 +43,7 @@ def test_the_mean_over_all_walks_is_the_truth_to_the_last_digit(counts):
     assert 3 * ends.mean(axis=0) == pytest.approx(values, abs=1e-9)
 
 
-def test_three_dimensions_may_end_between_multiples_but_never_outside_the_box_nor_off_the_lines():
+def test_random_walk_in_three_dimensions_respects_bounds_and_constraints():
     rng = np.random.default_rng(1)
     counts = rng.poisson(3.0, (4, 4, 4)) * 1.0
     relations, shares = grid_relations(counts.shape), with_margins(counts) / 5
@@ -64,7 +64,7 @@ def test_three_dimensions_may_end_between_multiples_but_never_outside_the_box_no
     assert np.abs(means - shares).max() < 4.5 * 0.5 / np.sqrt(200)
 
 
-def test_a_basis_made_anew_gives_the_same_walk(monkeypatch):
+def test_refactorised_basis_gives_the_same_random_walk(monkeypatch):
     rng = np.random.default_rng(2)
     values = with_margins(rng.poisson(2.0, (12, 9)) * 1.0)
     relations, shares = sparse.csr_matrix(grid_relations((12, 9))), values / 5

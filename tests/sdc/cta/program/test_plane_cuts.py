@@ -1,4 +1,4 @@
-"""Plane cuts are valid at any prices, and prove more at shares that fit than at equal ones."""
+"""Plane cuts are valid at any costs, and strongest at an optimised split of the costs."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def lopsided_grid(shape, seed):
     )
 
 
-def test_the_planes_of_a_grid_are_its_slices():
+def test_planes_of_a_grid_are_its_slices():
     problem = Problem.from_table(random_grid((3, 4, 5), 0, sensitive=1.0), "exact")
     planes = planes_of(problem)
     assert sorted(len(plane.sensitive) for plane in planes) == sorted([4 * 5] * 3 + [3 * 5] * 4 + [3 * 4] * 5)
@@ -38,7 +38,7 @@ def test_the_planes_of_a_grid_are_its_slices():
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("kind", [random_grid, lopsided_grid])
-def test_bounds_with_planes_are_valid_and_not_below_those_of_constraints(kind, mode, seed):
+def test_bound_with_plane_cuts_is_valid_and_not_weaker(kind, mode, seed):
     table = kind((2, 2, 2), seed)
     problem = Problem.from_table(table, mode)
     constraints, planes = (relaxation_bound(problem, np.inf, work).value for work in (0.0, WORK))
@@ -49,7 +49,7 @@ def test_bounds_with_planes_are_valid_and_not_below_those_of_constraints(kind, m
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
 @pytest.mark.parametrize("kind", [random_grid, lopsided_grid])
-def test_a_plane_asked_at_the_costs_of_its_cells_proves_the_optimum_of_that_plane(kind, mode):
+def test_plane_cut_at_the_full_costs_is_the_optimum_of_the_plane(kind, mode):
     table = kind((3, 3, 2), 1)
     problem = Problem.from_table(table, mode)
     costs = np.zeros(table.cells)
@@ -73,14 +73,14 @@ def test_a_plane_asked_at_the_costs_of_its_cells_proves_the_optimum_of_that_plan
         assert costs[program.cells] @ cut.adjustments >= cut.least - 1e-6 * least
 
 
-def test_planes_prove_what_lines_do_not():
+def test_plane_cuts_are_stronger_than_constraint_cuts():
     problem = Problem.from_table(random_grid((4, 4, 4), 3, sensitive=0.4), "exact")
     constraints, planes = relaxation_bound(problem, np.inf), relaxation_bound(problem, np.inf, WORK)
     assert planes.kind == "linear relaxation with plane cuts"
     assert planes.value > constraints.value * 1.005
 
 
-def test_shares_that_fit_prove_more_than_equal_ones():
+def test_optimised_cost_splitting_is_stronger_than_an_equal_split():
     problem = Problem.from_table(random_grid((4, 4, 3), 3), "exact")
     programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
     deadline = Deadline.after(None)
@@ -95,7 +95,7 @@ def test_shares_that_fit_prove_more_than_equal_ones():
     assert bounds[1] > bounds[0] * 1.01
 
 
-def test_a_clock_that_has_run_out_leaves_no_cut():
+def test_plane_cuts_are_skipped_after_the_deadline():
     problem = Problem.from_table(random_grid((3, 3, 3), 0), "exact")
     programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
     covering = Covering(problem, Deadline.after(None))

@@ -1,4 +1,4 @@
-"""Room is added only where there is none, in the stated order, and no more than must be."""
+"""Capacities are widened only if necessary, in the given order, and by the least amount."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def least_room(table: CellTable, open_: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("mode", ["at-least", "exact"])
-def test_the_room_added_is_the_least_by_brute_force_and_none_where_none_is_needed(mode: str) -> None:
+def test_relax_adds_the_least_capacity_of_brute_force(mode: str) -> None:
     rng = np.random.default_rng(3)
     counted = {"solvable": 0, "capacities": 0, "fixed": 0, "never": 0}
     for _ in range(40):

@@ -1,4 +1,4 @@
-"""The check finds what a table must not have."""
+"""The independent check finds every violation."""
 
 import numpy as np
 from microguard.sdc.cta.table.check import check
@@ -6,7 +6,7 @@ from microguard.sdc.cta.table.check import check
 from tests.sdc.cta.tables import random_grid
 
 
-def test_each_fault_is_found_at_its_place():
+def test_check_finds_each_violation():
     table = random_grid((2, 2), 0, sensitive=0.0)
     cell = int(np.flatnonzero(table.sensitive)[0])
     assert check(table, table.values).unprotected.tolist() == [cell]
