@@ -129,10 +129,8 @@ def budget(problem: Problem, effort: str) -> Budget:
     constraints, entries = problem.constraints.shape[0], problem.constraints.nnz
     columns = max(1, 2 * len(problem.free) + 2 * constraints)
     programs = _COLUMNS[effort] / work_from_nothing(columns, constraints)
-    short, very_short = (
-        entries < LONG_CONSTRAINT * constraints,
-        entries <= _VERY_SHORT_CONSTRAINT * constraints,
-    )
+    short = entries < LONG_CONSTRAINT * constraints
+    very_short = entries <= _VERY_SHORT_CONSTRAINT * constraints
     many = constraints >= MANY_CONSTRAINTS and not short
     blocks = short and constraints >= _BLOCK_CONSTRAINTS
     prove = size <= _PROOF_SIZE[effort] and entries <= _PROOF_ENTRIES

@@ -50,16 +50,16 @@ def anneal_under_cuts(search: Search, model: QuadraticModel, params: CutParams, 
     free = np.flatnonzero(problem.forced < 0)
     if search.best is None or len(free) == 0:
         return
-    answers = list(search.evaluations[-MAX_CUTS:])
-    if search.best not in answers:
-        answers.append(search.best)
-    guess = _fit(model, answers)
-    width = params.rounds + len(answers)
+    evaluations = list(search.evaluations[-MAX_CUTS:])
+    if search.best not in evaluations:
+        evaluations.append(search.best)
+    guess = _fit(model, evaluations)
+    width = params.rounds + len(evaluations)
     slopes = np.zeros((problem.size, width))
     constants = np.zeros(width)
-    for position, answer in enumerate(answers):
-        _write(slopes, constants, position, answer)
-    cuts = len(answers)
+    for position, evaluation in enumerate(evaluations):
+        _write(slopes, constants, position, evaluation)
+    cuts = len(evaluations)
     most = search.work + params.work
     for round_number in range(params.rounds):
         if search.work >= most:
@@ -82,22 +82,22 @@ def anneal_under_cuts(search: Search, model: QuadraticModel, params: CutParams, 
         )
         search.count_moves(params.sweeps * len(free))
         before = search.programs
-        answer = search.evaluate(chosen)
+        evaluation = search.evaluate(chosen)
         if search.programs > before:
-            _write(slopes, constants, cuts, answer)
+            _write(slopes, constants, cuts, evaluation)
             cuts += 1
 
 
-def _write(slopes: np.ndarray, constants: np.ndarray, position: int, answer: Evaluation) -> None:
-    slopes[:, position] = answer.gradient
-    constants[position] = answer.cost - answer.gradient @ answer.directions
+def _write(slopes: np.ndarray, constants: np.ndarray, position: int, evaluation: Evaluation) -> None:
+    slopes[:, position] = evaluation.gradient
+    constants[position] = evaluation.cost - evaluation.gradient @ evaluation.directions
 
 
-def _fit(model: QuadraticModel, answers: list[Evaluation]) -> np.ndarray:
+def _fit(model: QuadraticModel, evaluations: list[Evaluation]) -> np.ndarray:
     """Fit cost = a + b sqrt(energy) by least squares; return (-inf, 0) if b is not positive."""
-    roots = np.sqrt([max(model.energy(a.directions), 0.0) for a in answers])
-    costs = np.array([a.cost for a in answers])
-    if len(answers) < 3 or np.ptp(roots) == 0:
+    roots = np.sqrt([max(model.energy(a.directions), 0.0) for a in evaluations])
+    costs = np.array([a.cost for a in evaluations])
+    if len(evaluations) < 3 or np.ptp(roots) == 0:
         return np.array([-np.inf, 0.0])
     slope, intercept = np.polyfit(roots, costs, 1)
     return np.array([intercept, slope]) if slope > 0 else np.array([-np.inf, 0.0])
