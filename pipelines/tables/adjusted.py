@@ -11,7 +11,7 @@ from microguard.schemas.specification.table import Table
 from microguard.sdc.cta import Adjustment, CellTable
 from microguard.sdc.cta import adjust as adjust_table
 from microguard.sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, room_beyond
-from microguard.sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
+from microguard.sdc.cta.program.infeasible import ImpossibleConstraints, NoSolutionFound
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcError, SolverFailed
 
 #: Protect the cells of a problem; the problem comes back wider if limits had to give way.
@@ -122,7 +122,7 @@ def adjusted(
     try:
         return problem, whole_adjustment(problem.secret, specification, table)
     except ProtectionFailed as error:
-        if not table.relax or not isinstance(error.__cause__, ImpossibleLines):
+        if not table.relax or not isinstance(error.__cause__, ImpossibleConstraints):
             raise
         try:
             relaxed = problem.relaxed(table)

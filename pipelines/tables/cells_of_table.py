@@ -87,7 +87,7 @@ def _statuses(codes: pd.Series, table: Table) -> np.ndarray:
 
 def _in_whole_units(cells: Cells, table: Table) -> Cells:
     """Round the cells that are no totals, and sum the totals anew if they differ by rounding only."""
-    summation = Summation.of(cells.tabulation.relations)
+    summation = Summation.from_relations(cells.tabulation.relations)
     if summation is None:  # linked through totals: no cells are free, so the rounded table must add up
         units = np.rint(cells.units)
         open_lines = int(np.count_nonzero(cells.tabulation.relations @ units))
@@ -98,12 +98,14 @@ def _in_whole_units(cells: Cells, table: Table) -> Cells:
                 "last published digit."
             )
         return replace(cells, units=units)
-    tolerance = table.tolerance * 10.0**table.digits + _FLOAT_TOLERANCE * summation.resum(np.abs(cells.units))
-    wrong = np.abs(summation.resum(cells.units) - cells.units) > tolerance
+    tolerance = table.tolerance * 10.0**table.digits + _FLOAT_TOLERANCE * summation.recompute_margins(
+        np.abs(cells.units)
+    )
+    wrong = np.abs(summation.recompute_margins(cells.units) - cells.units) > tolerance
     if np.any(wrong):
         raise InputRejected(
             f"{int(np.sum(wrong))} total(s) differ from the sum of their parts by more than table.tolerance "
             f"= {table.tolerance:g}, the first is cell {int(np.argmax(wrong))} in the order of codes. "
             "Correct the table, or raise the tolerance if it was rounded."
         )
-    return replace(cells, units=summation.resum(np.rint(cells.units)))
+    return replace(cells, units=summation.recompute_margins(np.rint(cells.units)))

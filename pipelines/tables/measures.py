@@ -96,7 +96,7 @@ def measured(
     return {
         "table": {
             "cells": len(cells),
-            "lines": rule.lines,
+            "lines": rule.constraints,
             "margins": int(np.unique(rule.relations.indices[rule.relations.data < 0]).size),
             "sensitive": int(sensitive.sum()),
             "unit": unit,

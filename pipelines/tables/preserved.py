@@ -41,7 +41,7 @@ def quality_of(cells: Cells, table: Table) -> Quality | None:
         Where the finest cells are all the same, so that there is no slope to preserve.
     """
     statistics = list(_statistics(cells, table))
-    return Quality.of(statistics) if statistics else None
+    return Quality.combine(statistics) if statistics else None
 
 
 def _statistics(cells: Cells, table: Table) -> Iterator[Quality]:

@@ -120,7 +120,7 @@ class TableProblem:
 
     def widened(self, room: Relaxation) -> TableProblem:
         """Return the problem with larger capacities, in `known` too: an attacker knows the relaxation."""
-        return replace(self, secret=room.of(self.secret), known=room.of(self.known), relaxation=room)
+        return replace(self, secret=room.apply(self.secret), known=room.apply(self.known), relaxation=room)
 
 
 def table_problem(
@@ -250,7 +250,7 @@ def _as_counts(
     """Return the table with its small counts drawn, and the table as an attacker knows it."""
     counts = by_variable.values
     drawn = drawn_counts(counts, base, key, names)
-    if np.isfinite(held).any() or Summation.of(by_variable.relations) is None:
+    if np.isfinite(held).any() or Summation.from_relations(by_variable.relations) is None:
         drawn = consistent_draws(by_variable.relations, counts, drawn, base, totals(by_variable), held)
     secret = with_draws(by_variable, counts, drawn, base)
     return secret, as_known(secret, counts, base)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from microguard.sdc.cta.determined import determined_directions
-from microguard.sdc.cta.feasible_range import Reach, possible_reach
+from microguard.sdc.cta.feasible_range import DeviationIntervals, possible_deviations
 from microguard.sdc.cta.rules.secret_factor import LARGEST_FACTOR
 from microguard.sdc.cta.table.cell_table import CellTable
 from microguard.sdc.cta.table.rows import kept_rows
@@ -92,7 +92,7 @@ def attacker_intervals(
     if published.shape != (table.cells,):
         raise ShapeMismatch(f"adjusted values have shape {published.shape}, expected ({table.cells},)")
     deviations = published - table.values
-    reach = possible_reach(table, published, largest_factor=largest_factor, relative=relative)
+    reach = possible_deviations(table, published, largest_factor=largest_factor, relative=relative)
     cells = np.flatnonzero(table.sensitive)
     upward = deviations[cells] > 0
     sampled = most_cells is not None and len(cells) > most_cells
@@ -121,7 +121,7 @@ def attacker_intervals(
     )
 
 
-def _ends(table: CellTable, reach: Reach, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _ends(table: CellTable, reach: DeviationIntervals, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the (k,) least and greatest feasible deviations of each cell, over the hulls of the bands."""
     rise, fall = reach.up_most, reach.down_most
     finite = np.concatenate([rise, fall])

@@ -27,7 +27,7 @@ PAPER_GROUPS, FEW_GROUPS = tuple(range(16, 8, -1)), (8,)
 
 @dataclass(frozen=True)
 class Task:
-    """What an algorithm is called with: the search to ask through, effort, work and seed."""
+    """Arguments of a method: the search that evaluates directions, the effort, the budget and the seed."""
 
     search: Search
     effort: str
@@ -36,17 +36,17 @@ class Task:
 
     @property
     def rng(self) -> np.random.Generator:
-        """A generator of its own, from the seed."""
+        """A new random generator with the seed."""
         return np.random.default_rng(self.seed)
 
     def by_effort(self, fast: T, standard: T, thorough: T) -> T:
-        """Pick a value by effort; exact takes that of thorough."""
+        """Return the value of the effort; exact has that of thorough."""
         return {"fast": fast, "standard": standard}.get(self.effort, thorough)
 
 
 def alternating(task: Task) -> int:
-    """Ask for directions that alternate."""
-    task.search.ask(alternate(task.search.problem))
+    """Evaluate directions that alternate."""
+    task.search.evaluate(alternate(task.search.problem))
     return 0
 
 
@@ -70,7 +70,7 @@ def hybrid_with_swaps(task: Task) -> int:
 
 
 def scattered(task: Task) -> int:
-    """Spend half of the programs on groups of falling number, half on cells (Cox 2005, section 4)."""
+    """Spend half of the programs on groups of decreasing number, half on cells (Cox 2005, section 4)."""
     problem, rng, programs = task.search.problem, task.rng, task.by_effort(50, 500, 500)
     for count in _SCATTER_GROUPS:
         groups = swapped(problem, groups_by_size(problem, min(count, max(1, problem.size))))

@@ -79,7 +79,7 @@ def _program(
     """The program of what is possible, and every cell as a sum of its columns: of the cells that are no
     totals where these determine all others, which makes it far smaller, of the cells themselves
     elsewhere."""
-    summation = Summation.of(relations)
+    summation = Summation.from_relations(relations)
     if summation is None:
         cells, lines = np.arange(len(lower)), np.zeros(relations.shape[0])
         sums, matrix, row_lower, row_upper = sparse.eye_array(len(lower)).tocsr(), relations, lines, lines

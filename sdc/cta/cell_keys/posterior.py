@@ -120,7 +120,7 @@ def given_all(alone: Candidates, relations: sparse.csr_matrix, cells: np.ndarray
         Where the table is too large.
     """
     spread = np.maximum(alone.variance, _LEAST_VARIANCE)
-    summation = Summation.of(relations)
+    summation = Summation.from_relations(relations)
     parts = len(alone.first) if summation is None else len(summation.internal)
     if min(parts, relations.shape[0]) > MOST_EQUATIONS:
         raise InvalidParameter(

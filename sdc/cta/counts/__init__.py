@@ -1,1 +1,1 @@
-"""Frequency tables: small counts are rounded by a keyed draw, other cells adjusted at least cost."""
+"""Frequency tables: keyed unbiased draws for small counts, least-cost adjustment of other cells."""

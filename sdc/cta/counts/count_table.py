@@ -1,4 +1,4 @@
-"""Turn drawn counts into a table to adjust: small counts move exactly to the drawn value."""
+"""Convert counts to a table for adjustment: small counts move to their draws, other cells at least cost."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from microguard.sdc.cta.table.cell_table import CellTable
 
 
 def with_draws(table: CellTable, counts: np.ndarray, drawn: np.ndarray, base: int) -> CellTable:
-    """Return the table with one direction and one level for every small count, and free margins.
+    """Make each small count a sensitive cell that must move exactly to its draw.
 
     Parameters
     ----------
     table : CellTable
-        Its capacities hold for large counts.
-    counts, drawn : (cells,) counts, and published values of the small ones that are no totals
-    base : of `draw`
+        Its capacities apply to large counts.
+    counts, drawn : (cells,) original counts, and the draws of the small counts that are not totals
+    base : int, see `draw`
 
     Returns
     -------
     CellTable
-        Totals have capacity for any draw of their parts. A large count that is no total stays at `base` or
-        above, so that no multiple below it is published by adjustment.
+        The capacities of totals allow any draws of their parts. A large count that is not a total does not
+        decrease below `base`.
     """
     is_total = totals(table)
     change = drawn - counts
@@ -30,56 +30,58 @@ def with_draws(table: CellTable, counts: np.ndarray, drawn: np.ndarray, base: in
     large = (counts >= 2 * base) & ~is_total
     moving = small & (change != 0)
     up, down = np.maximum(change, 0.0), np.maximum(-change, 0.0)
-    room = float(np.sum(np.abs(change[small])))
-    upper = np.where(is_total, room, np.where(small, up, table.upper_capacity))
-    lower = np.where(is_total, np.minimum(room, table.values), np.where(small, down, table.lower_capacity))
+    largest = float(np.sum(np.abs(change[small])))
+    upper = np.where(is_total, largest, np.where(small, up, table.upper_capacity))
+    lower = np.where(is_total, np.minimum(largest, table.values), np.where(small, down, table.lower_capacity))
     lower = np.where(large, np.minimum(lower, counts - base), lower)
-    still = counts == 0
+    zero = counts == 0
     level = np.where(moving, np.abs(change), 0.0)
     return replace(
         table,
         sensitive=moving,
         lower_protection=level,
         upper_protection=level,
-        lower_capacity=np.where(still, 0.0, lower),
-        upper_capacity=np.where(still, 0.0, upper),
+        lower_capacity=np.where(zero, 0.0, lower),
+        upper_capacity=np.where(zero, 0.0, upper),
     )
 
 
 def as_known(table: CellTable, counts: np.ndarray, base: int) -> CellTable:
-    """Return the table as an attacker knows it: small counts and zeros within a base of the published value.
+    """Describe what an attacker considers possible about a table of drawn counts.
 
-    Totals may be off by all of these together.
+    Every small count and every zero is within one base of its published value. A total deviates by at most
+    the sum of these deviations.
 
     Parameters
     ----------
     table : CellTable
-        Of `with_draws`.
+        From `with_draws`.
+    counts : (cells,) original counts
+    base : int
     """
     is_total = totals(table)
     hidden = (counts < 2 * base) & ~is_total
     step = float(base)
     together = step * float(hidden.sum())
 
-    def room(capacity: np.ndarray) -> np.ndarray:
+    def possible(capacity: np.ndarray) -> np.ndarray:
         return np.where(is_total, together, np.where(hidden, step, capacity))
 
-    return _taken_for_possible(
-        table, hidden & (counts > 0), step, room(table.lower_capacity), room(table.upper_capacity)
-    )
+    lower, upper = possible(table.lower_capacity), possible(table.upper_capacity)
+    return _with_possible_deviations(table, hidden & (counts > 0), step, lower, upper)
 
 
 def as_rounded(table: CellTable, base: int) -> CellTable:
-    """Return the table as an attacker knows it if every count, totals too, is less than a base off."""
+    """Describe what an attacker considers possible if every published count is less than a base away."""
     small = (table.values > 0) & (table.values < 2 * base) & ~totals(table)
-    room = np.full(table.cells, base - 1.0)
-    return _taken_for_possible(table, small, base - 1.0, room, room)
+    capacity = np.full(table.cells, base - 1.0)
+    return _with_possible_deviations(table, small, base - 1.0, capacity, capacity)
 
 
-def _taken_for_possible(
+def _with_possible_deviations(
     table: CellTable, small: np.ndarray, step: float, lower: np.ndarray, upper: np.ndarray
 ) -> CellTable:
-    """Return the table whose small counts are sensitive by a step either way, with these capacities."""
+    """Make small counts sensitive with both protection levels `step`, and replace all capacities."""
     level = np.where(small, step, 0.0)
     return replace(
         table,
@@ -92,7 +94,7 @@ def _taken_for_possible(
 
 
 def totals(table: CellTable) -> np.ndarray:
-    """Return whether each cell is the total of a line."""
+    """Return whether each cell is the total of a constraint, (cells,)."""
     relations = table.relations
     summed = np.zeros(table.cells, dtype=bool)
     summed[relations.indices[relations.data < 0]] = True

@@ -1,15 +1,16 @@
-"""Publish a small count at 0, the base or twice the base, by a keyed draw that is unbiased.
+"""Unbiased random rounding of small counts to 0, the base or twice the base, by a keyed draw.
 
-Every count c below twice the base b is drawn, those of b or more among them: otherwise a published b would
-always be a true one.
+Every count c below twice the base b is drawn. Counts of b or more are drawn too, because otherwise a
+published b would always be the true count:
 
-* c < b is published at b with probability c/b, else at 0.
-* b <= c < 2b is published at 2b with probability (c-b)/b, else at b. Half of the counts that this draws to b
-  are published at 0 or at 2b instead, with equal probability.
+* c < b becomes b with probability c/b, otherwise 0;
+* b <= c < 2b becomes 2b with probability (c-b)/b, otherwise b; half of the latter then become 0 or 2b with
+  equal probability.
 
-The expectation is c in every case. Only multiples of b are published below 2b. A total below b has only parts
-below b, so it is a multiple by addition. (Unbiased random rounding: Hundepool et al. 2012, section 5.4.1;
-keyed by the cell as in the ABS method of Fraser and Wooton 2005.)
+The expectation is always c. Below 2b only multiples of b are published. A total below b has only parts below
+b, so it is a multiple of b as a sum of multiples.
+
+Source: Hundepool et al. 2012, section 5.4.1 (unbiased random rounding); Fraser and Wooton 2005 (cell keys).
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ _CONTEXT = b"microguard/cta/small-count"
 
 
 def transition(base: int) -> np.ndarray:
-    """Return the (2 base, 3) odds of 0, base and twice the base for the counts 0 to 2 base - 1."""
+    """Return the probabilities (2 base, 3) of 0, base and 2 base for the counts 0 to 2 base - 1."""
     if base < 2:
-        raise InvalidParameter("a base below 2 leaves no count small")
+        raise InvalidParameter(f"the base of small counts must be 2 or more, found {base}")
     odds = np.zeros((2 * base, 3))
     counts = np.arange(2 * base)
     few = counts < base
@@ -45,23 +46,23 @@ def transition(base: int) -> np.ndarray:
 
 
 def drawn_counts(counts: np.ndarray, base: int, key: bytes, identities: Sequence[str]) -> np.ndarray:
-    """Return the (cells,) published counts; counts from 2 base on stay as they are.
+    """Draw the published value of each count, (cells,); counts of 2 base or more do not change.
 
     Parameters
     ----------
-    counts : (cells,) whole numbers, none negative
-    base : the smallest count that may be known
-    key, identities : of `keyed_numbers`
+    counts : (cells,) whole numbers, not negative
+    base : int, the smallest count that may be disclosed
+    key, identities : see `keyed_numbers`
 
     Notes
     -----
-    The identity must change with whoever is counted, or with the count if nobody knows who is. One number
-    for all counts of a cell would order them: if a count of 1 is published at the base, so is a later 2, and
-    a later 0 is a true 0.
+    The identity must change with the units that are counted, or with the count if the units are unknown. One
+    random number for all counts of a cell would order them: if a count of 1 is published at the base, so is a
+    later 2, and a later 0 is a true 0.
     """
     small = (counts > 0) & (counts < 2 * base)
     published = np.array(counts, dtype=float)
-    cumulated = np.cumsum(transition(base), axis=1)[counts[small].astype(int), :2]
+    cumulative = np.cumsum(transition(base), axis=1)[counts[small].astype(int), :2]
     numbers = keyed_numbers(key, _CONTEXT, [identities[int(cell)] for cell in np.flatnonzero(small)])
-    published[small] = base * (numbers[:, None] >= cumulated).sum(axis=1)
+    published[small] = base * (numbers[:, None] >= cumulative).sum(axis=1)
     return published

@@ -125,7 +125,7 @@ def test_intervals_contain_the_original_and_agree_with_another_solver():
     for k, cell in enumerate(intervals.cells):
         cost = np.zeros(table.cells)
         cost[cell] = 1
-        matrix, zeros = table.relations.toarray(), np.zeros(table.lines)
+        matrix, zeros = table.relations.toarray(), np.zeros(table.constraints)
         least = linprog(cost, A_eq=matrix, b_eq=zeros, bounds=bounds).fun
         most = -linprog(-cost, A_eq=matrix, b_eq=zeros, bounds=bounds).fun
         assert intervals.upper[k] == pytest.approx(d.values[cell] - least, abs=1e-5)
