@@ -212,8 +212,8 @@ class CellCutSeparation:
         compensated = weights[compensating] @ adjustments[cells[compensating]]
         if compensated >= least * (1 - LEAST_VIOLATION) or least <= NUMERICAL_ZERO:
             return None
-        place = (np.zeros(len(compensating), dtype=np.int64), cells[compensating])
-        row = (weights[compensating] / least, place)
+        indices = (np.zeros(len(compensating), dtype=np.int64), cells[compensating])
+        row = (weights[compensating] / least, indices)
         return sparse.csr_matrix(row, shape=(1, len(adjustments))), 1.0
 
 
