@@ -1,4 +1,4 @@
-"""Errors of a run, each with the exit code the command ends with.
+"""Errors of a run; each class has the exit code of the command.
 
 A message is one readable paragraph: what was found, what was expected, what to do. It may name columns, keys,
 counts and values of the *specification*, never a value of a record, region names included.

@@ -12,23 +12,26 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.algorithms.microaggregation import MICROAGGREGATION
 from microguard.sdc.clusters.diversity import Diversity
 from microguard.sdc.clusters.dominance import dominated
 from microguard.sdc.clusters.weight_shares import spread
 from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.annealing.quadratic_model import QuadraticModel
 from microguard.sdc.cta.controlled_rounding.controlled_rounding import (
     controlled_rounding,
     with_adjacent_multiples,
 )
+from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.kernels.compile import forget_earlier
 from microguard.sdc.microaggregation import individual_ranking, microaggregate
 from microguard.sdc.microaggregation.global_bound.bound import global_bound
 from microguard.sdc.microaggregation.local_search.neighbours import EXACT_RECORDS, nearest_neighbours
-from microguard.sdc.microaggregation.methods import ALGORITHMS
 from microguard.sdc.microaggregation.principal_cuts import CutTree
 from microguard.sdc.nominal import anonymise, partition
 from microguard.sdc.risk.linkage import Points, nearer_and_tied
 from microguard.sdc.safe import safe
+from microguard.sdc.stop import Deadline
 
 
 def clusters() -> None:
@@ -53,7 +56,7 @@ def combinations() -> None:
 def microaggregation() -> None:
     """Compile the kernels of all microaggregation algorithms."""
     points, keys = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12)
-    for name, algorithm in ALGORITHMS.items():
+    for name, algorithm in MICROAGGREGATION.items():
         variables = 1 if name in ("univariate-optimal", "genetic") else 2
         for effort in algorithm.efforts:
             microaggregate(points[:, :variables], 3, algorithm=name, effort=effort)
@@ -75,8 +78,11 @@ def nominal() -> None:
 
 
 def tables() -> None:
-    """Compile the kernels of all table algorithms; searches start from random and propagated directions."""
+    """Compile the kernels of all table algorithms; starts come from annealing and belief propagation."""
     table = _table([0, 6, 12])
+    problem = Problem.from_table(table, "at-least")
+    model = QuadraticModel.for_problem(problem)  # used in three and more dimensions
+    model.refine(np.zeros(problem.size, dtype=np.int8), 1, 0, Deadline.after(None))
     for name in ("local-search", "learning", "hybrid-swaps", "exact"):
         adjust(table, algorithm=name, effort="fast")
     adjust(_table([0, 1, 2, 5, 6, 7, 10, 11, 12, 15]), algorithm="local-search", effort="fast")

@@ -15,6 +15,8 @@ import duckdb
 import pyarrow.parquet as pq
 
 DESCRIPTOR, PAGE = "datapackage.json", "report.html"
+#: Codes of SDMX for the status of a cell.
+_STATUSES = {"published": "A", "suppressed": "Q"}
 #: Relative tolerance for sums of floats that were added in another order.
 TOLERANCE = 1e-9
 #: A page that loads external resources would disclose its readers to other servers.
@@ -41,7 +43,9 @@ def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
         discrepancies.append(
             "the descriptor has another checksum, size, number of rows or column than a file"
         )
-    if any(_rewritten(folder, table) for table in manifest["tables"] if _sdmx(table) in described_files):
+    suppressed = bool(manifest.get("suppressed"))
+    exchanged = [table for table in manifest["tables"] if _sdmx(table) in described_files]
+    if any(_rewritten(folder, table, suppressed) for table in exchanged):
         discrepancies.append("an SDMX-CSV file has other cells than its table")
     if _LOADS.search(page):
         discrepancies.append("the page loads an external resource")
@@ -69,12 +73,14 @@ def _sdmx(table: Mapping[str, Any]) -> str:
     return f"sdmx/{Path(table['file']).stem}.csv"
 
 
-def _rewritten(folder: Path, table: Mapping[str, Any]) -> bool:
+def _rewritten(folder: Path, table: Mapping[str, Any], suppressed: bool) -> bool:
     """Return whether the lines of the SDMX-CSV differ from the cells of the table file, in their order."""
     with open(folder / _sdmx(table), encoding="utf-8", newline="") as file:
         _, *lines = csv.reader(file)
     content = pq.read_table(folder / table["file"])
     columns = [list(map(_text, column.to_pylist())) for column in content.columns]
+    if suppressed:
+        columns[-1] = [_STATUSES[status] for status in columns[-1]]
     return [tuple(line[1:]) for line in lines] != list(zip(*columns, strict=True))
 
 

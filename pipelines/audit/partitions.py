@@ -62,14 +62,14 @@ def partition_faults(
     ----------
     keys : mapping of name to column of the view ``microdata``
     """
-    partition, k = str(manifest["partitioned_by"]), int(manifest["guarantee"]["k"])
+    partition, k = str(manifest["partitioned_by"]), int(manifest["guarantee"].get("k", 1))
     folders = {path.parent for path in record_files(folder)}
     named = [each for each in folders if each.name.partition("=")[0] == partition]
     outside = sum(each.parent != folder / MICRODATA for each in named) + len(folders) - len(named)
     faults = [f"{outside} folders of records are not partitions by {partition}"] if outside else []
     if len({unquote(each.name) for each in named}) < len(named):
         faults.append(f"two folders have the same value of {partition}")
-    for group in manifest["guarantee"]["groups"]:
+    for group in manifest["guarantee"].get("groups", ()):
         columns = ", ".join([FOLDER, *(keys[name] for name in group["variables"])])
         rare = number(
             engine,

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.description.record_columns import column_type, folder_value, partition_field
+from microguard.pipelines.description.sdmx import OBSERVATION
 from microguard.pipelines.description.statistics import ColumnStatistics
 
 DESCRIPTOR = "datapackage.json"
@@ -90,6 +91,8 @@ def _description(manifest: Mapping[str, Any]) -> str:
     guarantee = manifest["guarantee"]
     if isinstance(guarantee, str):
         return " ".join([guarantee, *manifest["limits"]])
+    if "k" not in guarantee:
+        return " ".join([guarantee["statement"], *manifest["limits"]])
     promise = f"Protected microdata, k-anonymous with k = {guarantee['k']}; k counts {guarantee['unit']}s."
     return " ".join([promise, *manifest["limits"]])
 
@@ -146,7 +149,7 @@ def _exchanged(folder: Path, name: str, checksum: str) -> dict[str, Any]:
     """Return the resource of a table as SDMX-CSV: its codes are text, its observation is a number."""
     with open(folder / name, encoding="utf-8", newline="") as file:
         columns = next(csv.reader(file))
-    types = ["string"] * (len(columns) - 1) + ["number"]
+    types = ["number" if each == OBSERVATION else "string" for each in columns]
     return {
         "profile": "tabular-data-resource",
         "name": _name(name),

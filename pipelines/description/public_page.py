@@ -93,7 +93,8 @@ def _tables(folder: Path, manifest: Mapping[str, Any]) -> Iterator[ShownTable]:
         left -= cells if shown else 0
         names = tuple(pq.read_schema(path).names)
         rows = _rows(pq.ParquetFile(path).read()) if shown else ()
-        yield ShownTable(table["file"], " by ".join(names[:-1]), names, cells, rows)
+        title = " by ".join(table.get("variables") or table["columns"])
+        yield ShownTable(table["file"], title, names, cells, rows)
 
 
 def _rows(content: pa.Table) -> tuple[tuple[str, ...], ...]:

@@ -17,6 +17,9 @@ from microguard.pipelines.description.statistics import display_text
 FOLDER = "sdmx"
 DATAFLOW, OBSERVATION, UNKNOWN = "DATAFLOW", "OBS_VALUE", "_U"
 AGENCY = "MICROGUARD"
+#: The attribute for the status of a cell, and its codes in CL_OBS_STATUS.
+STATUS = "OBS_STATUS"
+STATUSES = {"published": "A", "suppressed": "Q"}
 
 
 def write_sdmx(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
@@ -25,13 +28,13 @@ def write_sdmx(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     for table in manifest["tables"]:
         name = f"{FOLDER}/{Path(table['file']).stem}.csv"
         (folder / FOLDER).mkdir(exist_ok=True)
-        text = sdmx_csv(folder / table["file"], str(manifest["name"]))
+        text = sdmx_csv(folder / table["file"], str(manifest["name"]), manifest.get("suppressed", False))
         (folder / name).write_text(text, encoding="utf-8", newline="")
         names.append(name)
     return names
 
 
-def sdmx_csv(path: Path, flow: str) -> str:
+def sdmx_csv(path: Path, flow: str, suppressed: bool = False) -> str:
     """Return one table as SDMX-CSV.
 
     Parameters
@@ -40,17 +43,23 @@ def sdmx_csv(path: Path, flow: str) -> str:
         Parquet file; the last column is the value, the others are dimensions.
     flow : str
         Name of the dataflow.
+    suppressed : bool
+        Whether the last column is the status, and the one before it the value.
     """
     with pq.ParquetFile(path) as file:
         content = file.read()
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow([DATAFLOW, *identifiers(content.column_names[:-1]), OBSERVATION])
+    measured = [OBSERVATION, STATUS] if suppressed else [OBSERVATION]
+    dimensions = content.column_names[: -len(measured)]
+    lines.writerow([DATAFLOW, *identifiers(dimensions), *measured])
     dataflow = f"{AGENCY}:{identifiers([flow])[0]}(1.0)"
     columns = [
         [UNKNOWN if value is None else display_text(value) for value in column.to_pylist()]
         for column in content.columns
     ]
+    if suppressed:
+        columns[-1] = [STATUSES[value] for value in columns[-1]]
     for row in zip(*columns, strict=True):
         lines.writerow([dataflow, *row])
     return text.getvalue()
@@ -62,6 +71,6 @@ def identifiers(names: Sequence[str]) -> list[str]:
     for name in names:
         plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).upper()
         taken = [plain, *(f"{plain}_{number}" for number in range(2, len(names) + 2))]
-        reserved = {DATAFLOW, OBSERVATION, *result}
+        reserved = {DATAFLOW, OBSERVATION, STATUS, *result}
         result.append(next(each for each in taken if each not in reserved))
     return result

@@ -23,8 +23,8 @@ from great_expectations.expectations.registry import (
     get_expectation_impl,
     list_registered_expectation_implementations,
 )
-from microguard.pipelines.gate.agency_suite import AgencySuite, Expected
 from microguard.pipelines.gate.expectations import write_results
+from microguard.pipelines.gate.expected import AgencySuite, Expected
 from microguard.pipelines.gate.gate import Verdict, Verdicts
 from microguard.pipelines.gate.suite import NO_VALUES, gx
 from pyspark.sql import DataFrame

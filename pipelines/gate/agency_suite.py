@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from microguard.pipelines.gate.expected import NAMES_ONE, NAMES_SEVERAL, AgencySuite, Expected
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.model import Specification
 
 KEY = "[input] expectations"
-#: Keywords that name a column, and those that name several.
-NAMES_ONE, NAMES_SEVERAL = ("column", "column_A", "column_B"), ("column_list", "column_set")
 #: Keywords for the display of a result or its batch, which we set.
 NOT_THEIRS = ("result_format", "catch_exceptions", "batch_id")
 #: Types of expectations that read more than the records, or return some of them.
@@ -27,52 +25,6 @@ REFUSED = (
     "expect_query_results_to_match_comparison",
     "expect_table_row_count_to_equal_other_table",
 )
-
-
-@dataclass(frozen=True)
-class Expected:
-    """One expectation.
-
-    Attributes
-    ----------
-    type : str
-        Such as ``expect_column_values_to_be_between``.
-    kwargs : mapping
-        Its keywords, without those of `NOT_THEIRS`.
-    """
-
-    type: str
-    kwargs: Mapping[str, Any]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Return the columns that it names; none if it is about the table."""
-        one = [self.kwargs[name] for name in NAMES_ONE if name in self.kwargs]
-        several = [each for name in NAMES_SEVERAL for each in self.kwargs.get(name) or ()]
-        return tuple(map(str, [*one, *several]))
-
-    @property
-    def text(self) -> str:
-        """Return its type and columns for a person, without limits and sets of values."""
-        return f"{self.type} of {', '.join(self.columns)}" if self.columns else self.type
-
-
-@dataclass(frozen=True)
-class AgencySuite:
-    """A suite whose every expectation can be judged.
-
-    Attributes
-    ----------
-    path : str
-        Path in the specification.
-    name : str
-    expectations : tuple of Expected
-        In the order of the file; at least one.
-    """
-
-    path: str
-    name: str
-    expectations: tuple[Expected, ...]
 
 
 def agency_suite(specification: Specification) -> AgencySuite | None:

@@ -27,7 +27,8 @@ COUNTS = (
 )
 BANDS = (
     "a sensitive value lies in one of two bands, above or below the published one, and whoever learns in "
-    "which of them knows it as closely as that band is wide."
+    "which of them knows it as closely as that band is wide. The true value of the cell in another period, "
+    "or another amount of its contributors, does not narrow these bands."
 )
 
 

@@ -17,8 +17,10 @@ ATTACKER = (
     "and which cells there are, but not the key of the agency. Such an attacker knows that "
 )
 ONE_VALUE = (
-    "Cells of the same source are published with the same value in every table, so that several tables say "
-    "no more about a cell than one of them. Microdata made from the same records may."
+    "A cell is published with the same value in every table that has it, tables of a part of the units among "
+    "them, if the part holds all its contributors. So several tables say no more about a cell than one of "
+    "them. Cells of other contributors, periods or amounts are changed for themselves. Microdata made from "
+    "the same records may say more."
 )
 #: A total that is absent, has a suppressed part, or is not the sum of its parts.
 NOT_THE_SUM = "total IS NULL OR hidden > 0 OR total <> parts_sum"

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.gate.agency_suite import AgencySuite, agency_suite
+from microguard.pipelines.gate.agency_suite import agency_suite
+from microguard.pipelines.gate.expected import AgencySuite
 from microguard.pipelines.intake.column_types import SchemaConflict
 from microguard.pipelines.intake.columns import check_columns, check_types
 from microguard.pipelines.intake.contract import Contract, contract_from_files

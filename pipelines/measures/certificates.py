@@ -114,6 +114,8 @@ class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
             if reports is not None and whole is not None:
                 proof = _whole(whole["objective"], whole["lower_bound"], whole["optimal"])
                 section[group.name] = (proof, *_steps(reports))
+            elif comparison.specification.strategy(group) == "other":
+                continue  # what bounds every k-anonymous protection does not bound this one
             elif set(group.variables) & set(comparison.specification.nominal):
                 free = _by_clusters(comparison, group)
                 if free is not None:

@@ -188,7 +188,10 @@ class EstimatesMeasure(Measure[Comparison, dict[str, EstimatesOfVariable]]):
         for place, name in enumerate(names):
             group = next(each for each in specification.clusterings if name in each.variables)
             heeded = specification.weighted_by(group)
-            means = specification.method.representative in MEANS and specification.way(group) == "clusters"
+            means = (
+                specification.method.representative in MEANS
+                and specification.strategy(group) == "microaggregation"
+            )
             step = _step(comparison, name) if means else None
             plain, by_weight = (_shifts(comparison, name, weighted) for weighted in (False, True))
             weighted = {}

@@ -16,6 +16,7 @@ from typing import Any
 from microguard.pipelines.engine.files import checksum
 from microguard.pipelines.engine.versions import deciding_versions
 from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.schemas.method_registry import third_party_version
 from microguard.schemas.specification.model import Specification
 
 #: Changes when, and only when, the same input and specification give another release than before.
@@ -51,6 +52,7 @@ def identity(screened: ValidatedInput, specification: Specification, content: st
         "method": METHOD,
         SOFTWARE: deciding_versions(),
         **_known_before(specification),
+        **_third_party(specification),
     }
 
 
@@ -61,6 +63,15 @@ def _known_before(specification: Specification) -> dict[str, str]:
         return {}
     path = Path(specification.resolve(table.a_priori))
     return {"known_before": checksum(path)} if path.is_file() else {}
+
+
+def _third_party(specification: Specification) -> dict[str, dict[str, str]]:
+    """Return the package of a method of a third party, whose version decides the answer; else nothing."""
+    if specification.table is None:
+        package = third_party_version("records", specification.method.name)
+    else:
+        package = third_party_version("table", specification.table.method)
+    return {"third_party": package} if package else {}
 
 
 def _made_from(specification: Specification) -> dict[str, Any]:

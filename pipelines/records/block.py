@@ -1,9 +1,8 @@
-"""Protect one block: cluster its records, and put each cluster's representatives in their place.
+"""Protect one block: cluster its records and replace them by their cluster's representatives.
 
-Its records become points in units that all blocks share; the method clusters them; each cluster's
-representatives are rounded to the type of their column; the loss is measured on the values as they will be
-written. A block that fails says so in a status without values: nothing that a record holds may travel
-through Spark's exceptions.
+Records become points in units that all blocks share, and the method clusters them. Representatives are
+rounded to the type of their column, and the loss is measured on the rounded values. A block that fails
+reports a status without values, because an exception would travel through Spark with its text.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ BOUND_RECORDS, BOUND_WORK = 20_000, 2 * 10**10
 def protect_block(
     block: pa.Table, clustering: BlockConfig
 ) -> tuple[pa.Table, dict[str, Any], Moments | None]:
-    """One block: its protected records, its report, and its moments (None where it has no numbers).
+    """Protect one block; return its protected records, its report, and its moments (None without numbers).
 
     A block that cannot be protected comes back without records and with a status: "too few" if it has fewer
     units, "too few values" if it has fewer values of a sensitive variable than every cluster needs.
@@ -68,7 +67,7 @@ def protect_block(
         except ImpossibleProtection:
             return block.schema.empty_table(), report | {"status": "too few values"}, None
         solved, certificate = _labels(points, diversity, report["block"], clustering)
-        labels = _spread(block, points, solved, clustering)
+        labels = _merged_by_share(block, points, solved, clustering)
         if labels.max() < solved.max():
             certificate |= _merged(certificate, points, labels)
         protected = _replaced(block, points, labels, clustering)
@@ -96,7 +95,8 @@ def protect_block(
 def _labels(
     points: Points, diversity: Diversity | None, block: int, clustering: BlockConfig
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Cluster of each record and what was proved, from the folder of finished blocks where it is there."""
+    """Return the cluster of each record and its certificate; read them if an earlier run finished the
+    block."""
     if points.alike:
         certificate = {
             "algorithm": "none",
@@ -137,8 +137,8 @@ def _solve(
             clustering.k,
             effort=clustering.effort,
             algorithm=clustering.algorithm,
+            parameters=clustering.parameters,
             **options,
-            **clustering.parameters,
         )
     except InvalidParameter:
         raise  # what was asked for is impossible for every block
@@ -158,12 +158,12 @@ def _solve(
 
 
 def block_seed(run: int, block: int) -> int:
-    """Seed of a block: a function of the run's seed and the block alone."""
+    """Derive the seed of a block from the run's seed and the block number."""
     return int.from_bytes(hashlib.blake2b(f"{run}/{block}".encode(), digest_size=7).digest(), "big")
 
 
 def _diversity(block: pa.Table, clustering: BlockConfig) -> Diversity | None:
-    """What clusters hold beside k records: k units, and enough values of every sensitive variable."""
+    """Return what each cluster must hold next to k records: k units, and enough sensitive values."""
     least = {} if clustering.counted is None else {clustering.counted: clustering.k}
     if clustering.min_diversity > 1:
         for name in clustering.sensitive:
@@ -178,7 +178,7 @@ def _diversity(block: pa.Table, clustering: BlockConfig) -> Diversity | None:
 
 
 def _sensitive_codes(block: pa.Table, name: str, clustering: BlockConfig) -> np.ndarray:
-    """(n, 1 or 2) codes of which each column must have enough: of close numbers they are equal in one."""
+    """Return (n, 1 or 2) codes of a sensitive variable; close numbers share a code in one column."""
     apart = clustering.close.get(name, 0.0)
     if apart > 0.0:
         return close_codes(numbers(block[name]), CLOSE, apart)
@@ -186,16 +186,18 @@ def _sensitive_codes(block: pa.Table, name: str, clustering: BlockConfig) -> np.
     return codes(block[name])[:, np.newaxis]
 
 
-def _spread(block: pa.Table, points: Points, labels: np.ndarray, clustering: BlockConfig) -> np.ndarray:
-    """Clusters merged until nobody makes up too much of one."""
-    weighing = clustering.weighing
-    return labels if weighing is None else weighing.spread(block, points.spread(), labels)
+def _merged_by_share(
+    block: pa.Table, points: Points, labels: np.ndarray, clustering: BlockConfig
+) -> np.ndarray:
+    """Merge clusters until no unit has too large a share of one."""
+    sampling_weights = clustering.sampling_weights
+    return labels if sampling_weights is None else sampling_weights.merge(block, points.expand(), labels)
 
 
 def _merged(certificate: Mapping[str, Any], points: Points, labels: np.ndarray) -> dict[str, Any]:
-    """What holds of clusters that were merged: another objective, under a bound that stands."""
+    """Return the certificate of merged clusters: a new objective under the same lower bound."""
     weights = np.ones(len(points)) if points.record_weights is None else points.record_weights
-    objective = sum_of_squares(points.spread(), weights, labels)
+    objective = sum_of_squares(points.expand(), weights, labels)
     gap = None
     if certificate["lower_bound"] is not None:
         gap = max(0.0, 1.0 - certificate["lower_bound"] / objective) if objective > 0 else 0.0
@@ -207,21 +209,27 @@ def _merged(certificate: Mapping[str, Any], points: Points, labels: np.ndarray) 
 
 
 def _weights(block: pa.Table, clustering: BlockConfig) -> np.ndarray | None:
-    """What the records weigh, (n,), where they do."""
-    weighing = clustering.weighing
-    return None if weighing is None or weighing.name is None else weighing.weights(block)
+    """Return the weights of the records, (n,), or None."""
+    sampling_weights = clustering.sampling_weights
+    return (
+        None if sampling_weights is None or sampling_weights.name is None else sampling_weights.weights(block)
+    )
 
 
 def _units(block: pa.Table, clustering: BlockConfig) -> int:
-    """How many of what k counts the block holds."""
+    """Count the distinct units (records, households) of a block that k counts."""
     return len(block) if clustering.counted is None else len(block[clustering.counted].unique())
 
 
 def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: BlockConfig) -> pa.Table:
-    """The block with representatives: what is a record's own value is voted on, the rest is a mean."""
-    asked, weighing, coordinates = clustering.representative, clustering.weighing, clustering.coordinates
-    means = None if weighing is None else weighing.mean_weights(block, labels)
-    votes = None if weighing is None else weighing.mode_weights(block, labels)
+    """Replace the variables of each cluster by its representatives."""
+    asked, sampling_weights, coordinates = (
+        clustering.representative,
+        clustering.sampling_weights,
+        clustering.coordinates,
+    )
+    means = None if sampling_weights is None else sampling_weights.mean_weights(block, labels)
+    votes = None if sampling_weights is None else sampling_weights.mode_weights(block, labels)
     if asked == "medoid":
         return represent(
             block,
@@ -229,7 +237,7 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: B
             numeric=clustering.numeric,
             nominal=clustering.nominal,
             representative=asked,
-            points=points.spread(),
+            points=points.expand(),
             record_weights=votes,
         )
     protected = represent(
@@ -257,15 +265,15 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: B
 def _mean_protection(block: pa.Table, clustering: BlockConfig) -> MeanProtection:
     """How the means of the block's clusters are rounded and moved."""
     deviations = {name: scale.deviation for name, scale in clustering.coordinates.scales.items()}
-    weighing = clustering.weighing
-    owners = None if weighing is None else weighing.owners(block)
+    sampling = clustering.sampling_weights
+    owners = None if sampling is None else sampling.owners(block)
     return MeanProtection(deviations, block_seed(clustering.secret, block[BLOCK][0].as_py()), owners)
 
 
 def _with_clusters(
     protected: pa.Table, block: pa.Table, labels: np.ndarray, clustering: BlockConfig
 ) -> pa.Table:
-    """Beside the protected records: their cluster in the file, and their nominal values before."""
+    """Add the cluster number and the original nominal values, for representatives chosen together later."""
     cluster = block[BLOCK][0].as_py() * CLUSTERS_OF_A_BLOCK + labels.astype(np.int64)
     protected = protected.append_column(CLUSTER, pa.array(cluster))
     for place, name in enumerate(clustering.nominal):
@@ -283,7 +291,7 @@ def _moments(before: pa.Table, after: pa.Table, clustering: BlockConfig) -> Mome
 def _clusters(
     block: pa.Table, protected: pa.Table, labels: np.ndarray, clustering: BlockConfig
 ) -> dict[str, Any]:
-    """Count the clusters, and what they give away: numbers only, no value of a record."""
+    """Report the clusters as published: number, dominance, diversity; no value of a record."""
     n, k = clustering.dominance
     numeric = [name for name in clustering.numeric if not block[name].null_count]
     counts: dict[str, Any] = {
@@ -292,9 +300,11 @@ def _clusters(
         "of_one_value": {name: of_one_value(numbers(block[name]), labels) for name in numeric},
         "p_percent": {name: _p_percent(block, protected, labels, name, clustering) for name in numeric},
     }
-    if clustering.weighing is not None:
-        weights = clustering.weighing.weights(block)
-        counts["trimmed"] = int(np.count_nonzero(clustering.weighing.mean_weights(block, labels) < weights))
+    if clustering.sampling_weights is not None:
+        weights = clustering.sampling_weights.weights(block)
+        counts["trimmed"] = int(
+            np.count_nonzero(clustering.sampling_weights.mean_weights(block, labels) < weights)
+        )
     if clustering.min_diversity > 1:
         counts["diversity"] = {
             name: min(least_distinct(codes, labels) for codes in _sensitive_codes(block, name, clustering).T)
@@ -314,9 +324,9 @@ def _p_percent(
         clustering.coordinates.scales[name].deviation, block[name].type
     ):
         return 0, 0
-    weighing = clustering.weighing
-    weights = np.ones(len(block)) if weighing is None else weighing.mean_weights(block, labels)
-    owners = None if weighing is None else weighing.owners(block)
+    sampling = clustering.sampling_weights
+    weights = np.ones(len(block)) if sampling is None else sampling.mean_weights(block, labels)
+    owners = None if sampling is None else sampling.owners(block)
     of = contributions(numbers(block[name]), labels, weights, owners)
     means = np.empty(len(of.first))
     means[labels] = numbers(protected[name])
@@ -326,7 +336,7 @@ def _p_percent(
 def _global_bound(
     block: pa.Table, points: Points, clustering: BlockConfig, lower_bound: float | None
 ) -> float | None:
-    """What these records cost at least in any clustering of the whole file; None for too large a block.
+    """Bound the loss of these records in any clustering of the whole file; None for too large a block.
 
     None with weights, too: a light neighbour far away costs a heavy record hardly anything. A bound that the
     method proved (`lower_bound`) holds where nothing was cut off.
@@ -338,4 +348,4 @@ def _global_bound(
         return lower_bound
     if not clustering.k <= len(points) <= BOUND_RECORDS or len(points) ** 2 * points.width > BOUND_WORK:
         return None
-    return global_bound(points.spread(), clustering.k, reach=reach, work=WORK[clustering.effort])
+    return global_bound(points.expand(), clustering.k, reach=reach, work=WORK[clustering.effort])

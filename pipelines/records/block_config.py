@@ -1,28 +1,28 @@
-"""What a task must know to protect a block."""
+"""Settings that a task needs to protect a block."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from microguard.pipelines.publication.staging.staging_area import StagingArea
 from microguard.pipelines.records.blocks import Plan
 from microguard.pipelines.records.coordinates import Coordinates
 from microguard.pipelines.records.sampling_weights import SamplingWeights
+from microguard.sdc.algorithms.parameters import Parameters
 
 
 @dataclass(frozen=True)
 class BlockConfig:
-    """Everything a task must know to protect a block; travels with the task.
+    """Settings of a clustering that a task needs to protect a block; pickled with the task.
 
     Attributes
     ----------
     secret : int
         Seed of what nobody may compute again: how means are moved that the p % rule forbids.
     k, seed, effort, algorithm, representative, counted, min_diversity, sensitive : as in the specification
-    parameters : dict
-        Further keywords of the algorithm, as far as the specification gives them.
+    parameters : Parameters, optional
+        Of the algorithm, if the specification gives any.
     plan : Plan
         The blocks, and the scales of the numeric variables, whose order is that of the moments.
     nominal : tuple of str
@@ -36,7 +36,7 @@ class BlockConfig:
         kept beside the records then.
     close : mapping of sensitive variable to float
         Of numbers, how far apart they may be to count as one value.
-    weighing : SamplingWeights or None
+    sampling_weights : SamplingWeights or None
         How the records weigh, and whose they are; None where all count alike.
     """
 
@@ -45,7 +45,7 @@ class BlockConfig:
     seed: int
     effort: str
     algorithm: str
-    parameters: Mapping[str, Any]
+    parameters: Parameters | None
     representative: str
     counted: str | None
     min_diversity: int
@@ -56,18 +56,18 @@ class BlockConfig:
     resume: tuple[StagingArea, str] | None
     jointly: bool = False
     close: Mapping[str, float] = field(default_factory=dict)
-    weighing: SamplingWeights | None = None
+    sampling_weights: SamplingWeights | None = None
 
     @property
     def coordinates(self) -> Coordinates:
-        """How the variables become coordinates of points."""
+        """The mapping from variables to coordinates."""
         return self.plan.coordinates
 
     def share(self, records: int) -> float:
-        """The share that so many records are of the run: the work of a search follows it."""
+        """Return the share of the run's records that this block has; a search gets this share of the work."""
         return min(1.0, records / self.plan.records)
 
     @property
     def numeric(self) -> tuple[str, ...]:
-        """Numeric variables of the clustering."""
+        """The numeric variables of the clustering."""
         return tuple(self.coordinates.scales)

@@ -1,9 +1,9 @@
-"""Block: decide which records are solved together, and bring them together in one shuffle.
+"""Cut the records into blocks that are solved together, and shuffle each block into one partition.
 
-A stratum is a region with a missing pattern; no block crosses it. A stratum larger than a block may be is
-cut by a tree of median cuts on local first principal components, grown on the driver from a sample that
-the records' content alone decides about. Means and scales come from sums of integers. So nothing here
-depends on the order of records, files or partitions.
+A stratum is a region with a pattern of missing values; no block crosses it. A stratum that is too large for
+one block is cut by a tree of median cuts on local first principal components. The driver grows the tree on a
+sample that is drawn by the content of the records. Means and scales are computed from sums of integers. The
+result does not depend on the order of records, files or partitions.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ TREE_CATEGORIES = 64
 
 @dataclass(frozen=True)
 class Plan:
-    """Which block a record of a stratum belongs to.
+    """The assignment of strata to blocks.
 
     Attributes
     ----------
@@ -108,7 +108,8 @@ class Plan:
         return replace(self, strata=self.strata.set_column(place, _TREE, pa.array(tree)))
 
     def reach(self, block: int, records: pa.Table) -> np.ndarray:
-        """For records of a block, a distance within which no record of another block of the stratum lies."""
+        """Return, for records of a block, a distance within which the stratum has no record of another
+        block."""
         stratum = self._stratum_of(block)
         tree = self.strata[_TREE][stratum].as_py()
         if tree < 0:
@@ -121,11 +122,11 @@ class Plan:
 
     @property
     def records(self) -> int:
-        """Records of all blocks."""
+        """Number of records of all blocks."""
         return int(np.sum(self.strata["records"].to_numpy()))
 
     def sizes(self) -> np.ndarray:
-        """Expected records of each block, (blocks,); 0 for the leaves of a tree that is not used."""
+        """Expected records of each block, (blocks,); 0 for leaves of an unused tree."""
         sizes = np.zeros(self.blocks)
         for records, first, tree in zip(
             *(self.strata[name].to_pylist() for name in ("records", _FIRST, _TREE)), strict=True
@@ -184,7 +185,7 @@ def plan(
 
 
 def records_within_memory(plain: int, domains: Sequence[int]) -> int:
-    """Records of the largest block whose points are `MOST_NUMBERS` at most.
+    """Return the most records of a block whose coordinates are at most `MOST_NUMBERS` numbers.
 
     Parameters
     ----------
@@ -203,7 +204,7 @@ def records_within_memory(plain: int, domains: Sequence[int]) -> int:
 def blocked(
     frame: DataFrame, chosen: Plan, names: list[str], mask: int, specification: Specification
 ) -> DataFrame:
-    """Records with their block, all of a block in one partition and in an order their content decides.
+    """Return the records with their block number, each block in one partition and sorted by content.
 
     Parameters
     ----------
@@ -245,7 +246,7 @@ def blocked(
 
 
 def block_and_hash(blocks: int) -> Column:
-    """The block and the first bits of the hash as one number: nearly always a sort compares no more."""
+    """Combine the block number and the first bits of the hash, so that a sort compares one number."""
     bits = 63 - blocks.bit_length()
     hashed = f.shiftright(f.col(HASH), 64 - bits) + f.lit(1 << (bits - 1))
     return f.shiftleft(f.col(BLOCK), bits) + hashed
@@ -279,7 +280,8 @@ def _with_stratum(
 
 
 def _packed(sizes: np.ndarray, capacity: int) -> tuple[np.ndarray, int]:
-    """Partition of each block, and their number: consecutive blocks together up to `capacity` records."""
+    """Assign consecutive blocks to partitions of up to `capacity` records; return the partitions and their
+    number."""
     partition = np.zeros(len(sizes), np.int32)
     current, filled = 0, 0.0
     for block, size in enumerate(sizes):
@@ -291,7 +293,7 @@ def _packed(sizes: np.ndarray, capacity: int) -> tuple[np.ndarray, int]:
 
 
 def _leaf(chosen: Plan) -> Callable[..., Column]:
-    """Arrow function: leaf of each record in the tree of its stratum, 0 without one."""
+    """Return an Arrow function: the leaf of each record in its stratum's tree, 0 without a tree."""
     trees, coordinates, names = chosen.trees, chosen.coordinates, _variables(chosen)
 
     def leaf(tree: pa.Array, key: pa.Array, *values: pa.Array) -> pa.Array:
@@ -309,7 +311,8 @@ def _leaf(chosen: Plan) -> Callable[..., Column]:
 def _sample(
     frame: DataFrame, strata: pa.Table, large: np.ndarray, names: list[str], specification: Specification
 ) -> tuple[pa.Table, np.ndarray]:
-    """Sample of the large strata, decided by a hash of the content, and the stratum of each record."""
+    """Draw a sample of the large strata by a hash of the content; return it and the stratum of each
+    record."""
     share = min(1.0, SAMPLE / float(strata["records"].to_numpy()[large].sum()))
     published = [name for name in frame.columns if name in specification.published]
     keys = [column(name).alias(f"__s{i}") for i, name in enumerate(_key_names(specification))]
@@ -344,7 +347,7 @@ def _owner(
 
 
 def _frequent(values: pa.ChunkedArray) -> pa.Array:
-    """The most frequent categories of a sample, ties by value, sorted."""
+    """Return the most frequent categories of a sample, sorted; ties are broken by value."""
     counted = pa.TableGroupBy(pa.table({"value": values}), "value").aggregate([("value", "count")])
     ranked = counted.sort_by([("value_count", "descending"), ("value", "ascending")]).slice(
         0, TREE_CATEGORIES

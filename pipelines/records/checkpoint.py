@@ -1,4 +1,4 @@
-"""Checkpoint: what a finished step left in the staging area, believed only where nothing of it changed."""
+"""Checkpoints: finished steps in the staging area, used again only if nothing of them changed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pyspark.sql import SparkSession
 
 
 def write_checkpoint(spark: SparkSession, place: StagingArea, name: str, reports: Sequence[Any] = ()) -> None:
-    """Declare a frame finished, with the reports that go with it."""
+    """Mark a frame in the staging area as finished, and store its reports."""
     content = {"files": dict(place.checksums(spark, name)), "reports": list(reports)}
     place.save(_seal(name), lambda file: file.write(json.dumps(content).encode()))
 
 
 def read_checkpoint(spark: SparkSession, place: StagingArea, name: str) -> list[Any] | None:
-    """Reports of a finished frame; None where it is not finished, or is not as it was then."""
+    """Return the reports of a finished frame; None if it is not finished or was changed since."""
     try:
         with place.open(_seal(name)) as file:
             content = json.loads(file.read())

@@ -1,6 +1,6 @@
-"""Protect by cluster: the one seam from Spark to the methods. Arrow in, Arrow out, one call per block.
+"""Protect by microaggregation in tasks: the only call from Spark into the methods, Arrow in and Arrow out.
 
-A block arrives whole, in an order that its content decides.
+Each block arrives whole, sorted by its content.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 def cluster_blocks(
     batches: Iterable[pa.RecordBatch], clustering: BlockConfig, schema: t.StructType
 ) -> Iterator[tuple[pa.Table, str]]:
-    """Protected records of each block with its report, then the moments of all of them.
+    """Protect the blocks of a partition; yield each with its report, then the moments of all.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def cluster_blocks(
 
 
 def protected_schema(blocked: t.StructType, clustering: BlockConfig) -> t.StructType:
-    """Columns of protected records: those of the blocked ones, and what is kept beside them."""
+    """Return the schema of protected records: the blocked columns, and what is kept next to them."""
     beside: list[tuple[str, t.DataType]] = []
     if clustering.jointly:
         types = {entry.name: entry.dataType for entry in blocked}
@@ -64,7 +64,7 @@ def protected_schema(blocked: t.StructType, clustering: BlockConfig) -> t.Struct
 
 
 def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Tables of one block each, from batches sorted by block; a block may straddle batches."""
+    """Split batches that are sorted by block into one table a block; a block may span batches."""
     parts: list[pa.RecordBatch] = []
     current = None
     for batch in batches:

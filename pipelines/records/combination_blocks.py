@@ -1,8 +1,8 @@
-"""Nominal algorithms by name, block by block in tasks: combinations in, protected counts out.
+"""Protect frequencies block by block in tasks, by an algorithm that solves integer programs.
 
-The methods that solve integer programs are for some hundred records at a time; a block is a run of
-similar combinations of one region. A block's chi-square is that of its own records: its bound holds
-given the blocking. Beside the blocks a report of the whole file says what bounds every protection of it.
+These algorithms are for some hundred records at a time. A block is a run of similar key combinations of one
+region. Its chi-square is that of its own records, and its bound holds given the blocking. A report of the
+whole file states the bound of every protection of it.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from microguard.pipelines.engine.tasks import in_tasks
 from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.pipelines.measures.block_reports import OF_BLOCK, OF_FILE
 from microguard.pipelines.records.block import block_seed
+from microguard.sdc.algorithms.algorithm import Effort
+from microguard.sdc.algorithms.nominal import FREQUENCY, FrequencyAlgorithm
+from microguard.sdc.algorithms.safe import SAFE
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector
 from microguard.sdc.nominal.frequency_search.search import protect_block
-from microguard.sdc.nominal.methods import METHODS as NOMINAL
-from microguard.sdc.nominal.methods import Effort, Method, ProtectionTask, bounded, protect_counts
+from microguard.sdc.nominal.methods import ProtectionTask, bounded, protect_counts
 from microguard.sdc.nominal.protected_counts import ProtectedCounts
 from microguard.sdc.nominal.similarity import Similarity
-from microguard.sdc.safe.methods import METHODS as SAFE
 from pyspark.sql import SparkSession
 
 #: What a block is protected by when the algorithm asked for fails on it.
 FALLBACK = "local-search"
 #: Every nominal algorithm that a specification may name.
-METHODS: dict[str, Method] = {**NOMINAL, **SAFE}
+METHODS: dict[str, FrequencyAlgorithm] = {**FREQUENCY, **SAFE}
 
 
 @dataclass(frozen=True)
 class Task:
-    """One block as it travels to its task."""
+    """One block of key combinations, as it is sent to a task."""
 
     block: int
     frequencies: FrequencyVector
@@ -101,7 +102,7 @@ def solved_by_block(
 
 
 def _of_file(task: ProtectionTask, algorithm: str, counts: np.ndarray) -> dict[str, Any]:
-    """What bounds every protection of the file, however it is blocked."""
+    """Report the lower bound of the whole file, which does not depend on the blocks."""
     whole = bounded(task, ProtectedCounts(counts, "work"))
     return {
         "whole_file": True,
@@ -114,7 +115,7 @@ def _of_file(task: ProtectionTask, algorithm: str, counts: np.ndarray) -> dict[s
 
 
 def cut(frequencies: FrequencyVector, k: int, most: int) -> list[np.ndarray]:
-    """Positions of the combinations of each block: runs within a region, each of at least k records.
+    """Return the positions of the key combinations of each block: runs within a region of at least k records.
 
     Combinations follow each other by the variable of the smallest domain first, so that those of a
     block agree on as many variables as they can.
@@ -141,7 +142,7 @@ def cut(frequencies: FrequencyVector, k: int, most: int) -> list[np.ndarray]:
 
 
 def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
-    """Counts and report of one block; what an exception says could hold a value, its type does not.
+    """Return the counts and the report of one block; an error is reported by its type, never by its text.
 
     What the algorithm cannot carry for any block comes back as a status, with the counts as they were: an
     exception would pass through Spark, and end the run as one that nobody expected.
@@ -165,6 +166,7 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
                 seed=task.seed,
                 similarity=task.similarity,
                 parameters=task.parameters,
+                in_block=True,
             ),
             task.algorithm,
             METHODS,
@@ -184,7 +186,7 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
 
 
 def proved(solution: ProtectedCounts, chi2: float, bound_of: str) -> dict[str, Any]:
-    """What a report says was proved: the bound on its chi-square, of what, and step by step."""
+    """Return the certificate of a solution as a report states it: objective, bound, gap, steps."""
     bound = solution.lower_bound
     return {
         "objective": chi2,
@@ -199,7 +201,7 @@ def proved(solution: ProtectedCounts, chi2: float, bound_of: str) -> dict[str, A
 
 
 def _check(task: Task, counts: np.ndarray) -> None:
-    """A method that breaks its promise must never be believed."""
+    """Raise if counts break the guarantee or the number of records."""
     if counts.sum() != task.frequencies.records or ((counts != 0) & (counts < task.k)).any():
         raise ArithmeticError
 
@@ -207,7 +209,7 @@ def _check(task: Task, counts: np.ndarray) -> None:
 def _tables_of_block(
     tables: Sequence[tuple[Hashable, ...]], frequencies: FrequencyVector
 ) -> tuple[tuple[Hashable, ...], ...]:
-    """The tables of the variables: a block lies in one region, so that a table by region is one without."""
+    """Return the control tables without the region, which is the same in all of a block."""
     without = [tuple(name for name in table if name in frequencies.names) for table in tables]
     return tuple(dict.fromkeys(table for table in without if table))
 

@@ -1,10 +1,9 @@
-"""Combinations in parts of whole regions, where there are too many for one process.
+"""Protect frequencies in partitions of whole regions, if there are too many key combinations for one process.
 
-Parts are written down by tasks and searched in tasks, stage by stage (`sdc.nominal.partitions`). The driver
-holds the cells that parts share, those of the tables without the region, and the regions; codes, counts and
-moves
-of combinations are in the files of the parts alone. What the parts are is decided by the combinations of the
-regions in their order: the answer is the same for any partitioning and any number of tasks.
+Tasks write the partitions and search them stage by stage (`sdc.nominal.partitions`). The driver holds the
+cells that partitions share (those of tables without the region) and the regions. Codes, counts and
+reassignments are in the files of the partitions only. The partitions follow from the key combinations of the
+regions in their order, so the result is the same for any number of tasks.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _PART = "__part"
 
 @dataclass(frozen=True)
 class Layout:
-    """What the combinations of a file are made of, and how they are cut.
+    """The key combinations of a file, and how they are cut into partitions of regions.
 
     Attributes
     ----------
@@ -77,7 +76,7 @@ class Layout:
 
     @classmethod
     def of(cls, place: StagingArea, source: str, group: Group, specification: Specification) -> Layout:
-        """Look at the combinations once, column by column.
+        """Read the key combinations once, column by column, and decide the layout.
 
         Raises
         ------
@@ -110,7 +109,7 @@ class Layout:
 
     @property
     def categories(self) -> tuple[pa.Array, ...]:
-        """Values of the variables."""
+        """The values of each variable."""
         return tuple(self.keys.values())[1 if self.by_region else 0 :]
 
     @property
@@ -119,7 +118,7 @@ class Layout:
         return np.array([len(values) for values in self.categories])
 
     def combinations(self, part: pa.Table) -> Combinations:
-        """The combinations of a part in order, from the rows of its codes."""
+        """Return the key combinations of a partition in order, from the rows of its codes."""
         codes = [part[name].to_numpy() for name in self.keys]
         regions = codes.pop(0) if self.by_region else None
         counts, sizes = part[COUNT].to_numpy(), self.domain_sizes
@@ -128,7 +127,7 @@ class Layout:
         return Combinations(frequencies, self.categories, digests)
 
     def similarity(self, frequencies: FrequencyVector) -> Similarity | None:
-        """How far combinations are apart."""
+        """Return the distances between key combinations, or None."""
         if self.distances is None:
             return None
         return Similarity.of(frequencies, texts_of(self.categories), self.distances)
@@ -136,7 +135,7 @@ class Layout:
 
 @dataclass
 class CombinationParts:
-    """The parts of a file in a staging area, and what Spark does with them.
+    """The partitions of a file in the staging area, and the Spark jobs on them.
 
     Attributes
     ----------
@@ -158,7 +157,7 @@ class CombinationParts:
     def write(
         cls, spark: SparkSession, layout: Layout, asked: PartitionRequest, place: StagingArea, name: str
     ) -> CombinationParts:
-        """Write down the parts, each with the index of its cells.
+        """Write the partitions, each with the index of its cells.
 
         Raises
         ------
@@ -184,7 +183,7 @@ class CombinationParts:
 
     @cached_property
     def index(self) -> CellIndex:
-        """The cells that the parts share; notes in the files of each where its own are among them."""
+        """Build the index of the shared cells, and write to each partition where its own cells are in it."""
         index = self.files.index(0)
         for part in range(1, len(self)):
             index = index.joined(self.files.index(part))
@@ -195,11 +194,11 @@ class CombinationParts:
         return index
 
     def shared_state(self, part: int) -> SharedState:
-        """What a part holds of the shared cells."""
+        """Return what a partition has of the shared cells."""
         return self.files.held(part)
 
     def advance(self, stage: Stage, portions: Mapping[int, np.ndarray]) -> int:
-        """Take parts through a stage, each in a task; return the moves they tried."""
+        """Run one stage of the search on each partition, a task each; return the moves tried."""
         asked, files, moving = self.asked, self.files, len(portions)
         tasks = [(part, self._stage.get(part), errors) for part, errors in portions.items()]
 
@@ -222,11 +221,11 @@ class CombinationParts:
         return sum(tried)
 
     def change(self, part: int) -> np.ndarray:
-        """What the last stage of a part changed in its shared cells."""
+        """Return what the last stage of a partition changed in its shared cells."""
         return self.files.change(part, self._stage[part])
 
     def finish(self, moves: str) -> list[dict[str, Any]]:
-        """Write the moves of every part down; what each part is, and what it proves.
+        """Write the reassignments of every partition; return the report of each.
 
         Raises
         ------
@@ -261,7 +260,7 @@ class CombinationParts:
 
 
 def _coded(layout: Layout) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """In a task: codes of the values, and the part of each combination."""
+    """Compute, in a task, the codes of the values and the partition of each key combination."""
 
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -276,7 +275,7 @@ def _coded(layout: Layout) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.R
 
 
 def _written(layout: Layout, asked: PartitionRequest, files: PartFiles) -> Callable[[pa.Table], pa.Table]:
-    """In a task: a part with its index, written down."""
+    """Write, in a task, a partition with its index."""
 
     def task(rows: pa.Table) -> pa.Table:
         number = rows[_PART][0].as_py()
@@ -288,7 +287,7 @@ def _written(layout: Layout, asked: PartitionRequest, files: PartFiles) -> Calla
 
 
 def _pieces(place: StagingArea, source: str, name: str) -> Iterator[pa.Array]:
-    """A column of the combinations, some rows at a time, in the order of the files."""
+    """Read a column of the key combinations in pieces, in the order of the files."""
     for part in place.parts(source):
         with pq.ParquetFile(place.file(source, part)) as file:
             for batch in file.iter_batches(_ROWS, columns=[name]):

@@ -1,7 +1,7 @@
-"""Reconcile: nominal quasi-identifiers, protected as counts of combinations on the errors of the whole file.
+"""Protect nominal quasi-identifiers by frequency: the counts of key combinations in the whole file.
 
-Records are collapsed to distinct combinations of region and quasi-identifiers. The counts of all of them
-are protected together, because errors in the control tables add up over blocks. `moves` carries the answer
+Records are counted by distinct key combination of region and quasi-identifiers. All counts are protected
+together, because errors in the control tables add up over blocks. `reassignment` carries the protected counts
 back to the records.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.pipelines.measures.block_reports import OF_FILE
 from microguard.pipelines.publication.staging.staging_area import StagingArea
 from microguard.pipelines.records.combination_blocks import METHODS, proved, solved_by_block
-from microguard.pipelines.records.method_parameters import combination_parameters
 from microguard.pipelines.records.similarity import similarity
 from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.specification.model import Specification
@@ -46,7 +45,7 @@ COLLISION = (
 
 @dataclass(frozen=True)
 class Combinations:
-    """Distinct combinations of region and quasi-identifiers, in the order of their frequency vector.
+    """Distinct key combinations, with the region, in the order of their frequency vector.
 
     Attributes
     ----------
@@ -65,15 +64,11 @@ class Combinations:
     similarity: Similarity | None = None
 
 
-def on_combinations(group: Group, specification: Specification) -> bool:
-    """Whether a clustering is protected as counts of combinations: nominal, with no clusters asked for."""
-    return specification.way(group) != "clusters"
-
-
 def write_combinations(
     frame: DataFrame, group: Group, specification: Specification, place: StagingArea, name: str
 ) -> int:
-    """Collapse records to distinct combinations, which tasks write down with their counts; their number."""
+    """Count the records of each key combination, and write the counts to the staging area; return their
+    number."""
     values = {name: f"v{i}" for i, name in enumerate(keys_of(group, specification))}
     combined = frame.groupBy(*[column(name).alias(alias) for name, alias in values.items()])
     counted = combined.agg(f.count(f.lit(1)).alias(COUNT))
@@ -82,7 +77,7 @@ def write_combinations(
 
 
 def combinations(place: StagingArea, source: str, group: Group, specification: Specification) -> Combinations:
-    """All combinations that were written down; missing values are one more category, the last.
+    """Read all key combinations; a missing value is one more category, the last.
 
     They are read column by column, so that values are never held beside their codes.
     """
@@ -107,7 +102,7 @@ def combinations(place: StagingArea, source: str, group: Group, specification: S
 
 
 def keys_of(group: Group, specification: Specification) -> list[str]:
-    """What tells combinations apart: the region, if any, and the variables."""
+    """Return the columns of a key combination: the region, if any, and the variables."""
     names = list(group.variables)
     return names if specification.region is None else [specification.region, *names]
 
@@ -119,7 +114,7 @@ def in_order(
     regions: np.ndarray | None,
     counts: np.ndarray,
 ) -> tuple[FrequencyVector, np.ndarray]:
-    """The frequency vector of distinct combinations, and which of the rows each of its positions was.
+    """Return the frequency vector of distinct key combinations, and the row of each of its positions.
 
     Raises
     ------
@@ -135,7 +130,7 @@ def in_order(
 
 
 def texts_of(categories: Sequence[pa.Array]) -> list[list[str | None]]:
-    """Values of each variable as text, in the order of their codes."""
+    """Return the values of each variable as text, in the order of their codes."""
     return [values.cast(pa.string()).to_pylist() for values in categories]
 
 
@@ -154,7 +149,7 @@ def _all_differ(digests: np.ndarray) -> bool:
 def protected_counts(
     spark: SparkSession, collapsed: Combinations, group: Group, specification: Specification
 ) -> tuple[np.ndarray, list[dict[str, Any]]]:
-    """Protect the counts of all combinations, and report on it as on blocks.
+    """Protect the counts of all key combinations; return them with block reports.
 
     The recommended search and SAFE work on the errors of the whole file at once; every other algorithm
     is one of the papers' and runs block by block in tasks.
@@ -177,13 +172,12 @@ def protected_counts(
             max_absolute_error=method.control_tables.max_absolute_error,
             kept_dimension=method.control_tables.kept_dimension,
             similarity=collapsed.similarity,
+            parameters=method.algorithm_parameters,
         )
         safe = method.name == "safe"
         name = _safe(method.algorithm, method.effort) if safe else chosen(method.algorithm, task)
         fits = method.algorithm == "auto" and not safe  # there "auto" takes what fits the file
         whole = METHODS[name].whole_file or fits
-        default = None if whole or method.effort == "exact" else METHODS[name].block_parameters
-        task = replace(task, parameters=combination_parameters(method, name, default))
         if not whole:
             return solved_by_block(spark, task, name, specification.max_block_records)
         return _of_whole_file(task, name)
@@ -192,7 +186,7 @@ def protected_counts(
 
 
 def tables_of(group: Group, specification: Specification) -> tuple[tuple[str, ...], ...]:
-    """The control tables of a clustering."""
+    """Return the control tables of a clustering."""
     known = {*group.variables, specification.region}
     return tuple(table for table in specification.control_tables if set(table) <= known)
 
@@ -202,7 +196,7 @@ def _regions(frequencies: FrequencyVector) -> int:
 
 
 def _safe(algorithm: str, effort: str) -> str:
-    """What "auto" stands for with SAFE: its exact form where a proof is asked for."""
+    """Return what "auto" means for SAFE: safe-exact if effort is exact, else safe."""
     by_effort = "safe-exact" if effort == "exact" else "safe"
     return by_effort if algorithm == "auto" else algorithm
 
@@ -224,13 +218,13 @@ def _of_whole_file(task: ProtectionTask, name: str) -> tuple[np.ndarray, list[di
 
 
 def coded(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
-    """Codes in the order of the values, NULL last, and the values of the codes."""
+    """Return codes in the order of the values, NULL last, and the values of the codes."""
     categories = categories_of([values])
     return codes_of(values, categories), categories
 
 
 def categories_of(pieces: Iterable[pa.Array | pa.ChunkedArray]) -> pa.Array:
-    """Distinct values of all pieces in order, NULL last where it occurs."""
+    """Return the distinct values of all pieces in order, NULL last if it occurs."""
     distinct: pa.Array | None = None
     for piece in pieces:
         fresh = pc.unique(piece)
@@ -242,7 +236,7 @@ def categories_of(pieces: Iterable[pa.Array | pa.ChunkedArray]) -> pa.Array:
 
 
 def codes_of(values: pa.Array | pa.ChunkedArray, categories: pa.Array) -> np.ndarray:
-    """Code of each value, (n,) int32: its place among the categories."""
+    """Return the code of each value, (n,) int32: its position among the categories."""
     known = len(categories) - categories.null_count
     codes = pc.fill_null(pc.index_in(values, value_set=categories.slice(0, known)), known)
     return np.asarray(

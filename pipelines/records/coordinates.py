@@ -1,7 +1,7 @@
 """Records as coordinates: numbers in units of their scale, nominal values as scaled indicators.
 
-Squared distances of points are what it costs to put records together: the weight of a variable multiplies
-its part of them, so that coordinates are multiplied by its square root.
+The squared distance of two points is the cost of clustering their records together. The weight of a variable
+multiplies its part of the squared distance, so coordinates are multiplied by the square root of the weight.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from microguard.sdc.clusters.ordinal import MISSING, ordinal_coordinates, ranks_
 
 @dataclass(frozen=True)
 class Coordinates:
-    """How the variables of a clustering become coordinates of points.
+    """The mapping from the variables of a clustering to coordinates of points.
 
     Attributes
     ----------
@@ -44,31 +44,33 @@ class Coordinates:
     costs: Mapping[str, CostMatrix] = field(default_factory=dict)
 
     def weight(self, name: str) -> float:
-        """What multiplies the squared distance in a variable."""
+        """Return the factor of the squared distance in a variable."""
         return self.weights.get(name, 1.0)
 
     def numeric(self, table: pa.Table) -> np.ndarray:
-        """Standardised numeric variables, (n, p), not weighted: what losses are measured in; NaN: missing."""
+        """Return the standardised numeric variables, (n, p), unweighted, as losses are measured in; NaN
+        for missing."""
         points = np.empty((len(table), len(self.scales)))
         for j, (name, scale) in enumerate(self.scales.items()):
             points[:, j] = (numbers(table[name]) - scale.mean) / scale.divisor
         return points
 
     def weighted(self, table: pa.Table) -> np.ndarray:
-        """Standardised numeric variables times the square roots of their weights, (n, p); NaN: missing."""
+        """Return the standardised numeric variables times the square roots of their weights, (n, p)."""
         return self.numeric(table) * np.sqrt([self.weight(name) for name in self.scales])
 
     def levels(self, name: str) -> int:
-        """Levels of the tree of a variable, 1 where it has none: each costs its part of a mismatch."""
+        """Return the number of levels of the tree of a variable, 1 without a tree."""
         return len(next(iter(self.trees[name].values()))) if name in self.trees else 1
 
     def ordinal(self, name: str, values: pa.ChunkedArray) -> np.ndarray:
-        """Coordinates of an ordinal variable, (n, steps): the ends of its order its weight apart."""
+        """Return the coordinates of an ordinal variable, (n, steps): its weight is the distance of its
+        ends."""
         order = self.orders[name]
         return ordinal_coordinates(ranks_of(values, order), len(order)) * math.sqrt(self.weight(name))
 
     def priced(self, name: str, values: pa.ChunkedArray, whole: bool = False) -> np.ndarray:
-        """Coordinates of a variable with a cost matrix, its dearest mismatch its weight apart.
+        """Return the coordinates of a variable with a cost matrix: its weight is the largest cost.
 
         Those of all categories where the points of several tables are to be compared (`whole`).
         """
@@ -77,7 +79,7 @@ class Coordinates:
         return matrix.coordinates(matrix.rows(values), among) * math.sqrt(self.weight(name))
 
     def points(self, table: pa.Table) -> np.ndarray:
-        """Coordinates for trees, missing numbers at the mean, mismatches their weight apart in square.
+        """Return the coordinates for trees: missing numbers are at the mean, a mismatch costs its weight.
 
         Ordinal variables have a single one, along the line between the ends of their order, hierarchical ones
         those of their finest level: so no two points are farther apart than their records. Those with a cost
@@ -98,7 +100,7 @@ class Coordinates:
 
 
 def numbers(values: pa.ChunkedArray | pa.Array) -> np.ndarray:
-    """A numeric column as floats, NaN where missing."""
+    """Return a numeric column as floats, NaN for missing."""
     if pa.types.is_decimal(values.type):
         values = values.cast(pa.float64())
     floats = values.cast(pa.float64(), safe=False)  # integers beyond 2^53 lose their last digits

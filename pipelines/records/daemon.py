@@ -1,6 +1,6 @@
-"""The process that Spark's Python workers on this machine are forked from; Spark starts it by its name.
+"""The process that Spark forks its Python workers from; Spark starts it by its module name.
 
-What it loads starts no threads, which would not survive the fork.
+It starts no threads, because threads do not survive a fork.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 
 
 def load() -> None:
-    """What a worker that clusters records needs: its task, and compiled code where it was compiled before."""
+    """Import what a worker that clusters records needs, and load compiled kernels."""
     import microguard.pipelines.records.cluster_blocks  # noqa: F401
     from microguard.sdc.kernels.compile import compiled
     from microguard.sdc.precompile import clusters
@@ -24,7 +24,7 @@ def load() -> None:
 
 
 def leave_archives() -> None:
-    """Import from folders alone, where pyspark lies in one.
+    """Remove archives from the import path if a folder has pyspark.
 
     Before each task a worker lets Python forget what it knows of the path (``importlib.invalidate_caches``),
     upon which Python 3.11 reads the contents of each archive anew for each package in it: of pyspark's zip,
@@ -42,7 +42,7 @@ def leave_archives() -> None:
 
 @contextmanager
 def port_alone() -> Iterator[None]:
-    """Keep standard output, on which Spark reads the port, from what imports print.
+    """Redirect what imports print, because Spark reads the port from standard output.
 
     `sys.stdout` has it afterwards; for compiled code, descriptor 1 stays standard error.
     """

@@ -1,4 +1,4 @@
-"""Clusters of the blocks that are solved, in the staging area: a run that died goes on where it was."""
+"""Solved blocks in the staging area, so that a run that died resumes with the blocks that are left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from microguard.sdc.clusters.diversity import Diversity
 
 @dataclass(frozen=True)
 class FinishedBlock:
-    """The file of one block, named by everything that its labels depend on.
+    """The file of one solved block, named by a hash of everything that its labels depend on.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class FinishedBlock:
     def of(
         cls, points: Points, diversity: Diversity | None, seed: int, block: int, task: BlockConfig
     ) -> FinishedBlock | None:
-        """The file of a block; None where no place is named."""
+        """Return the file of a block; None without a place for files."""
         if task.resume is None:
             return None
         content = hashlib.blake2b(np.ascontiguousarray(points.values).tobytes(), digest_size=16)
@@ -50,14 +50,14 @@ class FinishedBlock:
             content.update(diversity.codes.tobytes())
             content.update(diversity.least.tobytes())
             content.update(diversity.known.tobytes())
-        method = (task.effort, task.algorithm, sorted(task.parameters.items()))
+        method = (task.effort, task.algorithm, task.parameters)
         asked = (task.k, seed, *method, points.values.shape, task.share(len(points)), deciding_versions())
         content.update(repr(asked).encode())
         place, folder = task.resume
         return cls(place, f"{folder}/{block}-{content.hexdigest()}.npz", len(points), task.k, diversity)
 
     def read(self) -> tuple[np.ndarray, dict[str, Any]] | None:
-        """Labels and certificate; None where an earlier run left nothing that can be believed."""
+        """Return labels and certificate; None if no earlier run left a sound file."""
         try:
             with self.place.open(self.name) as file, np.load(file, allow_pickle=False) as archive:
                 labels, certificate = archive["labels"], dict(json.loads(str(archive["certificate"])))
@@ -69,6 +69,6 @@ class FinishedBlock:
         return labels, certificate | {"resumed": True}
 
     def write(self, labels: np.ndarray, certificate: dict[str, Any]) -> None:
-        """Keep labels and certificate, in one step."""
+        """Write labels and certificate in one step."""
         codes, text = labels.astype(np.int32), json.dumps(certificate)
         self.place.save(self.name, lambda file: np.savez(file, labels=codes, certificate=text))

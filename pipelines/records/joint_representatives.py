@@ -1,8 +1,8 @@
-"""Representatives of all clusters of a file, chosen together on the errors of the control tables.
+"""Choose the nominal representatives of all clusters of a file together, by the errors of the control tables.
 
-A cluster's mode drops every rare value in every cluster, and the errors add up (Cost 2023, Example 5.1.2).
-The tasks keep what each cluster was made of; here every cluster gets one of its own combinations, so that k,
-diversity and the numeric variables stay as they are.
+The mode of a cluster drops every rare value in every cluster, and the errors add up (Cost 2023, Example
+5.1.2). Tasks keep the original values of each cluster. Here each cluster gets one of its own key
+combinations, so that k, diversity and the numeric variables do not change.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.records.block import BEFORE, CLUSTER
 from microguard.pipelines.records.combinations import coded
 from microguard.schemas.errors import ProtectionFailed
-from microguard.schemas.methods import ON_COMBINATIONS
+from microguard.schemas.methods import BY_CONTROL_TABLES
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
 from microguard.sdc.nominal.aggregation.joint import joint_representatives
@@ -35,7 +35,7 @@ def chosen_together(group: Group, specification: Specification, records: int) ->
     ProtectionFailed
         Where cells are to be kept, and there are too many records to choose.
     """
-    if specification.method.representative not in ON_COMBINATIONS or not _tables(group, specification):
+    if specification.method.representative not in BY_CONTROL_TABLES or not _tables(group, specification):
         return False
     if records > MOST_RECORDS and specification.method.control_tables.kept_dimension:
         raise ProtectionFailed(
@@ -47,7 +47,7 @@ def chosen_together(group: Group, specification: Specification, records: int) ->
 
 
 def with_joint_representatives(job: Job, stored: DataFrame, group: Group) -> DataFrame:
-    """The protected records, each cluster's nominal values replaced by those chosen for it.
+    """Replace the nominal values of each cluster by those chosen for it.
 
     Parameters
     ----------

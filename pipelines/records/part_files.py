@@ -1,7 +1,7 @@
-"""The files of the parts of the combinations: arrays, in the staging area.
+"""Files of the partitions of key combinations: arrays in the staging area.
 
-A file is written in one step and never written again with other content, so that a task that is tried again
-finds what it began with.
+A file is written in one step and never written again with other content, so that a retried task finds the
+same state.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _OF_CELLS = ("cells", "original", "dimension", "table", "level")
 
 @dataclass(frozen=True)
 class PartFiles:
-    """Where the parts of a file lie: below a name in the staging area."""
+    """The files of the partitions, below a name in the staging area."""
 
     place: StagingArea
     name: str
 
     def write_part(self, part: Part, digests: np.ndarray) -> None:
-        """A part, the digests of its combinations, and the index of the cells it shares."""
+        """Write a partition, the digests of its key combinations, and the index of its shared cells."""
         frequencies, tables = part.frequencies, part.tables
         regions = {} if frequencies.regions is None else {"regions": frequencies.regions}
         named = {"names": frequencies.names, "tables": tables.tables, "levels": tables.levels}
@@ -50,7 +50,7 @@ class PartFiles:
         self._write(f"{part.number}-digests", digests=digests)
 
     def part(self, number: int) -> Part:
-        """A part as it was written."""
+        """Read a partition."""
         arrays = self._read(f"{number}-part")
         named = json.loads(str(arrays["named"]))
         frequencies = FrequencyVector(
@@ -68,43 +68,44 @@ class PartFiles:
         return Part(number, frequencies, tables, arrays["orders"], arrays["places"])
 
     def digests(self, number: int) -> np.ndarray:
-        """Digests of the combinations of a part, (m, 2)."""
+        """Read the digests of the key combinations of a partition, (m, 2)."""
         return np.asarray(self._read(f"{number}-digests")["digests"])
 
     def index(self, number: int) -> CellIndex:
-        """The cells that a part shares."""
+        """Read the index of the shared cells of a partition."""
         arrays = self._read(f"{number}-index")
         tables = tuple(tuple(names) for names in json.loads(str(arrays["tables"])))
         return CellIndex(tables, tuple(arrays[f"keys{t}"] for t in range(len(tables))), arrays["original"])
 
     def write_held(self, number: int, held: SharedState, original: np.ndarray) -> None:
-        """Where a part's cells are among those of the file, and what the whole file has in them."""
+        """Write the positions of a partition's cells among those of the file, and the file's original
+        counts."""
         self._write(f"{number}-held", places=held.places, records=held.records, original=original)
 
     def held(self, number: int) -> SharedState:
-        """What a part holds of the shared cells."""
+        """Read what a partition has of the shared cells."""
         arrays = self._read(f"{number}-held")
         return SharedState(arrays["places"], arrays["records"])
 
     def original(self, number: int) -> np.ndarray:
-        """What the whole file has in the cells that a part shares."""
+        """Read the original counts of the whole file in the shared cells of a partition."""
         return np.asarray(self._read(f"{number}-held")["original"])
 
     def write_standing(self, number: int, stage: int, standing: Standing, change: np.ndarray) -> None:
-        """Where a part stands after a stage, and what the stage changed in the cells it shares."""
+        """Write the state of a partition after a stage, and what the stage changed in its shared cells."""
         self._write(f"{number}-after-{stage}", counts=standing.counts, hot=standing.hot, change=change)
 
     def standing(self, number: int, stage: int) -> Standing:
-        """Where a part stood after a stage."""
+        """Read the state of a partition after a stage."""
         arrays = self._read(f"{number}-after-{stage}")
         return Standing(arrays["counts"], float(arrays["hot"]))
 
     def change(self, number: int, stage: int) -> np.ndarray:
-        """What a stage changed in the cells that a part shares."""
+        """Read what a stage changed in the shared cells of a partition."""
         return np.asarray(self._read(f"{number}-after-{stage}")["change"])
 
     def forget_standing(self, number: int, stage: int) -> None:
-        """Remove what a later stage has gone beyond."""
+        """Remove the states of earlier stages."""
         self.place.remove(self._file(f"{number}-after-{stage}"))
 
     def _write(self, name: str, **arrays: Any) -> None:

@@ -1,4 +1,4 @@
-"""The records of a block as points: what its method clusters, and its clusters are merged by."""
+"""The records of a block as points: what the method clusters, and what clusters are merged by."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from microguard.sdc.clusters.hierarchical import level_codes
 
 @dataclass(frozen=True)
 class Points:
-    """Records of a block, whose squared distances are what it costs to put them together.
+    """Records of a block as points; the squared distance of two is the cost of clustering them together.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Points:
         nominal: tuple[str, ...],
         record_weights: np.ndarray | None = None,
     ) -> Points:
-        """Points of a block; numeric variables missing in all of it left out."""
+        """Build the points of a block; numeric variables that are missing in all of it are left out."""
         numeric = coordinates.weighted(block)
         numeric = numeric[:, ~np.isnan(numeric).all(axis=0)] if len(numeric) else numeric
         ordinal = [coordinates.ordinal(name, block[name]) for name in nominal if name in coordinates.orders]
@@ -62,28 +62,29 @@ class Points:
 
     @property
     def alike(self) -> bool:
-        """Whether the records are all alike: nothing is lost by putting them together."""
+        """Whether all records are equal, so that one cluster loses nothing."""
         return not self.values.shape[1] or bool((self.values == self.values[0]).all())
 
     @property
     def nominal(self) -> np.ndarray:
-        """Which columns are codes, (p,) bool."""
+        """Mask of the columns that are codes, (p,) bool."""
         return np.arange(self.values.shape[1]) >= self.values.shape[1] - len(self.mismatches)
 
     @property
     def weights(self) -> np.ndarray:
-        """What multiplies the squared distance of each column, (p,): coordinates hold theirs already."""
+        """Factor of the squared distance of each column, (p,); coordinates include theirs already."""
         return np.concatenate([np.ones(self.values.shape[1] - len(self.mismatches)), self.mismatches])
 
     @property
     def width(self) -> int:
-        """Columns of `spread`."""
+        """Number of columns of `expand`."""
         codes = self.values[:, self.nominal]
         indicators = int((codes.max(axis=0) + 1).sum()) if codes.size else 0
         return int(np.count_nonzero(~self.nominal)) + indicators
 
-    def spread(self) -> np.ndarray:
-        """Coordinates with an indicator for every category, a mismatch its cost apart in square."""
+    def expand(self) -> np.ndarray:
+        """Return coordinates with one indicator a category, so that a mismatch has its cost as squared
+        distance."""
         indicators = [
             (codes[:, None] == np.arange(codes.max() + 1)) / np.sqrt(2.0) * np.sqrt(cost)
             for codes, cost in zip(self.values[:, self.nominal].T, self.mismatches, strict=True)

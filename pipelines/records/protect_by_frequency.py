@@ -1,4 +1,4 @@
-"""Protect one clustering of nominal variables as counts of combinations: in one process, or in parts."""
+"""Protect one nominal clustering by the frequencies of key combinations: in one process, or in partitions."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from microguard.pipelines.records.reassignment import carried_back, moves_schema
 from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
+from microguard.sdc.algorithms.nominal import LOCAL_SEARCH
 from microguard.sdc.errors import SdcError
 from microguard.sdc.nominal.bounds import free_bound
-from microguard.sdc.nominal.methods import LOCAL_SEARCH
 from microguard.sdc.nominal.partitions.cell_index import comparable
 from microguard.sdc.nominal.partitions.part import STAGES, PartitionRequest
 from microguard.sdc.nominal.partitions.reconcile import reconcile
@@ -43,7 +43,7 @@ MOST_IN_ONE = 1_000_000
 def protect_by_frequency(
     job: Job, frame: DataFrame, group: Group, release_id: str
 ) -> tuple[DataFrame, BlockReports]:
-    """The records with protected combinations, written down once, and the reports."""
+    """Protect one clustering by frequency; return the records, written once, and the reports."""
     specification = job.specification
     place, target = job.areas.staging_area(release_id, "resume"), f"protected-{group.name}"
     reports = read_checkpoint(job.spark, place, target)
@@ -59,7 +59,7 @@ def protect_by_frequency(
 
 
 def _protected(job: Job, frame: DataFrame, group: Group, place: StagingArea) -> list[dict[str, Any]]:
-    """Write the moves down, and report."""
+    """Write the reassignments, and return the reports."""
     specification = job.specification
     source, parts = f"combinations-{group.name}", f"parts-{group.name}"
     place.remove(parts)  # of a run that died
@@ -90,8 +90,8 @@ def _moves_of(group: Group) -> str:
 
 
 def _layout(place: StagingArea, source: str, group: Group, specification: Specification) -> Layout | None:
-    """How the combinations are cut into parts; None where the method, or a table, needs them all at once."""
-    if specification.way(group) != "combinations" or specification.method.algorithm not in (
+    """Return the partitions of the key combinations; None if the method or a table needs them all at once."""
+    if specification.strategy(group) != "frequency" or specification.method.algorithm not in (
         "auto",
         LOCAL_SEARCH,
     ):
@@ -115,7 +115,7 @@ def _asked(layout: Layout, group: Group, specification: Specification) -> Partit
 
 
 def protected_in_parts(parts: CombinationParts, moves: str) -> dict[str, Any]:
-    """Search the parts, write their moves down under a name, and report on the whole file.
+    """Search the partitions, write their reassignments under a name, and report on the whole file.
 
     Raises
     ------

@@ -1,9 +1,9 @@
-"""Moves: records of a combination that take the values of another one, joined back to the records.
+"""Reassignments: records of a key combination that take the values of another one.
 
-Of the records of a combination, in an order that their content decides, the first stay and the others take
-the combinations their surplus flows to. What flows is written down once, beside the run's other work, and
-joined to the records by combination: those of a combination that keeps all of its records find nothing there.
-No task holds more of the answer than the combinations of its own records.
+The records of a key combination are ordered by content. The first ones keep their values, and the others take
+those of the key combinations that their surplus flows to. Flows are written once to the staging area and
+joined to the records by key combination. No task holds more of the answer than the key combinations of its
+own records.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ROWS = 200_000
 
 
 def carried_back(frame: DataFrame, group: Group, specification: Specification, moves: DataFrame) -> DataFrame:
-    """Give every record the values of the combination its count flows to.
+    """Give each record the values of the key combination that it is reassigned to.
 
     Parameters
     ----------
@@ -67,14 +67,14 @@ def carried_back(frame: DataFrame, group: Group, specification: Specification, m
 
 
 def moves_schema(categories: Sequence[pa.Array]) -> t.StructType:
-    """Columns of moves, for variables with these values."""
+    """Return the schema of reassignments, for variables with these values."""
     return from_arrow_schema(_columns(categories))
 
 
 def write_moves(
     place: StagingArea, name: str, number: int, collapsed: Combinations, counts: np.ndarray
 ) -> Part:
-    """Write what flows between combinations: one row a flow, with the values its records take.
+    """Write the flows between key combinations: one row a flow, with the values that its records take.
 
     Of a combination's records those that stay have the lowest ranks, then its flows follow in the order of
     the combinations they go to.
@@ -114,11 +114,11 @@ def _columns(categories: Sequence[pa.Array]) -> pa.Schema:
 
 
 def _own(name: str, kind: t.DataType) -> Column:
-    """The value of a record that stays: -0.0 is of the combination of 0.0, and published like it."""
+    """Return the value of a record that is not reassigned; -0.0 becomes 0.0, as in its key combination."""
     floating = isinstance(kind, t.FloatType | t.DoubleType)
     return column(name) + f.lit(0.0).cast(kind) if floating else column(name)
 
 
 def _taken(position: int) -> str:
-    """Column of the values that a move gives to a variable."""
+    """Name the column of the values that a reassignment gives to a variable."""
     return f"__taken{position}"

@@ -1,11 +1,11 @@
-"""SamplingWeights: what each record counts for in clusters that are weighted, and in what they publish.
+"""Sampling weights in clusters: the weight of each record in a mean or a vote.
 
-The weight is published as it is. So nobody may have too large a share of a mean or a vote; `sdc` has the
-rules. They read published weights alone, so that neither which clusters are merged nor which weights are
-trimmed says anything of a value.
+The weight is published as it is. So no record may have too large a share of a mean or a vote; `sdc` has the
+rules. They read published weights alone, so that merged clusters and trimmed weights reveal no
+value.
 
-Where k counts units or households, their records are one share, whether weighted or not: a class of twelve
-records of one unit and one each of two others holds three units, and its mean is the first one's.
+If k counts units or households, their records have one share, weighted or not: a class of twelve records of
+one unit and one each of two others holds three units, and its mean is the first one's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame
 
 @dataclass(frozen=True)
 class SamplingWeights:
-    """The weight of a clustering.
+    """The sampling weight of a clustering.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class SamplingWeights:
         specification: Specification,
         magnitude: Mapping[str, float],
     ) -> SamplingWeights | None:
-        """How the clusters of a clustering heed weights, and what k counts; None where there is neither.
+        """Return how the clusters of a clustering use weights and units; None without either.
 
         Parameters
         ----------
@@ -66,21 +66,21 @@ class SamplingWeights:
         return cls(name, mean, specification.release.k, specification.counted)
 
     def weights(self, records: pa.Table) -> np.ndarray:
-        """Weights of records, (n,), 1 on average over the file."""
+        """Return the weights of records, (n,), 1 on average over the file."""
         if self.name is None:
             return np.ones(len(records))
         return numbers(records[self.name]) / self.mean
 
-    def spread(self, block: pa.Table, points: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Clusters merged until nobody has too large a share of one, as far as that helps."""
+    def merge(self, block: pa.Table, points: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Merge clusters until no unit has too large a share of one, as far as that helps."""
         return spread(points, labels, self.weights(block), largest_share(self.k), self.owners(block))
 
     def mean_weights(self, block: pa.Table, labels: np.ndarray) -> np.ndarray:
-        """What each record counts for in the means of its cluster, (n,)."""
+        """Return the weight of each record in the means of its cluster, (n,)."""
         return trimmed(self.weights(block), labels, largest_share(self.k), self.owners(block))
 
     def mode_weights(self, block: pa.Table, labels: np.ndarray) -> np.ndarray:
-        """What each record counts for where its cluster publishes the value of one of its records, (n,)."""
+        """Return the weight of each record if its cluster publishes the value of one of its records, (n,)."""
         most = min(largest_share(self.k), LARGEST_VOTE)
         return trimmed(self.weights(block), labels, most, self.owners(block))
 

@@ -1,9 +1,9 @@
-"""How far combinations are apart, as the specification weighs, orders and nests their values.
+"""Distances between key combinations, by the weights, orders, trees and cost matrices of a specification.
 
-As in clusters of records: the two ends of an order, two codes of a tree without common ancestor, and the
-dearest mismatch of a cost matrix are as far apart as two nominal values, and so is a missing value from every
-other. In whole numbers, sixtieths of
-the lightest variable, because the proofs of the partition are for such.
+As in clusters of records: the ends of an order, two codes of a tree without a common ancestor, and the
+largest entry of a cost matrix are as far apart as two nominal values, and so is a missing value from every
+other. Distances are whole numbers, sixtieths of the lightest variable, because the proofs of the partition
+need integers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _MOST = 30_000
 def similarity(
     frequencies: FrequencyVector, values: Sequence[Sequence[str | None]], specification: Specification
 ) -> Similarity | None:
-    """Distances between the combinations of a clustering; None where every mismatch costs the same.
+    """Return the distances between the key combinations of a clustering; None if every mismatch costs the
+    same.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def similarity(
 
 
 def distances(names: Sequence[str], specification: Specification) -> dict[Hashable, Distance] | None:
-    """Distances between the values of each variable; None where every mismatch costs the same."""
+    """Return the distances between the values of each variable; None if every mismatch costs the same."""
     weights = {name: specification.variables[name].variable_weight for name in names}
     orders, trees, matrices = (
         category_orders(specification),
@@ -69,7 +70,7 @@ def distances(names: Sequence[str], specification: Specification) -> dict[Hashab
 
 
 def _tree(paths: dict[str, tuple[str, ...]], cost: int) -> Hierarchical:
-    """A tree whose levels share the cost; a missing value has no ancestor but its own."""
+    """Return a tree whose levels share the cost; a missing value has no ancestor but its own."""
     ancestors: dict[Hashable, Sequence[Hashable]] = {code: path[1:] for code, path in paths.items()}
     levels = len(next(iter(paths.values())))
     ancestors[None] = (None,) * (levels - 1)
@@ -77,7 +78,8 @@ def _tree(paths: dict[str, tuple[str, ...]], cost: int) -> Hierarchical:
 
 
 def _prices(matrix: CostMatrix, cost: int) -> Costs:
-    """The matrix in whole numbers, its dearest mismatch `cost`; a missing value is that far from all."""
+    """Return the cost matrix in whole numbers, the largest being `cost`; a missing value is that far from
+    all."""
     whole = np.maximum(1, np.rint(matrix.mismatches * cost)).astype(np.int64)
     np.fill_diagonal(whole, 0)
     return Costs((*matrix.categories, None), whole)

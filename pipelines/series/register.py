@@ -28,7 +28,8 @@ from microguard.pipelines.predecessor import NothingNew
 from microguard.pipelines.publication.publish import published_already
 from microguard.pipelines.publication.record_files.layout import require_regions
 from microguard.pipelines.publication.staging.staging_area import StagingArea
-from microguard.pipelines.records.product import Records, protect_by_microaggregation
+from microguard.pipelines.records.product import Records
+from microguard.pipelines.records.protect_by_microaggregation import protect_by_microaggregation
 from microguard.pipelines.series.corrected_values import VALUES, original_values
 from microguard.pipelines.series.counts import UpdateCounts, counts_by_region, public_shares, total_counts
 from microguard.pipelines.series.generations import (

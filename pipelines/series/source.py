@@ -189,6 +189,8 @@ class _PublicReleases:
                 self.tables.append(read_table(folder))
             elif records:
                 self._add(entry.release_id, lambda: read_records(folder), checksums_of(folder))
+            else:
+                self.lost.append(entry.release_id)
 
     def add_staged(self, staged: Staged) -> None:
         """Add a staged release, and keep the comparison of its map for later updates."""

@@ -1,4 +1,4 @@
-"""A priori information on single cells, which stands over the rules: a file of the agency, one row a cell.
+"""Read a priori information on single cells, which overrules the rules: one row a cell.
 
 A CSV file with columns of the table that say which cell (those left out are summed over), a column ``status``
 and, where there is more to say, ``lower_protection``, ``upper_protection``, ``lower_capacity``,
@@ -35,7 +35,7 @@ NUMBERS = ("lower_protection", "upper_protection", "lower_capacity", "upper_capa
 
 @dataclass(frozen=True, eq=False)
 class APriori:
-    """Status and numbers of the cells named, in the order of the cells of the table.
+    """Status, levels, capacities and costs that the file has, in the order of the cells of the table.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class APriori:
     numbers: dict[str, np.ndarray]
 
     def sensitivity(self, by_rules: Sensitivity, cells: Cells, table: Table) -> Sensitivity:
-        """Sensitivity by the rules, overruled wherever the information has a status or a level."""
+        """Return the sensitivity by the rules, overruled by each status and level of the file."""
         safe = np.isin(self.status, ("safe", "fixed"))
         forced = self.status == "sensitive"
         of_zero = (table.zero_safety_range or 0.0) * 10.0**table.digits
@@ -61,12 +61,12 @@ class APriori:
         return Sensitivity((by_rules.sensitive | forced) & ~safe, lower, upper)
 
     def capacity(self, side: str, room: np.ndarray) -> np.ndarray:
-        """(cells,) capacities with the file's own; none for a fixed cell."""
+        """Return the (cells,) capacities, those of the file first; 0 for a fixed cell."""
         amounts = self.numbers[f"{side}_capacity"]
         return np.where(self.status == "fixed", 0.0, np.where(np.isnan(amounts), room, amounts))
 
     def costs(self, costs: np.ndarray) -> np.ndarray:
-        """(cells,) costs with the file's own."""
+        """Return the (cells,) costs, those of the file first."""
         amounts = self.numbers["cost"]
         return np.where(np.isnan(amounts), costs, amounts)
 
@@ -76,7 +76,7 @@ class APriori:
 
 
 def a_priori_information(cells: Cells, specification: Specification) -> APriori | None:
-    """Information from the file and from the status column together; None where there is neither.
+    """Return the information of the file and of the status column; None if there is neither.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
 
 
 def _rows_of(frame: pd.DataFrame, cells: Cells, table: Table) -> np.ndarray:
-    """Position of each row's cell."""
+    """Return the position of each row's cell."""
     addresses = frame.reindex(columns=list(table.columns), fill_value=table.total).replace("", table.total)
     places = cells.codes.assign(place=np.arange(len(cells)))
     position = addresses.merge(places, on=list(table.columns), how="left")["place"].to_numpy(float)

@@ -1,6 +1,8 @@
-"""The protected values of a table by the method that the specification names; refusals as sentences."""
+"""Protect the values of a table by adjustment or by rounding, and phrase refusals."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from microguard.pipelines.tables.problem import TableProblem
 from microguard.schemas.errors import InputRejected, ProtectionFailed
@@ -9,22 +11,36 @@ from microguard.schemas.specification.table import Table
 from microguard.sdc.cta import Adjustment, CellTable
 from microguard.sdc.cta import adjust as adjust_table
 from microguard.sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, room_beyond
-from microguard.sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
+from microguard.sdc.cta.program.infeasible import ImpossibleConstraints, NoSolutionFound
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcError, SolverFailed
 
+#: Protect the cells of a problem; the problem comes back wider if limits had to give way.
+ProtectCells = Callable[[TableProblem, Specification, Table, bytes], tuple[TableProblem, Adjustment]]
 
-def protected_by_method(
-    problem: TableProblem, specification: Specification, table: Table, key: bytes
+
+def protect_beside_earlier_releases(
+    protect_cells: ProtectCells,
+    problem: TableProblem,
+    specification: Specification,
+    table: Table,
+    key: bytes,
 ) -> tuple[TableProblem, Adjustment]:
-    """Adjust or round by `table.method`; also the problem, wider than before where limits had to give way.
+    """Protect the cells; a refusal names the earlier releases whose values the cells keep.
 
     Raises
     ------
     InputRejected, ProtectionFailed
     """
-    if table.method == "rounding":
-        return _rounded(problem, table, key)
-    return _relaxed_if_impossible(problem, specification, table)
+    try:
+        return protect_cells(problem, specification, table, key)
+    except ProtectionFailed as error:
+        if not problem.releases:
+            raise
+        raise ProtectionFailed(
+            f"{error} Cells of it keep the values that {', '.join(problem.releases[:3])} published. Publish "
+            "both tables together (table.tables), leave out a dimension that both have, or let capacities "
+            'give way (table.relax = ["capacities"]).'
+        ) from error
 
 
 def whole_adjustment(secret: CellTable, specification: Specification, table: Table) -> Adjustment:
@@ -53,14 +69,22 @@ def whole_adjustment(secret: CellTable, specification: Specification, table: Tab
 
 
 def refusal(error: SdcError) -> ProtectionFailed:
-    """The reason why nothing was published, as a paragraph."""
+    """Return the reason why nothing was published, as a paragraph."""
     return ProtectionFailed(
         f"The table cannot be protected: {error}. Cells are numbered as in cells.parquet of the evidence. "
         "Nothing was published."
     )
 
 
-def _rounded(problem: TableProblem, table: Table, key: bytes) -> tuple[TableProblem, Adjustment]:
+def rounded(
+    problem: TableProblem, specification: Specification, table: Table, key: bytes
+) -> tuple[TableProblem, Adjustment]:
+    """Round to multiples of the base; return the problem wider if multiples next to the counts do not add up.
+
+    Raises
+    ------
+    InputRejected, ProtectionFailed
+    """
     assert problem.moves is not None
     relax = "adjacent" in table.relax
     try:
@@ -86,14 +110,19 @@ def _rounded(problem: TableProblem, table: Table, key: bytes) -> tuple[TableProb
     return (problem if room is None else problem.widened(room)), adjustment
 
 
-def _relaxed_if_impossible(
-    problem: TableProblem, specification: Specification, table: Table
+def adjusted(
+    problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Adjust; where lines prove that nothing can be protected, once more with what may give way."""
+    """Adjust; if constraints prove the table infeasible, relax limits and adjust again.
+
+    Raises
+    ------
+    ProtectionFailed
+    """
     try:
         return problem, whole_adjustment(problem.secret, specification, table)
     except ProtectionFailed as error:
-        if not table.relax or not isinstance(error.__cause__, ImpossibleLines):
+        if not table.relax or not isinstance(error.__cause__, ImpossibleConstraints):
             raise
         try:
             relaxed = problem.relaxed(table)

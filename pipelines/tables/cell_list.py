@@ -1,4 +1,4 @@
-"""Cells of an adjusted table as the evidence keeps them: what each was, and what it became."""
+"""Write the private list of cells of a table: original, protected, levels and intervals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_cells(
     adjustment: Adjustment | None = None,
     intervals: Intervals | None = None,
 ) -> None:
-    """Write the private list of cells; what is not known yet is left out."""
+    """Write the private list of cells; columns that are not known yet are left out."""
     digits = table.digits
 
     def exact(units: np.ndarray) -> pa.Array:

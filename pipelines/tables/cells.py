@@ -1,4 +1,4 @@
-"""Cells of a table: their codes, values in units of the last published digit, and who contributes to them."""
+"""Cells of a table: codes, values in units of the last published digit, and contributors."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Cells:
     groupings : tuple of Grouping
         Further hierarchies over a column, whose lines are among those of the tabulation.
     members : (cells,) array of text or None
-        Digest of who contributes, whatever their order, as `keyed` has it kept; empty where it says nothing.
-        None where cells were given.
+        Digest of the set of contributors, keyed by `keyed`; empty if the contributors are unknown. None for
+        finished cells.
     """
 
     codes: pd.DataFrame
@@ -64,7 +64,7 @@ class Cells:
         return len(self.units)
 
     def keyed(self, secret: bytes) -> Cells:
-        """With digests that are kept: they tell nobody who a contributor is that has not the agency's key."""
+        """Return the cells with keyed digests: without the key they identify no contributor."""
         if self.members is None:
             return self
         derived = hmac.new(secret, b"members of cells", hashlib.sha256).digest()
@@ -90,7 +90,7 @@ def tabulated(
     Raises
     ------
     InputRejected
-        Where levels do not nest or a margin is missing.
+        If levels do not nest or a margin is missing.
     """
     refuse_bad_codes(codes, table)
     largest = np.zeros((len(codes), 0)) if largest is None else largest
@@ -131,17 +131,17 @@ def tabulated(
 
 
 def _lengthened(array: np.ndarray, count: int) -> np.ndarray:
-    """The array with so many zeros, rows of zeros or empty texts at its end."""
+    """Return the array with `count` zeros, rows of zeros or empty texts appended."""
     return np.concatenate([array, np.zeros((count, *array.shape[1:]), dtype=array.dtype)])
 
 
 def units_of(amounts: Iterable[Decimal], digits: int) -> np.ndarray:
-    """Exact decimals as whole numbers of units.
+    """Return exact decimals as whole numbers of units.
 
     Raises
     ------
     InputRejected
-        Where a number is too large to be exact.
+        If a number is too large to be exact.
     """
     whole = [int(amount.scaleb(digits)) for amount in amounts]
     if any(abs(amount) >= LARGEST_UNITS for amount in whole):

@@ -1,4 +1,4 @@
-"""Cells of microdata, added up in Spark: codes, values in units of the last published digit, contributors.
+"""Tabulate microdata in Spark: codes, values in units of the last published digit, contributors.
 
 Each record is rounded to the published digits first, so that sums are exact whatever the partitions and
 every margin agrees with its parts, in linked tables too. Where a value has parts (`table.parts`), each record
@@ -15,7 +15,7 @@ from operator import add
 import numpy as np
 import pandas as pd
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.publication.source_fingerprints.fingerprint import value_hash
+from microguard.pipelines.publication.source_fingerprints.totals import value_hash
 from microguard.pipelines.tables.cells import Cells, tabulated, units_of
 from microguard.pipelines.tables.groupings import Grouping
 from microguard.schemas.errors import InputRejected
@@ -36,12 +36,12 @@ _DIGITS = 28
 
 
 def contributions_needed(table: Table) -> int:
-    """Largest contributions a rule looks at."""
+    """Return the number of largest contributions that the rules need."""
     return max([rule.n for rule in table.dominance] + [2 if table.estimable_within else 0])
 
 
 def grouping_sets(table: Table) -> list[tuple[str, ...]]:
-    """Grouping sets of all tables, each once: the columns over which a kind of cell is not summed."""
+    """Return the grouping sets of all tables, each once: the columns that a kind of cell has codes of."""
     sets: dict[tuple[str, ...], None] = {}
     for dimensions in table.tables:
         levels = [table.levels_of(dimension) for dimension in dimensions]
@@ -110,7 +110,7 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
 
 
 def _sets_of_records(table: Table) -> list[tuple[str, ...]]:
-    """`grouping_sets` of what a record stands for: never over the dimension of parts, whose total it has."""
+    """Return `grouping_sets` with the dimension of parts in each: records have a row for its total."""
     sets = [
         (*(name for name in each if name not in table.parts), *table.parts) for each in grouping_sets(table)
     ]
@@ -118,7 +118,7 @@ def _sets_of_records(table: Table) -> list[tuple[str, ...]]:
 
 
 def _asked(grouped: pd.DataFrame, table: Table, names: Mapping[str, str]) -> pd.DataFrame:
-    """The rows that are cells of a table: parts stand in the tables of their dimension alone."""
+    """Return the rows that are cells of a table: parts are cells of the tables of their dimension only."""
     if not table.parts:
         return grouped
     labelled = grouped[list(names.values())].notna().to_numpy()
@@ -130,7 +130,7 @@ def _asked(grouped: pd.DataFrame, table: Table, names: Mapping[str, str]) -> pd.
 def _records(
     frame: DataFrame, specification: Specification, table: Table, names: Mapping[str, str]
 ) -> DataFrame:
-    """What each record contributes, and to which codes."""
+    """Return the contributions of each record, with its codes."""
     weight = column(specification.weight or "").cast("double") if table.weighted else f.lit(1.0)
     unit = f.lit(None).cast("string") if specification.unit is None else column(specification.unit)
     labels = [label(name, table).alias(names[name]) for name in names if name not in table.parts]
@@ -149,7 +149,7 @@ def _contributed(value: Column, weight: Column, digits: int) -> tuple[Column, Co
 
 
 def _parts(columns: Sequence[str], weight: Column, digits: int, alias: str) -> Column:
-    """Array of the total of a record, whose label is NULL, and of its parts that are not 0."""
+    """Return an array of a record's total, whose label is NULL, and of its parts that are not 0."""
     parts = [_contributed(column(name).cast("double"), weight, digits) for name in columns]
     exact = f"decimal({_DIGITS},{digits})"
     total = [reduce(add, each).try_cast(exact) for each in zip(*parts, strict=True)]
@@ -177,7 +177,7 @@ def _refuse_unequal(frame: DataFrame, table: Table, columns: Sequence[str]) -> N
 
 
 def label(name: str, table: Table) -> Column:
-    """The code as text; a missing one is a category, told apart by the code above it."""
+    """Return the code as text; a missing one is a category, qualified by the code above it."""
     levels = table.levels_of(name)
     missing = f.lit(MISSING)
     if len(levels) > 1:
@@ -186,7 +186,7 @@ def label(name: str, table: Table) -> Column:
 
 
 def _groupings(frame: DataFrame, table: Table) -> tuple[Grouping, ...]:
-    """Which codes each further hierarchy puts together, as the records say."""
+    """Return the codes that each further hierarchy groups, as found in the records."""
     groupings = []
     for finer, coarser in table.groupings:
         labels = [label(name, table).alias(name) for name in (finer, *coarser)]
@@ -203,13 +203,13 @@ def _sums() -> list[Column]:
 
 
 def _marked(records: DataFrame, identity: Column, known: Column) -> DataFrame:
-    """With 128 bits that tell who contributes, and whether they tell that of anybody else too."""
+    """Add 128 hash bits of the contributor's identity, and whether the identity is unique."""
     marks = {name: f.xxhash64(identity, f.lit(name)) for name in _MARKS}
     return records.withColumns({**marks, _KNOWN: known})
 
 
 def _by_amount(records: DataFrame, table: Table, names: Mapping[str, str]) -> DataFrame:
-    """Marked records that have no unit: they are known by an amount that no other record has."""
+    """Mark records without a unit: their identity is an amount that no other record has."""
     if table.counts:
         return _marked(records, f.lit(0), f.lit(False))
     alike = Window.partitionBy(*[names[dimension] for dimension in table.parts], _CONTRIBUTION)
@@ -217,14 +217,14 @@ def _by_amount(records: DataFrame, table: Table, names: Mapping[str, str]) -> Da
 
 
 def _members(aggregates: pd.DataFrame) -> np.ndarray:
-    """(cells,) digests as text, empty where nobody is known."""
+    """Return the (cells,) digests as text, empty if no contributor is known."""
     marks = aggregates[list(_MARKS)].to_numpy(np.int64).astype(">i8")
     digests = np.array([row.tobytes().hex() for row in marks], dtype="<U32")
     return np.where(aggregates[_KNOWN].to_numpy(bool), digests, "")
 
 
 def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
-    """Sum, number of contributors and largest contributions of records with the same labels."""
+    """Compute sum, number of contributors and largest contributions of records with the same labels."""
     size = f.abs(f.col(_CONTRIBUTION))
     largest = f.array().cast("array<double>")
     if most:
@@ -239,7 +239,7 @@ def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
 
 
 def _collapsed(finest: DataFrame, sets: list[list[Column]], labels: list[str], most: int) -> DataFrame:
-    """Cells of every level from the finest ones, whose contributors are disjoint."""
+    """Compute the cells of every level from the finest ones, whose contributors are disjoint."""
     together = f.sort_array(f.flatten(f.collect_list(_LARGEST)), asc=False)
     return finest.groupingSets(sets, *labels).agg(
         _total(),
@@ -251,11 +251,11 @@ def _collapsed(finest: DataFrame, sets: list[list[Column]], labels: list[str], m
 
 
 def _together() -> list[Column]:
-    """Digest of all who contribute, and whether it says who at least one of them is."""
+    """Return the digest of all contributors, and whether at least one of them is known."""
     return [*(f.bit_xor(name).alias(name) for name in _MARKS), f.bool_or(_KNOWN).alias(_KNOWN)]
 
 
 def _total() -> Column:
-    """Exact sum; NULL where a record could not be represented."""
+    """Return the exact sum; NULL if a record could not be represented."""
     unreadable = f.bool_or(f.col(_AMOUNT).isNull())
     return f.when(~unreadable, f.sum(_AMOUNT)).alias(_AMOUNT)

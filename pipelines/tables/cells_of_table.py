@@ -1,4 +1,4 @@
-"""Cells of a finished table: read as they are, and summed anew in whole units of the last published digit."""
+"""Read the cells of a finished table, and sum its margins anew in units of the last published digit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEVELS = ("lower_protection", "upper_protection", "lower_capacity", "upper_capa
 
 
 def cells_of_table(frame: DataFrame, table: Table) -> Cells:
-    """The cells of an input that is a table.
+    """Return the cells of an input that is a table.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def cells_of_table(frame: DataFrame, table: Table) -> Cells:
 
 
 def _statuses(codes: pd.Series, table: Table) -> np.ndarray:
-    """(cells,) what the codes of `table.status` mean; nothing where there is none."""
+    """Return the (cells,) status of each code of `table.status`; empty if there is none."""
     meaning: Mapping[str, str] = table.statuses or {status: status for status in STATUSES if status}
     statuses = codes.str.strip().fillna("").map({"": "", **meaning})
     if statuses.isna().any():
@@ -86,8 +86,8 @@ def _statuses(codes: pd.Series, table: Table) -> np.ndarray:
 
 
 def _in_whole_units(cells: Cells, table: Table) -> Cells:
-    """Round what is the total of nothing, and sum the totals anew where they differ by rounding only."""
-    summation = Summation.of(cells.tabulation.relations)
+    """Round the cells that are no totals, and sum the totals anew if they differ by rounding only."""
+    summation = Summation.from_relations(cells.tabulation.relations)
     if summation is None:  # linked through totals: no cells are free, so the rounded table must add up
         units = np.rint(cells.units)
         open_lines = int(np.count_nonzero(cells.tabulation.relations @ units))
@@ -98,12 +98,14 @@ def _in_whole_units(cells: Cells, table: Table) -> Cells:
                 "last published digit."
             )
         return replace(cells, units=units)
-    tolerance = table.tolerance * 10.0**table.digits + _FLOAT_TOLERANCE * summation.resum(np.abs(cells.units))
-    wrong = np.abs(summation.resum(cells.units) - cells.units) > tolerance
+    tolerance = table.tolerance * 10.0**table.digits + _FLOAT_TOLERANCE * summation.recompute_margins(
+        np.abs(cells.units)
+    )
+    wrong = np.abs(summation.recompute_margins(cells.units) - cells.units) > tolerance
     if np.any(wrong):
         raise InputRejected(
             f"{int(np.sum(wrong))} total(s) differ from the sum of their parts by more than table.tolerance "
             f"= {table.tolerance:g}, the first is cell {int(np.argmax(wrong))} in the order of codes. "
             "Correct the table, or raise the tolerance if it was rounded."
         )
-    return replace(cells, units=summation.resum(np.rint(cells.units)))
+    return replace(cells, units=summation.recompute_margins(np.rint(cells.units)))

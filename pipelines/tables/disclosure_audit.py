@@ -1,4 +1,4 @@
-"""What an attacker learns who knows the method, its parameters and every published number."""
+"""Measure what an attacker learns who knows the method, its parameters and every published number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Attacks:
 def intervals_of(
     problem: TableProblem, adjustment: Adjustment, table: Table, *, most_cells: int, seed: int
 ) -> Intervals:
-    """Interval in which the attacker can place each sensitive cell, or each of a sample drawn by `seed`."""
+    """Compute the attacker's interval of each sensitive cell, or of a sample drawn by `seed`."""
     return attacker_intervals(
         problem.known,
         adjustment.values,
@@ -40,7 +40,7 @@ def intervals_of(
 
 
 def attacks(problem: TableProblem, adjustment: Adjustment, intervals: Intervals) -> Attacks:
-    """Measures of the method that protected the table."""
+    """Return the measures for the method that protected the table."""
     if problem.moves is not None:
         return _of_counts(problem, adjustment, problem.moves)
     if not len(intervals.cells):

@@ -1,4 +1,4 @@
-"""Combinations of occurring codes that no record has: cells of 0, which a table of counts must not lack.
+"""Add the empty combinations of occurring codes to a table of counts, as cells of 0.
 
 A combination that is left out says that nobody is there. Where a true zero, and a small count published as 0,
 both stand in the table (or neither: `table.zeros`), nothing follows from either. Of a code itself it would:
@@ -17,7 +17,7 @@ MOST_CELLS = 3_000_000
 
 
 def absent_codes(codes: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """(absent cells, columns) codes of the cells that the cross product has and the table has not.
+    """Return the (absent cells, columns) codes of the cross product that the table does not have.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def absent_codes(codes: pd.DataFrame, table: Table) -> pd.DataFrame:
 
 
 def _crossed(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> pd.DataFrame:
-    """All combinations of the nodes of each dimension; columns of other tables are summed over."""
+    """Return all combinations of the nodes of each dimension; columns of other tables are totals."""
     size, nodes = 1, []
     for dimension in dimensions:
         levels = list(table.levels_of(dimension))
@@ -53,7 +53,7 @@ def _crossed(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> 
 def of_nothing_but_zeros(
     codes: pd.DataFrame, units: np.ndarray, table: Table, dimensions: tuple[str, ...]
 ) -> np.ndarray:
-    """(cells,) whether a cell of a table has a code of which, and of whose parts, all cells are 0."""
+    """Return whether each cell has a code all of whose cells, and those of its parts, are 0."""
     hidden = np.zeros(len(codes), dtype=bool)
     for dimension in dimensions:
         levels = list(table.levels_of(dimension))

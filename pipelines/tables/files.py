@@ -1,4 +1,4 @@
-"""The files of a protected table: one per table, codes and values only, in the order of the codes."""
+"""Write the files of a protected table: one per table, codes and values only, ordered by code."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.guarantees.suppressed_table import PUBLISHED, SUPPRESSED
+from microguard.pipelines.guarantees.table_files import STATUS
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.stage import Staged, StagedFiles, table_files
@@ -24,17 +26,17 @@ _DIGITS = 18
 
 
 def columns_of(table: Table, dimensions: tuple[str, ...]) -> list[str]:
-    """Columns with codes of one table."""
+    """Return the columns with codes of one table."""
     return list(dict.fromkeys(name for each in dimensions for name in table.levels_of(each)))
 
 
 def value_type(table: Table) -> pa.DataType:
-    """Type of the published values: whole numbers, or decimals that add up exactly."""
+    """Return the type of the published values: whole numbers, or decimals that add up exactly."""
     return pa.int64() if table.digits == 0 else pa.decimal128(_DIGITS, table.digits)
 
 
 def rows_of(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> np.ndarray:
-    """(cells,) whether a cell belongs to the table of these dimensions: its other columns are summed over."""
+    """Return whether each cell is in the table of these dimensions: its other columns are totals."""
     others = [name for name in codes.columns if name not in columns_of(table, dimensions)]
     inside = np.ones(len(codes), dtype=bool)
     for name in others:
@@ -43,18 +45,24 @@ def rows_of(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> n
 
 
 def published(
-    codes: pd.DataFrame, units: np.ndarray, table: Table, unlisted: np.ndarray | None = None
+    codes: pd.DataFrame,
+    units: np.ndarray,
+    table: Table,
+    unlisted: np.ndarray | None = None,
+    suppression: bool = False,
 ) -> dict[str, pa.Table]:
-    """File name -> content, of all tables.
+    """Return the contents of all tables by file name.
 
     Parameters
     ----------
     codes : (cells, columns) frame
     units : (cells,) array
-        Protected values in units of the last digit. Of drawn counts cells of 0 are left out where
-        `table.zeros` is "omit", and else codes of nothing but zeros, whether these are true ones or not.
+        Protected values in units of the last digit; NaN is suppressed. Of drawn counts cells of 0 are left
+        out where `table.zeros` is "omit", and else codes of nothing but zeros, true ones or not.
     unlisted : (cells,) boolean array, optional
         Cells that are left out where they are 0.
+    suppression : bool
+        Whether cells have a status; only then may one be suppressed.
     """
     contents = {}
     for dimensions, name in zip(table.tables, table_files(table.tables), strict=True):
@@ -67,7 +75,9 @@ def published(
             inside[inside] = ~of_nothing_but_zeros(codes[inside], units[inside], table, dimensions)
         columns = columns_of(table, dimensions)
         arrays = {column: pa.array(codes.loc[inside, column], pa.string()) for column in columns}
-        arrays[table.value_name] = _values(units[inside], table)
+        arrays[table.value_name] = _values(units[inside], table, suppression)
+        if suppression:
+            arrays[STATUS] = pa.array(np.where(np.isnan(units[inside]), SUPPRESSED, PUBLISHED))
         contents[name] = pa.table(arrays).sort_by([(column, "ascending") for column in columns])
     return contents
 
@@ -88,11 +98,16 @@ def stage_tables(contents: Mapping[str, pa.Table], table: Table, areas: Areas, r
 
 
 def decimals(units: np.ndarray, digits: int) -> list[Decimal]:
-    """Whole numbers of units as exact decimals."""
+    """Return whole numbers of units as exact decimals."""
     return [Decimal(int(each)).scaleb(-digits) for each in units]
 
 
-def _values(units: np.ndarray, table: Table) -> pa.Array:
+def _values(units: np.ndarray, table: Table, suppression: bool) -> pa.Array:
+    if suppression:
+        hidden = np.isnan(units)
+        amounts = decimals(np.where(hidden, 0, units), table.digits)
+        values = [None if none else amount for none, amount in zip(hidden, amounts, strict=True)]
+        return pa.array(values, pa.decimal128(_DIGITS, table.digits)).cast(value_type(table))
     if table.digits == 0:
         return pa.array(units.astype(np.int64))
     return pa.array(decimals(units, table.digits), value_type(table))

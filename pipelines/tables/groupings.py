@@ -1,4 +1,4 @@
-"""Further hierarchies over a column of a table: a cell of the coarser column is the sum of its codes' cells.
+"""Add the constraints of further hierarchies over a column: a coarser cell is the sum of its codes' cells.
 
 Activities lie in sections, and in branches that cross sections; regions in provinces, and in urban and rural
 ones. The first hierarchy that holds a column says where its codes stand in the table. A later one that ends
@@ -26,7 +26,7 @@ CodeGroups = Mapping[tuple[str, tuple[str, ...]], pd.DataFrame]
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Which codes of a column make up each code of another hierarchy.
+    """The codes of a column that make up each code of another hierarchy.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Grouping:
 
 
 def grouping_lines(codes: pd.DataFrame, table: Table, groupings: Sequence[Grouping]) -> sparse.csr_matrix:
-    """(lines, cells) lines that tie cells of coarser columns to the cells they are the sums of.
+    """Return the (constraints, cells) matrix by which cells of coarser columns are sums of finer cells.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Classifications of a table: where a code stands in its dimension, as a path from the total down."""
+"""Classifications of a table: the position of a code in its dimension, as a path from the total down."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STEP = "\x1f"
 
 
 def families(table: Table) -> list[tuple[str, ...]]:
-    """Columns of each dimension, coarse to fine: a hierarchy as deep as any table goes, or one column."""
+    """Return the columns of each dimension, coarse to fine: its deepest hierarchy, or one column."""
     deepest: dict[str, tuple[str, ...]] = {}
     for dimension in table.dimensions:
         levels = table.levels_of(dimension)
@@ -25,7 +25,7 @@ def families(table: Table) -> list[tuple[str, ...]]:
 
 
 def paths(codes: pd.DataFrame, table: Table) -> tuple[list[Dimension], list[np.ndarray]]:
-    """Dimensions as trees, and each cell's place in them.
+    """Return the dimensions as trees, and each cell's place in them.
 
     Returns
     -------

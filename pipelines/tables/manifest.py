@@ -1,4 +1,4 @@
-"""The public manifest of a protected table: what is guaranteed, what is not, how the files are to be read.
+"""Build the public manifest of a protected table: guarantee, limits, layout of the files.
 
 Nothing in it is computed from original values: neither which cells are sensitive nor how many.
 """
@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
+from microguard.pipelines.guarantees.table_files import STATUS
 from microguard.pipelines.guarantees.tables import TableGuarantee
 from microguard.pipelines.publication.manifest import DIFFERENCING
 from microguard.pipelines.publication.stage import table_files
@@ -48,6 +49,7 @@ def layout_of(
         "total": table.total,
         "zeros": table.zeros,
         **({"groupings": described} if described else {}),
+        **({"suppressed": True} if any(STATUS in each.column_names for each in contents.values()) else {}),
         "tables": [
             {
                 "file": f"{FOLDER}/{name}",
@@ -70,7 +72,7 @@ def table_manifest(
     written: WrittenTable,
     successor: bool,
 ) -> dict[str, Any]:
-    """Contents of ``manifest.json`` (checksums are added when the files are copied).
+    """Return the contents of ``manifest.json`` (checksums are added when the files are copied).
 
     Parameters
     ----------
@@ -101,7 +103,7 @@ def _relaxed(table: Table, steps: tuple[str, ...]) -> str:
 
 
 def _groupings(table: Table, contents: Mapping[str, pa.Table], groupings: CodeGroups) -> list[dict[str, Any]]:
-    """Further hierarchies over a column, with its codes: tables of both must agree."""
+    """Describe further hierarchies over a column, with its codes."""
     return [
         {
             "column": finer,
@@ -118,7 +120,7 @@ def _groupings(table: Table, contents: Mapping[str, pa.Table], groupings: CodeGr
 
 
 def _published_codes(contents: Mapping[str, pa.Table], column: str) -> set[str]:
-    """Codes of a column that any file has."""
+    """Return the codes of a column that any file has."""
     return {
         code
         for content in contents.values()
@@ -128,6 +130,6 @@ def _published_codes(contents: Mapping[str, pa.Table], column: str) -> set[str]:
 
 
 def levels_beside(table: Table, finer: str) -> tuple[str, ...]:
-    """Columns in tables of the first hierarchy that holds a column which others group anew."""
+    """Return the published columns of the first hierarchy that has a column which others group anew."""
     hierarchy = next(each for each in table.hierarchies if finer in each)
     return tuple(name for name in hierarchy if name in table.columns)

@@ -1,4 +1,4 @@
-"""The evidence of a protected table: every measure and verdict, and every cell, for the agency alone.
+"""Measure a protected table: every measure and verdict, for the agency alone.
 
 ``quality.json`` has the sections ``release``, ``counts``, ``stages`` and ``verdicts`` of
 `pipelines.evidence.evidence`, and these:
@@ -64,7 +64,7 @@ _WIDTH_DIGITS = 9
 
 @dataclass(frozen=True)
 class TableComparison:
-    """Original cells beside adjusted ones: what every measure of a table looks at."""
+    """Original cells next to adjusted ones: the input of every measure of a table."""
 
     table: Table
     cells: Cells
@@ -74,14 +74,14 @@ class TableComparison:
 
     @cached_property
     def sections(self) -> dict[str, Any]:
-        """All measures, by section."""
+        """Return all measures, by section."""
         return measured(self.cells, self.problem, self.adjustment, self.intervals, self.table)
 
 
 def measured(
     cells: Cells, problem: TableProblem, adjustment: Adjustment, intervals: Intervals, table: Table
 ) -> dict[str, Any]:
-    """All measures of a protected table against the original, in values."""
+    """Return all measures of a protected table against the original, in values."""
     unit = 10.0**-table.digits
     rule = problem.by_rule
     sensitive, sizes = rule.sensitive, np.abs(rule.values)
@@ -96,7 +96,7 @@ def measured(
     return {
         "table": {
             "cells": len(cells),
-            "lines": rule.lines,
+            "lines": rule.constraints,
             "margins": int(np.unique(rule.relations.indices[rule.relations.data < 0]).size),
             "sensitive": int(sensitive.sum()),
             "unit": unit,
@@ -143,7 +143,7 @@ def measured(
 
 
 def _relaxed(problem: TableProblem, unit: float) -> dict[str, Any] | None:
-    """What gave way, by step, and whether less would not have done; None where nothing had to."""
+    """Return the relaxed cells by step, and whether the relaxation is minimal; None if there is none."""
     relaxation = problem.relaxation
     if relaxation is None:
         return None
@@ -156,7 +156,7 @@ _AS_THEY_ARE = ("bound_kind", "gap", "optimal", "algorithm", "stopped_by")
 
 @dataclass(frozen=True, eq=False)
 class JudgedIntervals:
-    """Intervals of the sensitive cells examined, compared with levels and with the unit of publication.
+    """Compare the intervals of the examined cells with levels and with the unit of publication.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class JudgedIntervals:
 
 
 def judged_intervals(intervals: Intervals, problem: TableProblem) -> JudgedIntervals:
-    """Compare the intervals with levels and unit; where no value is negative, no interval is below zero.
+    """Compare intervals with levels and unit; without negative values no interval is below zero.
 
     The unit is that of the last published digit, 1 here. For rounding it is as much as the multiples of the
     base leave open: of the values less than a base away from a published 0, the widest interval is base - 1.
@@ -199,7 +199,7 @@ def judged_intervals(intervals: Intervals, problem: TableProblem) -> JudgedInter
 
 
 def by_size(sizes: np.ndarray, change: np.ndarray, sensitive: np.ndarray) -> list[dict[str, Any]]:
-    """Relative change of the cells by classes of size, a power of ten or a part of it each."""
+    """Return the relative change of the cells by classes of size, each a power of ten or a part of it."""
     filled = sizes > 0
     if not filled.any():
         return []
@@ -228,7 +228,7 @@ def _attacker_plots(section: dict[str, Any], k: int) -> dict[str, str]:
 
 
 def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
-    """Of the sensitive cells that were examined."""
+    """Return the measures of the examined sensitive cells."""
     below, examined = section["below_protection"], section["examined"]
     unsafe = max(section.get("below_unit", 0), section.get("not_judged", 0))
     if unsafe:
@@ -285,7 +285,7 @@ class Changes(TableSection):
 
 
 class Metrics(TableSection):
-    """What the gate may limit."""
+    """Metrics that the gate can limit."""
 
     def metrics(self, section: dict[str, Any], comparison: TableComparison) -> dict[MetricKey, float]:
         """Return all of them."""
@@ -297,7 +297,7 @@ class Metrics(TableSection):
 
 
 class AdjustmentSection(TableSection):
-    """How the adjustment was found, and what was proved of it."""
+    """How the adjustment was found, and its proved bound."""
 
     def plots(self, section: dict[str, Any], k: int) -> dict[str, str]:
         """Draw objective and bound over the search."""

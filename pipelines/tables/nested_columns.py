@@ -1,8 +1,8 @@
-"""Columns of earlier tables and of this one that divide the records alike: one finer, the other coarser.
+"""Refuse columns whose codes are unions of codes of an earlier table, or parts of them.
 
 The branches of a section, published before, add up to the section. A table that publishes the section moves
-it for itself, and the difference of both sums is what a branch was moved by. A table that has both columns
-keeps their cells at one value. Relations between combinations of several columns are not looked for.
+it independently, and the difference of both sums reveals by how much a branch was moved. A table with both
+columns keeps their cells at one value. Combinations of several columns are not compared.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Digits after the point of a table where `table.decimals` says nothing: those of the data.
+"""Choose the digits after the point of a table without `table.decimals`: those of the data.
 
 With more digits than the data has, every cell that kept its value ends in zeros and the moved ones do not:
 the last digits then tell which cells were moved. So whole-number data is published in whole numbers. Data
@@ -41,7 +41,7 @@ def with_digits_of_data(frame: DataFrame, specification: Specification) -> Speci
 
 
 def digits_of_data(frame: DataFrame, specification: Specification, table: Table) -> int:
-    """Fewest digits after the point that lose nothing of what each record contributes to a cell.
+    """Return the fewest digits after the point that represent the contribution of each record exactly.
 
     Contributions count with their weight and without it: the rules look at them without. Both are taken at
     `LARGEST_DEFAULT` digits, as records are rounded to these before they are added, so that what a
@@ -58,7 +58,7 @@ def digits_of_data(frame: DataFrame, specification: Specification, table: Table)
 
 
 def _digits(amount: Column) -> Column:
-    """Digits of one amount; the most where it is missing or too large to be counted in the last of them."""
+    """Return the digits of one amount; the most if it is missing or too large for its last digit."""
     exact = f.bround(amount, LARGEST_DEFAULT)
     fewest = f.lit(LARGEST_DEFAULT)
     for digits in reversed(range(LARGEST_DEFAULT)):

@@ -1,4 +1,4 @@
-"""Statistics of a table that its protection preserves, and the regression of protected on original cells.
+"""Preserve statistics of a table, and regress protected on original cells.
 
 Both are of the finest cells of each table of the specification: those that are summed over nothing. Their
 mean is the grand total divided by their number (Cox, Kelly, Patil 2004).
@@ -23,7 +23,7 @@ _IN_VALUES = ("mean_before", "mean_after", "intercept")
 
 
 def finest_cells(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...]) -> np.ndarray:
-    """Positions of the cells of one table that are summed over nothing."""
+    """Return the positions of the finest cells of one table."""
     inside = rows_of(codes, table, dimensions)
     for name in dimensions:
         parents = table.parents.get(name, {})
@@ -33,7 +33,7 @@ def finest_cells(codes: pd.DataFrame, table: Table, dimensions: tuple[str, ...])
 
 
 def quality_of(cells: Cells, table: Table) -> Quality | None:
-    """What `[table.preserve]` asks for, in units; None where it asks for nothing.
+    """Return the statistics of `[table.preserve]`, in units; None if it has none.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def quality_of(cells: Cells, table: Table) -> Quality | None:
         Where the finest cells are all the same, so that there is no slope to preserve.
     """
     statistics = list(_statistics(cells, table))
-    return Quality.of(statistics) if statistics else None
+    return Quality.combine(statistics) if statistics else None
 
 
 def _statistics(cells: Cells, table: Table) -> Iterator[Quality]:
@@ -55,7 +55,7 @@ def _statistics(cells: Cells, table: Table) -> Iterator[Quality]:
 
 
 def fits(cells: Cells, table: Table, units: np.ndarray) -> list[dict[str, Any]]:
-    """Table by table, the statistics of its finest cells before and after; in values.
+    """Return the statistics of the finest cells of each table before and after, in values.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def fits(cells: Cells, table: Table, units: np.ndarray) -> list[dict[str, Any]]:
 
 
 def lost_statistics(by_table: list[dict[str, Any]], table: Table) -> int:
-    """How many means and slopes are further from where they were than `[table.preserve]` allows."""
+    """Count the means and slopes that changed by more than `[table.preserve]` allows."""
     preserve, count = table.preserve, 0
     for each in by_table:
         before, change = abs(each["mean_before"]), abs(each["mean_after"] - each["mean_before"])

@@ -1,21 +1,22 @@
-"""From cells and `[table]` to what the methods take: sensitive cells, levels, capacities, costs."""
+"""Build the problem of a method from cells and `[table]`: sensitive cells, levels, capacities, costs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
 import numpy as np
 from microguard.pipelines.tables.a_priori import APriori, a_priori_information
+from microguard.pipelines.tables.cell_identity import draw_identities, identical_members, origin_of
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.preserved import quality_of
 from microguard.pipelines.tables.published_before import (
     PublishedValues,
+    StandingValueFails,
     held_values,
     keep_standing,
-    of_the_same_units,
     refuse_other_multiples,
 )
 from microguard.pipelines.tables.sensitive_zeros import refuse_fixed_zeros, refuse_levels_of_zero
@@ -27,6 +28,7 @@ from microguard.sdc.cta.controlled_rounding.transition import rounding_odds
 from microguard.sdc.cta.counts.consistent import consistent_draws
 from microguard.sdc.cta.counts.count_table import as_known, as_rounded, totals, with_draws
 from microguard.sdc.cta.counts.draw import drawn_counts, transition
+from microguard.sdc.cta.program.infeasible import NoSolutionFound
 from microguard.sdc.cta.program.relaxation import Relaxation, relax
 from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables
 from microguard.sdc.cta.rules.non_negative import kept_non_negative, with_zeros_unknown
@@ -45,7 +47,7 @@ from microguard.sdc.cta.table.summation import Summation
 
 @dataclass(frozen=True, eq=False)
 class CountMoves:
-    """Where the secret draw may move small counts, and how likely: no secret to whoever knows the method.
+    """Values that small counts may be drawn to, and their odds; public, unlike the draws.
 
     Attributes
     ----------
@@ -90,6 +92,8 @@ class TableProblem:
         Value that each variable was published with before and must keep, NaN where it was not.
     relaxation : Relaxation or None
         Room that was added because the table could not be protected without it.
+    releases : tuple of str
+        Ids of the releases that published the held values.
     """
 
     by_rule: CellTable
@@ -100,9 +104,10 @@ class TableProblem:
     moves: CountMoves | None = None
     held: np.ndarray | None = None
     relaxation: Relaxation | None = None
+    releases: tuple[str, ...] = ()
 
     def relaxed(self, table: Table) -> TableProblem | None:
-        """The problem with the least room by the steps of `table.relax`; None where no step is enough.
+        """Return the problem relaxed as little as possible by `table.relax`; None if no step is enough.
 
         Raises
         ------
@@ -114,8 +119,8 @@ class TableProblem:
         return None if relaxation is None else self.widened(relaxation)
 
     def widened(self, room: Relaxation) -> TableProblem:
-        """The problem with more room, in `known` too, so that an attacker cannot rule out the truth."""
-        return replace(self, secret=room.of(self.secret), known=room.of(self.known), relaxation=room)
+        """Return the problem with larger capacities, in `known` too: an attacker knows the relaxation."""
+        return replace(self, secret=room.apply(self.secret), known=room.apply(self.known), relaxation=room)
 
 
 def table_problem(
@@ -130,43 +135,73 @@ def table_problem(
     key : bytes
         The secret that factors and draws come from.
     standing : PublishedValues, optional
-        Values at which cells of this table were published before; they are kept.
+        Earlier published values of cells of this table; they are kept.
 
     Raises
     ------
     SdcError
-        Where values, levels and capacities do not make a table, or a standing value does not protect.
+        If values, levels and capacities make no table, or an earlier value does not protect.
     """
     table = specification.table
     assert table is not None
     least = table.minimum_frequency or specification.release.k
-    rules = list(_rules(cells, table, least))
-    by_rules = reduce(or_, rules) if rules else _none(len(cells))
-    a_priori = a_priori_information(cells, specification)
-    by_rule = _as_signed(cells, _cell_table(cells, table, by_rules, a_priori))
-    variables = identical_cells(by_rule, of_the_same_units(cells, table))
+    by_rule = rule_table(cells, specification)
+    variables = identical_cells(by_rule, identical_members(cells, table))
     by_variable = table_of_variables(by_rule, variables)
-    names = _names(cells, variables)
+    names = _names(cells, variables, draw_identities(cells, table, origin_of(specification)))
     moves = _moves(cells, table, least)
-    held = np.full(by_variable.cells, np.nan) if standing is None else held_values(variables, standing)
+    releases = () if standing is None else standing.releases
+    try:
+        held = np.full(by_variable.cells, np.nan) if standing is None else held_values(variables, standing)
+        secret, known = _levels(cells, table, by_variable, moves, key, names, held)
+        secret = keep_standing(secret, by_variable, held)
+    except (StandingValueFails, NoSolutionFound) as error:
+        if not releases:
+            raise
+        raise type(error)(f"{error} (values of {', '.join(releases[:3])})") from error
+    return TableProblem(by_rule, variables, secret, known, tuple(names), moves, held, releases=releases)
+
+
+def _levels(
+    cells: Cells,
+    table: Table,
+    by_variable: CellTable,
+    moves: CountMoves | None,
+    key: bytes,
+    names: list[str],
+    held: np.ndarray,
+) -> tuple[CellTable, CellTable]:
+    """Return the table with the levels to adjust to, and the table as an attacker knows it."""
     if table.method == "rounding":
         assert moves is not None
         refuse_other_multiples(held, moves.base)
-        secret = with_adjacent_multiples(by_variable, moves.base)
-        known = as_rounded(by_variable, moves.base)
-    elif moves is not None:
-        secret, known = _as_counts(by_variable, moves.base, key, names, held)
-    elif table.levels == "secret":
+        return with_adjacent_multiples(by_variable, moves.base), as_rounded(by_variable, moves.base)
+    if moves is not None:
+        return _as_counts(by_variable, moves.base, key, names, held)
+    if table.levels == "secret":
         known = with_room_for_factors(with_zeros_unknown(by_variable), table.spread)
-        secret = _as_signed(cells, with_secret_levels(by_variable, key, names, table.spread))
-    else:
-        secret = known = by_variable
-    secret = keep_standing(secret, by_variable, held)
-    return TableProblem(by_rule, variables, secret, known, tuple(names), moves, held)
+        return _as_signed(cells, with_secret_levels(by_variable, key, names, table.spread)), known
+    return by_variable, by_variable
+
+
+def rule_table(cells: Cells, specification: Specification) -> CellTable:
+    """Return the cells with the levels and capacities that the rules of a specification ask for.
+
+    Raises
+    ------
+    SdcError
+        If values, levels and capacities do not make a table.
+    """
+    table = specification.table
+    assert table is not None
+    rules = list(_rules(cells, table, table.minimum_frequency or specification.release.k))
+    by_rules = reduce(or_, rules) if rules else _none(len(cells))
+    a_priori = a_priori_information(cells, specification)
+    return _as_signed(cells, _cell_table(cells, table, by_rules, a_priori))
 
 
 def _as_signed(cells: Cells, problem: CellTable) -> CellTable:
-    """The table kept non-negative, unless some contributions are negative, whatever the balances are."""
+    """Return the table kept non-negative, unless some contributions are negative."""
     signed = cells.gross is not None and bool(np.any(cells.gross > np.abs(cells.units)))
     return problem if signed else kept_non_negative(problem)
 
@@ -187,12 +222,12 @@ def few_with_nothing(cells: Cells, specification: Specification) -> np.ndarray |
 
 
 def _gross(cells: Cells) -> np.ndarray:
-    """(cells,) sums of absolute contributions, as far as they are known."""
+    """Return the (cells,) sums of absolute contributions, as far as they are known."""
     return cells.largest.sum(axis=1) if cells.gross is None else cells.gross
 
 
 def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
-    """How small counts are drawn: not at all where the specification gives levels of its own."""
+    """Return how small counts are drawn; None if the specification gives levels of its own."""
     if table.base is not None:
         return CountMoves(table.base, rounding_odds(table.base), least, everywhere=True)
     has_levels = "lower_protection" in cells.input_columns
@@ -201,22 +236,21 @@ def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
     return None
 
 
-def _names(cells: Cells, variables: np.ndarray) -> list[str]:
-    """Name of each variable in the draws: that of its finest cell, which every other table shares."""
-    names = cells.tabulation.identities()
+def _names(cells: Cells, variables: np.ndarray, identities: Sequence[str]) -> list[str]:
+    """Return the identity of each variable in the draws: that of its finest cell."""
     depth = np.count_nonzero(cells.tabulation.nodes, axis=1)
     order = np.lexsort((np.arange(len(cells)), -depth, variables))
     first = order[np.unique(variables[order], return_index=True)[1]]
-    return [names[int(cell)] for cell in first]
+    return [identities[int(cell)] for cell in first]
 
 
 def _as_counts(
     by_variable: CellTable, base: int, key: bytes, names: list[str], held: np.ndarray
 ) -> tuple[CellTable, CellTable]:
-    """The table with its small counts drawn, and what an attacker takes for possible."""
+    """Return the table with its small counts drawn, and the table as an attacker knows it."""
     counts = by_variable.values
     drawn = drawn_counts(counts, base, key, names)
-    if np.isfinite(held).any() or Summation.of(by_variable.relations) is None:
+    if np.isfinite(held).any() or Summation.from_relations(by_variable.relations) is None:
         drawn = consistent_draws(by_variable.relations, counts, drawn, base, totals(by_variable), held)
     secret = with_draws(by_variable, counts, drawn, base)
     return secret, as_known(secret, counts, base)
@@ -288,7 +322,7 @@ def _costs(cells: Cells, table: Table) -> np.ndarray:
 
 
 def _margins(cells: Cells) -> np.ndarray:
-    """(cells,) whether a cell is the total of a line."""
+    """Return whether each cell is the total of a line."""
     relations = cells.tabulation.relations
     margins = np.zeros(len(cells), dtype=bool)
     margins[relations.indices[relations.data < 0]] = True

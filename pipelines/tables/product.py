@@ -9,15 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.guarantees.tables import TableGuarantee
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measured
 from microguard.pipelines.measures.registry import measures_of
-from microguard.pipelines.tables.adjusted import protected_by_method, refusal, whole_adjustment
+from microguard.pipelines.tables.adjusted import (
+    ProtectCells,
+    protect_beside_earlier_releases,
+    refusal,
+    whole_adjustment,
+)
 from microguard.pipelines.tables.cell_list import write_cells
 from microguard.pipelines.tables.cells import Cells
-from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
-from microguard.pipelines.tables.cells_of_table import cells_of_table
 from microguard.pipelines.tables.disclosure_audit import intervals_of
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups
@@ -31,7 +35,7 @@ from microguard.pipelines.tables.published_before import (
     standing_cells,
 )
 from microguard.pipelines.tables.published_cells import write_published_cells
-from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
+from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct, cells_of
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.requirements.tables import table_requirements
@@ -55,6 +59,12 @@ class Tables(TableProduct[TableComparison]):
 
     measures = measures_of("table", ("table", "attacker", "fit", "changes", "metrics", "adjustment"))
 
+    def __init__(
+        self, specification: Specification, guarantee: TableGuarantee, protect_cells: ProtectCells
+    ) -> None:
+        super().__init__(specification, guarantee)
+        self.protect_cells = protect_cells
+
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[TableComparison]:
         """Tabulate, adjust, and examine what an attacker is left with.
 
@@ -64,14 +74,14 @@ class Tables(TableProduct[TableComparison]):
         """
         folder = job.areas.record(release_id)
         with job.progress.stage("tabulate"):
-            cells = self._cells(screened, job.areas.key())
+            cells = cells_of(screened, self.specification, job.areas.key())
             write_cells(folder, cells, self.table)
         with job.progress.stage("adjust"):
             standing = self._standing(job, cells, screened)
             problem = _problem(cells, self.specification, job.areas.key(), standing)
             write_cells(folder, cells, self.table, problem)  # a refusal names cells by their numbers there
-            problem, adjustment = protected_by_method(
-                problem, self.specification, self.table, job.areas.key()
+            problem, adjustment = protect_beside_earlier_releases(
+                self.protect_cells, problem, self.specification, self.table, job.areas.key()
             )
         with job.progress.stage("attack"):
             comparison = self._attacked(cells, problem, adjustment, job.areas.key())
@@ -137,14 +147,6 @@ class Tables(TableProduct[TableComparison]):
             return standing_cells(cells, self.table, before)
         except StandingValueFails as error:
             raise contradicts(error) from error
-
-    def _cells(self, screened: ValidatedInput, key: bytes) -> Cells:
-        try:
-            if self.table.source == "cells":
-                return cells_of_table(screened.frame, self.table)
-            return cells_of_microdata(screened.frame, self.specification).keyed(key)
-        except SdcError as error:
-            raise InputRejected(f"The input makes no table: {error}.") from error
 
     def _intervals(self, problem: TableProblem, adjustment: Adjustment, key: bytes) -> Intervals:
         drawn = hmac.new(key, b"cells to check", hashlib.sha256).digest()

@@ -1,13 +1,16 @@
-"""One value for one cell, for ever: what was published of a cell is published of it again.
+"""Keep the published value of a cell in every later table that has it.
 
-A cell is identified by source, period, measure and those of its codes that are not totals; a part of a
-value (`table.parts`) is a measure of its own, in whatever table it is published. A cell of the same units
-with the same true value is the same cell under other codes: a section with a single branch is that branch.
-Another source or period that is of the same records, as the true values of its cells tell, has the same
-cells all the same. A cell's value is taken from the first table that published it, whatever release, seed,
-version of the software or table it is published in now. So linked tables agree, and two tables tell no more
-about a cell that both have than one. The table is refused where a standing value no longer protects its cell
-(the source was revised, or the rule asks for more), or where no additive table holds the standing values.
+A cell is the one of an earlier table if both have the same measure, the same codes (totals left out) and the
+same source and period; a part of a value (`table.parts`) is a measure of its own. Under whatever source and
+period it is also the same if its contributors and its true value are, which each cell decides for itself: a
+table of a part of the units shares the cells whose contributors are all in that part. They are one under
+other codes too: a section with a single branch is that branch. Where contributors are not known, a value of
+many digits identifies the cell. A smaller one needs a table half of whose cells have their earlier values.
+
+The value is that of the first table that published the cell, whatever release, seed, version of the software
+or table publishes it now. So linked tables agree, and two tables say no more about a common cell than one.
+The table is refused if an earlier value no longer protects its cell (the source was revised, or the rule
+asks for more), or if no additive table has the earlier values.
 
 The list of `PublishedCell` is kept by whoever keeps the ledger; this module reads one and writes the next.
 """
@@ -20,21 +23,18 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
-import pandas as pd
+from microguard.pipelines.tables.cell_identity import CellCodes, cell_codes, cell_measures
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.files import decimals
-from microguard.pipelines.tables.hierarchy import families
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta import CellTable
 from microguard.sdc.errors import SdcError
 
-COUNT = "(count)"
-"""Measure of a frequency table."""
 ALIKE = 0.5
-"""Share of common cells with one true value from which two tables are of the same records: of other records a
-few small counts coincide, after a month much of a register has changed."""
-CellCodes = tuple[tuple[str, str], ...]
-"""Column and code of each dimension that is not summed over, finest code only, ordered by column."""
+"""Share of common cells with one true value from which small values are of the same records: of other records
+a few coincide, after a month much of a register has changed."""
+DISTINCTIVE = 10_000
+"""Units of the last digit from which an equal value is no coincidence."""
 
 
 class StandingValueFails(SdcError):
@@ -77,68 +77,24 @@ class PublishedValues:
     published : (cells,) boolean array, whether a cell was published before
     units : (cells,) its value in units of the last digit, 0 elsewhere
     renamed : (cells,) boolean array or None, whether it was published under other codes alone
+    releases : ids of the releases that published these cells first
     """
 
     published: np.ndarray
     units: np.ndarray
     renamed: np.ndarray | None = None
-
-
-def measures_of(table: Table) -> set[str]:
-    """What is added up in the cells of a table."""
-    columns = [table.value or COUNT, *(name for columns in table.parts.values() for name in columns)]
-    return {_measure(name, table) for name in columns}
-
-
-def _measure(column: str, table: Table) -> str:
-    return column + (" (weighted)" if table.weighted else "")
-
-
-def cell_measures(cells: Cells, table: Table) -> list[str]:
-    """What is added up in each cell."""
-    total = _measure(table.value or COUNT, table)
-    if not table.parts:
-        return [total] * len(cells)
-    (dimension,) = table.parts
-    return [total if code == table.total else _measure(code, table) for code in cells.codes[dimension]]
-
-
-def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
-    """The codes that identify each cell in any table that has it."""
-    texts = {name: cells.codes[name].to_numpy(str) for name in cells.codes}
-    labels: list[list[tuple[str, str]]] = [[] for _ in range(len(cells))]
-    for columns in families(table):
-        if columns[0] in table.parts:
-            continue
-        for row, codes in enumerate(labels):
-            finest = [name for name in columns if texts[name][row] != table.total]
-            if finest:
-                codes.append((finest[-1], str(texts[finest[-1]][row])))
-    return [tuple(sorted(codes)) for codes in labels]
-
-
-def of_the_same_units(cells: Cells, table: Table) -> np.ndarray:
-    """(cells,) number of the units and the value that a cell has under whatever codes, -1 where not known.
-
-    Where empty combinations stand in the table too, a total and its one part that is not empty are two
-    cells: of neither it is known here.
-    """
-    if cells.members is None or (table.counts and table.zeros == "all"):
-        return np.full(len(cells), -1)
-    told = pd.DataFrame(
-        {"measure": cell_measures(cells, table), "members": cells.members, "units": cells.units}
-    )
-    return np.where(cells.members == "", -1, told.groupby(list(told), sort=False).ngroup())
+    releases: tuple[str, ...] = ()
 
 
 def of_the_same_records(
     cells: Cells, table: Table, before: Iterable[PublishedCell], origin: Mapping[str, str]
 ) -> list[PublishedCell]:
-    """Cells of this source and period, and of tables of the same records, whatever these call their source.
+    """Return the published cells of this source and period, and those of the same records under others.
 
-    Another source or period is of the same records where at least `ALIKE` of the cells that it shares with
-    this table, and that are not 0, have the true value that they have here. Those that have another are
-    other cells, and beside such a source those that this table does not have are.
+    A cell of another source or period is the same if it has the same true value, and either the same
+    contributors, a `DISTINCTIVE` value, or one of a table that shares at least `ALIKE` of the values of
+    common cells. Cells that this table does not have are returned if all common cells have their earlier
+    values.
 
     Parameters
     ----------
@@ -149,26 +105,27 @@ def of_the_same_records(
     places = _Places(cells, table)
     shared = Counter[tuple[str, str]]()
     equal = Counter[tuple[str, str]]()
-    unchanged: list[bool | None] = []  # None where this table does not have the cell
-    for cell in listed:
-        rows = places.of(cell)
-        same = None if not rows else any(_same_amount(cell.original, cells, table, row) for row in rows)
-        unchanged.append(same)
-        if rows and (cell.original or cells.units[rows].any()):
+    rows = [places.of(cell) for cell in listed]
+    same = [places.equal(cell, found) for cell, found in zip(listed, rows, strict=True)]
+    for cell, found, equal_rows in zip(listed, rows, same, strict=True):
+        if found and (cell.original or cells.units[found].any()):
             shared[cell.source, cell.period] += 1
-            equal[cell.source, cell.period] += bool(same)
+            equal[cell.source, cell.period] += bool(equal_rows)
     here = origin["source"], origin["period"]
-    found = []
-    for cell, same in zip(listed, unchanged, strict=True):
+    kept = []
+    for cell, found, equal_rows in zip(listed, rows, same, strict=True):
         name = cell.source, cell.period
-        needed = shared[name] * (1.0 if same is None else ALIKE)
-        if name == here or (same is not False and shared[name] and equal[name] >= needed):
-            found.append(cell)
-    return found
+        needed = shared[name] * (ALIKE if found else 1.0)
+        alike = bool(shared[name]) and equal[name] >= needed
+        if found:
+            alike = bool(equal_rows) and (alike or places.certain(cell, equal_rows))
+        if name == here or alike:
+            kept.append(cell)
+    return kept
 
 
 class _Places:
-    """Where published cells stand in a table: under their own codes, or those of cells of the same units."""
+    """Rows of a table that hold published cells: under their codes, or those of cells of the same units."""
 
     def __init__(self, cells: Cells, table: Table) -> None:
         self._cells, self._table = cells, table
@@ -181,16 +138,28 @@ class _Places:
                     self._by_members.setdefault((self.identities[row][0], str(members)), []).append(row)
 
     def of(self, cell: PublishedCell) -> list[int]:
-        """Rows of a published cell: the one of its codes, else those of its units and its true value."""
+        """Return the rows of a published cell: that of its codes, else those of its units and true value."""
         row = self._by_codes.get((cell.measure, cell.codes))
         if row is not None:
             return [row]
         rows = self._by_members.get((cell.measure, cell.members), []) if cell.members else []
+        return self.equal(cell, rows)
+
+    def equal(self, cell: PublishedCell, rows: Iterable[int]) -> list[int]:
+        """Return those of some rows that have the true value of a published cell."""
         return [row for row in rows if _same_amount(cell.original, self._cells, self._table, row)]
+
+    def certain(self, cell: PublishedCell, rows: Iterable[int]) -> bool:
+        """Return whether an equal value is no coincidence in any of some rows."""
+        assert cell.original is not None
+        if abs(cell.original).scaleb(-int(cell.original.as_tuple().exponent)) >= DISTINCTIVE:
+            return True
+        members = self._cells.members
+        return members is not None and any(members[row] and members[row] == cell.members for row in rows)
 
 
 def _same_amount(original: Decimal | None, cells: Cells, table: Table, row: int) -> bool:
-    """Whether a true value is that of a cell, where each record may have been rounded to fewer digits."""
+    """Return whether a true value is that of a cell, if each record may have been rounded to fewer digits."""
     if original is None:
         return False
     digits = -int(original.as_tuple().exponent)
@@ -203,13 +172,13 @@ def _same_amount(original: Decimal | None, cells: Cells, table: Table, row: int)
 def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> PublishedValues:
     """Find the cells of a table among those published before, under their own codes or else under others.
 
-    Of several cells of the same units (a section with a single branch, and its only size class) that is
+    Of several cells of the same units (a section with a single branch, and its only size class) the one is
     taken whose codes differ least.
 
     Raises
     ------
     StandingValueFails
-        Where a standing value has more digits than this table publishes.
+        If an earlier value has more digits than this table publishes.
     """
     places = _Places(cells, table)
     found: dict[int, tuple[int, PublishedCell]] = {}
@@ -224,12 +193,15 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
         scaled = cell.value.scaleb(table.digits)
         if scaled != int(scaled):
             raise StandingValueFails(
-                f"cell {row} was published before with more digits than table.decimals = {table.digits}; "
+                f"cell {row} was published by {cell.release_id} with more digits than table.decimals = "
+                f"{table.digits}; "
                 f"publish as many digits as then, table.decimals = {-int(cell.value.as_tuple().exponent)}",
                 variable=row,
             )
         published[row], renamed[row], units[row] = True, apart > 0, float(int(scaled))
-    return PublishedValues(published, units, renamed)
+    return PublishedValues(
+        published, units, renamed, tuple(sorted({each.release_id for _, each in found.values()}))
+    )
 
 
 def new_cells(
@@ -239,7 +211,7 @@ def new_cells(
     standing: PublishedValues | None,
     origin: Mapping[str, str],
 ) -> list[PublishedCell]:
-    """Cells that this release publishes for the first time under their codes, for the ledger.
+    """Return the cells that this release publishes for the first time under their codes, for the ledger.
 
     Parameters
     ----------
@@ -264,12 +236,12 @@ def new_cells(
 
 
 def held_values(variables: np.ndarray, standing: PublishedValues) -> np.ndarray:
-    """(variables,) value in units that each variable stands published with, NaN where it does not.
+    """Return the (variables,) earlier published values in units, NaN where there is none.
 
     Raises
     ------
     StandingValueFails
-        Where cells that are one and the same stand with two values.
+        If identical cells were published with two values.
     """
     rows = np.flatnonzero(standing.published)
     units = standing.units[rows]
@@ -285,7 +257,7 @@ def held_values(variables: np.ndarray, standing: PublishedValues) -> np.ndarray:
 
 
 def refuse_other_multiples(held: np.ndarray, base: int) -> None:
-    """Refuse to round to a base beside values that are no multiples of it.
+    """Refuse to round to a base if earlier values are no multiples of it.
 
     Parameters
     ----------
@@ -305,7 +277,7 @@ def refuse_other_multiples(held: np.ndarray, base: int) -> None:
 
 
 def keep_standing(table: CellTable, by_rule: CellTable, held: np.ndarray) -> CellTable:
-    """The table with every standing cell held at its published value.
+    """Return the table with every published cell held at its earlier value.
 
     Parameters
     ----------
@@ -318,7 +290,7 @@ def keep_standing(table: CellTable, by_rule: CellTable, held: np.ndarray) -> Cel
     Raises
     ------
     StandingValueFails
-        Where a value is nearer to the original than the rule allows.
+        If a value is nearer to the original than the rule allows.
     """
     keep = np.isfinite(held)
     change = np.where(keep, held, table.values) - table.values

@@ -1,7 +1,7 @@
-"""Cells that readers may have seen: a file in the evidence of each table, found again through the ledger.
+"""Read and write the published cells of each table: a file in its evidence, found through the ledger.
 
-The file is written before the ledger says that its release is intended, and counts from that entry on: no
-cell can be published whose value is not on file.
+The file is written before the ledger has the line that the release is intended, and is read from that line
+on. So no cell can be published whose value is not on file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SCHEMA = pa.schema(
 
 
 def write_published_cells(folder: Path, cells: Iterable[PublishedCell]) -> None:
-    """Keep the cells that a release publishes first, in its evidence folder."""
+    """Write the cells that a release publishes first to its evidence folder."""
     rows = [
         {
             **vars(cell),
@@ -51,12 +51,12 @@ def write_published_cells(folder: Path, cells: Iterable[PublishedCell]) -> None:
 
 
 def published_cells(areas: Areas) -> Iterator[PublishedCell]:
-    """Cells of every table that stands or stood, oldest release first.
+    """Return the cells of every table that is or was public, oldest release first.
 
     Raises
     ------
     GateRefused
-        Where the list of cells of a table in the ledger is lost: its cells might be given second values.
+        If the file of a table in the ledger is lost: its cells might get second values.
     """
     seen: set[str] = set()
     for entry in Ledger(areas).entries():

@@ -21,7 +21,7 @@ from microguard.schemas.specification.table import Table
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """What the files of a staged table say.
+    """Counts on the files of a staged table.
 
     Attributes
     ----------
@@ -43,11 +43,11 @@ class WrittenTable:
 
     @property
     def records(self) -> int:
-        """What was published: cells."""
+        """Return the number of published cells."""
         return int(self.count.facts["cells"])
 
     def metrics(self) -> dict[MetricKey, float]:
-        """What the gate asks of the written files."""
+        """Return the metrics of the written files that the gate judges."""
         return {
             **self.count.metrics,
             MetricKey("content_as_staged"): float(self.as_staged),

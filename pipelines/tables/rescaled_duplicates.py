@@ -1,7 +1,7 @@
-"""Values of earlier tables that are this one's in another unit, or by another name.
+"""Refuse amounts that an earlier table published in another unit, or under another name.
 
-A cell of thousands of euros has the draws of its own name: beside the same cell in euros it would be
-published with a second value, and the mean of both is near the truth.
+A cell in thousands of euros has draws of its own. Next to the same cell in euros it is a second
+value, and the mean of both is near the true one.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 import numpy as np
+from microguard.pipelines.tables.cell_identity import cell_codes, cell_measures, measures_of
 from microguard.pipelines.tables.cells import Cells
-from microguard.pipelines.tables.published_before import PublishedCell, cell_codes, cell_measures, measures_of
+from microguard.pipelines.tables.published_before import PublishedCell
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.table import Table
 
-#: Cells that must agree: of unrelated columns so many do not have one ratio by chance.
+#: Fewest cells with one ratio: of unrelated columns so many do not have one by chance.
 FEWEST = 5
-#: Times the rounding of a cell's records that it must be for its ratio to say anything.
+#: Smallest telling cell, as a multiple of the rounding of its records.
 TELLING = 20.0
 #: Share of the telling cells that may have another ratio, as where a few records were corrected.
 REVISED = 0.05
@@ -53,7 +54,7 @@ def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCel
 
 
 def _rows(cells: Cells, table: Table) -> dict[object, list[tuple[str, int]]]:
-    """Measure and row of each cell by its codes, and by who contributes to it."""
+    """Return measure and row of each cell, by its codes and by its contributors."""
     rows: dict[object, list[tuple[str, int]]] = {}
     members = [""] * len(cells) if cells.members is None else cells.members
     measures, codes = cell_measures(cells, table), cell_codes(cells, table)
@@ -65,7 +66,7 @@ def _rows(cells: Cells, table: Table) -> dict[object, list[tuple[str, int]]]:
 
 
 def proportional(cells: Cells, table: Table, pairs: Iterable[tuple[int, Decimal]]) -> bool:
-    """Whether the true values of cells, and earlier ones, have one ratio, as far as their digits tell.
+    """Return whether true values of cells and earlier ones have one ratio, within their digits.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Sensitive cells whose value is 0: a level in percent of it protects nothing.
+"""Refuse sensitive cells of 0 without an absolute protection level: no percentage of 0 protects.
 
 The rules find no such cell sensitive. Only a person declares one (`table.status`, `table.a_priori`), because
-its contributors must not be known to have contributed nothing. It then needs an absolute level, as the zero
-safety range of tau-ARGUS, and room to move.
+nobody may learn that its contributors contributed nothing. It needs an absolute level, as the zero safety
+range of tau-ARGUS, and capacity to move.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def refuse_levels_of_zero(sensitivity: Sensitivity) -> None:
 
 
 def refuse_fixed_zeros(cells: Cells, a_priori: APriori, stuck: np.ndarray) -> None:
-    """Refuse zeros that are declared sensitive and may not rise: structural zeros, which everybody knows.
+    """Refuse zeros that are declared sensitive and may not rise: structural zeros are known to everybody.
 
     Parameters
     ----------

@@ -11,29 +11,33 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 from microguard.pipelines.evidence.evidence import Counts
 from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.guarantees.tables import TableGuarantee
 from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measure, Measured
 from microguard.pipelines.publication.stage import Staged
+from microguard.pipelines.tables.cell_identity import measures_of, origin_of
 from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
+from microguard.pipelines.tables.cells_of_table import cells_of_table
 from microguard.pipelines.tables.files import stage_tables
 from microguard.pipelines.tables.groupings import CodeGroups
 from microguard.pipelines.tables.manifest import layout_of, table_manifest
 from microguard.pipelines.tables.precision import with_digits_of_data
-from microguard.pipelines.tables.promises import guarantee_of
 from microguard.pipelines.tables.published_before import (
     PublishedCell,
     PublishedValues,
-    measures_of,
     of_the_same_records,
 )
 from microguard.pipelines.tables.published_cells import published_cells
 from microguard.pipelines.tables.read_back import WrittenTable, verify_written_table
 from microguard.pipelines.tables.rescaled_duplicates import refuse_other_units
+from microguard.schemas.errors import InputRejected
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table_input import as_input, table_of
+from microguard.sdc.errors import SdcError
 
 Comparison = TypeVar("Comparison")
 
@@ -65,10 +69,10 @@ class TableProduct(ABC, Generic[Comparison]):
     content = "table"
     measures: tuple[Measure[Any, Any], ...]
 
-    def __init__(self, specification: Specification) -> None:
+    def __init__(self, specification: Specification, guarantee: TableGuarantee) -> None:
         self.specification = specification
         self.table = table_of(specification)
-        self.guarantee = guarantee_of(specification, self.table)
+        self.guarantee = guarantee
         self.guarantees, self.limits = (self.guarantee,), self.guarantee.limits
         self.reader = as_input(specification)
 
@@ -146,5 +150,20 @@ class TableProduct(ABC, Generic[Comparison]):
 
     @property
     def _origin(self) -> dict[str, str]:
-        release = self.specification.release
-        return {"source": release.source or release.name, "period": release.period or ""}
+        return origin_of(self.specification)
+
+
+def cells_of(screened: ValidatedInput, specification: Specification, key: bytes) -> Cells:
+    """Tabulate the records of an input, or read its cells.
+
+    Raises
+    ------
+    InputRejected
+    """
+    table = table_of(specification)
+    try:
+        if table.source == "cells":
+            return cells_of_table(screened.frame, table)
+        return cells_of_microdata(screened.frame, specification).keyed(key)
+    except SdcError as error:
+        raise InputRejected(f"The input makes no table: {error}.") from error

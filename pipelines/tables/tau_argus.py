@@ -1,4 +1,4 @@
-"""Protected tables as tau-ARGUS files: cells (`.tab`), what their fields are (`.rda`), hierarchies (`.hrc`).
+"""Write protected tables as tau-ARGUS files: cells (`.tab`), their fields (`.rda`), hierarchies (`.hrc`).
 
 Codes and published values only. No status goes out: it would tell which cells are sensitive.
 
@@ -54,7 +54,7 @@ def write_tau_argus(folder: Path, contents: Mapping[str, pa.Table], table: Table
 
 
 def same_cells(folder: Path, contents: Mapping[str, pa.Table]) -> bool:
-    """Whether the written `.tab` files hold the cells, in their order."""
+    """Return whether the written `.tab` files hold the cells, in their order."""
     for name, content in contents.items():
         path = folder / FOLDER / Path(name).with_suffix(".tab").name
         with open(path, encoding="utf-8", newline="") as file:
@@ -64,13 +64,13 @@ def same_cells(folder: Path, contents: Mapping[str, pa.Table]) -> bool:
 
 
 def cell_lines(content: pa.Table) -> Iterator[list[str]]:
-    """Codes and value of each cell as text; decimals as exact as they are."""
+    """Return codes and value of each cell as text, with exact decimals."""
     columns = [[str(value) for value in column.to_pylist()] for column in content.columns]
     return map(list, zip(*columns, strict=True))
 
 
 def _tree(codes: list[str], parents: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """Codes with their depths, each followed by its parts."""
+    """Return codes with their depths, each followed by its parts."""
     parts: dict[str | None, list[str]] = {}
     for code in codes:
         above = parents.get(code)

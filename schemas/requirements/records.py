@@ -59,12 +59,12 @@ JOINT = (
 
 
 def input_requirements(specification: Specification) -> tuple[Requirement, ...]:
-    """What the input must satisfy before a record is protected."""
+    """Return what the input must satisfy before a record is protected."""
     return (*_columns(specification), *_records(specification), *_regions(specification))
 
 
 def integrity_requirements() -> tuple[Requirement, ...]:
-    """What the written files must satisfy whatever their guarantee: they hold what was protected."""
+    """Return what the written files must satisfy whatever their guarantee: they hold what was protected."""
     altered = (
         "the staged files are not what was protected: look for another writer or a faulty disk, run again"
     )
@@ -77,7 +77,7 @@ def integrity_requirements() -> tuple[Requirement, ...]:
 
 
 def joint_requirements(collisions: tuple[str, ...]) -> Iterator[Requirement]:
-    """What all releases of a source may give away together: nothing.
+    """Require that all releases of a source together expose nothing.
 
     Parameters
     ----------

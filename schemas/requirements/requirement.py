@@ -1,4 +1,4 @@
-"""A metric and a limit on it: what gates, guarantees and audits have in common."""
+"""A metric and a limit on it, as gates, guarantees and audits use them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BROKEN = "the protection is broken, and this is a fault of microguard: please re
 
 
 class MetricKey(NamedTuple):
-    """Which number: a metric, of which variable (or group), of tables of which dimension."""
+    """The name of a metric: with a variable (or group), or a table dimension, if it has one."""
 
     metric: str
     variable: str = ""
@@ -18,7 +18,7 @@ class MetricKey(NamedTuple):
 
     @property
     def column(self) -> str:
-        """Its column in the metrics frame: "missing of income", "max_absolute_error in dimension 2"."""
+        """Column of the metrics frame: "missing of income", "max_absolute_error in dimension 2"."""
         text = f"{self.metric} of {self.variable}" if self.variable else self.metric
         return f"{text} in dimension {self.dimension}" if self.dimension else text
 
@@ -46,14 +46,14 @@ class Requirement:
     promised: bool = False
 
     def met(self, measured: float) -> bool:
-        """Whether a value satisfies it; NaN does not."""
+        """Whether a value satisfies the limits; NaN does not."""
         return measured == measured and not (
             (self.at_least is not None and measured < self.at_least)
             or (self.at_most is not None and measured > self.at_most)
         )
 
     def failure(self, measured: float) -> str:
-        """What was found, what was expected, what to do."""
+        """Return the metric, the value, the limits, and what to do."""
         limits = [
             f"{word} {limit:g}"
             for word, limit in (("at least", self.at_least), ("at most", self.at_most))

@@ -1,4 +1,4 @@
-"""What a protected table must satisfy before it is published."""
+"""Requirements of a protected table before it is published."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from microguard.schemas.specification.table import Table
 
 
 def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]:
-    """The files hold what was protected, what an attacker learns, and the limits of `[table.quality]`.
+    """Require the files as protected, limits on an attacker, and the limits of `[table.quality]`.
 
     `sensitive` says whether any cell is; without one there is nothing an attacker could learn.
     """
     attacker = _noise if table.method == "cell_key" else _attacker
     judged = () if table.method == "cell_key" else (_all_judged(),)
-    return (*_integrity(table), *judged, *(attacker(table) if sensitive else ()), *_limits(table))
+    return (*table_integrity(table), *judged, *(attacker(table) if sensitive else ()), *_limits(table))
 
 
 def _all_judged() -> Requirement:
-    """Every sensitive cell that is to be examined has an interval and a level above 0."""
+    """Require an interval and a level above 0 of every sensitive cell that is examined."""
     broken = (
         "a sensitive cell was not compared with a protection level, so that nothing shows that it is safe, "
         "and this is a fault of microguard: please report it"
@@ -27,7 +27,8 @@ def _all_judged() -> Requirement:
     return Requirement(MetricKey("cells_not_judged"), broken, at_most=0, promised=True)
 
 
-def _integrity(table: Table) -> Iterator[Requirement]:
+def table_integrity(table: Table) -> Iterator[Requirement]:
+    """Return what the written files must satisfy whatever their guarantee: they hold what was protected."""
     altered = (
         "the staged files are not what was protected: look for another writer or a faulty disk, run again"
     )
@@ -68,7 +69,7 @@ def _attacker(table: Table) -> Iterator[Requirement]:
 
 
 def _noise(table: Table) -> Iterator[Requirement]:
-    """Of cell keys: what every cell says by itself, and what all of them say together."""
+    """Limit what each cell with noise reveals by itself, and what all of them reveal together."""
     more = (
         "what is published says too much about a small count: merge categories, publish fewer or smaller "
         "tables, raise table.minimum_frequency or table.noise_variance (and table.largest_noise with it), or "

@@ -1,4 +1,4 @@
-"""What the keys of `[table]` must be where counts are published with noise by cell keys."""
+"""Checks of `[table]` if counts are published with noise by cell keys."""
 
 from __future__ import annotations
 
@@ -8,42 +8,13 @@ from microguard.schemas.specification.faults import Fault, fault
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
 
-OF_ADJUSTMENT = (
-    "algorithm",
-    "mode",
-    "levels",
-    "spread",
-    "costs",
-    "capacity",
-    "fixed_margins",
-    "lower_protection",
-    "upper_protection",
-    "lower_capacity",
-    "upper_capacity",
-)
-"""Keys that mean nothing where cells are rounded, or have noise."""
-OF_NOISE = ("largest_noise", "noise_variance")
-"""Keys that mean something to cell keys only."""
-OF_SEARCH = ("max_gap", "min_interval")
-"""Limits of `[table.quality]` on a search for least changes, which there is none of here."""
-
 
 def cell_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
-    """All faults of the method "cell_key"; of its keys where it is another."""
+    """Return the faults of a table that is published with noise by cell keys."""
     if table.method != "cell_key":
-        for key in OF_NOISE:
-            if getattr(table, key) is not None:
-                yield fault(("table", key), getattr(table, key), 'no such key unless method is "cell_key"')
         return
     yield from _records(spec, table)
     yield from _noise(spec, table)
-    for key in (*OF_ADJUSTMENT, "effort"):
-        if key in table.model_fields_set:
-            yield fault(("table", key), getattr(table, key), "no such key where counts have noise")
-    for key in OF_SEARCH:
-        if key in table.quality.model_fields_set:
-            value = getattr(table.quality, key)
-            yield fault(("table", "quality", key), value, "no such key where counts have noise")
     if table.zeros != "all":
         yield fault(
             ("table", "zeros"), table.zeros, '"all" where counts have noise, as zeros must look alike'

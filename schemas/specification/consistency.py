@@ -1,4 +1,4 @@
-"""What the keys of a specification must be to each other: the checks no single key can make."""
+"""Checks between the keys of a specification, which no single key can make."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path as Folder
 
+from microguard.schemas.methods import STRATEGIES, all_algorithms
 from microguard.schemas.roles import AT_MOST_ONE, KINDS, NOMINAL_ONLY
 from microguard.schemas.specification.control_table_consistency import control_table_faults
 from microguard.schemas.specification.distance_consistency import distance_faults
@@ -17,7 +18,7 @@ from microguard.schemas.specification.method_consistency import (
     method_faults,
 )
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.parameter_consistency import parameter_faults
+from microguard.schemas.specification.parameters import parameter_faults
 from microguard.schemas.specification.recode_consistency import recode_faults, rule_faults
 from microguard.schemas.specification.series_consistency import series_faults
 from microguard.schemas.specification.table_consistency import table_faults
@@ -39,7 +40,7 @@ NOT_IN_DELTA = frozenset("#?%")
 
 
 def inconsistencies(specification: Specification, in_doubt: bool = False) -> list[Fault]:
-    """All faults between keys of a specification whose keys are each valid in themselves.
+    """Return all faults between keys that are each valid by themselves.
 
     `in_doubt` says that the role or kind of some variable is not known: checks that rest on them wait.
     """
@@ -51,7 +52,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
         _paths,
         _blocking,
         algorithm_faults,
-        parameter_faults,
+        _parameters,
     ]
     if not in_doubt:
         checks += [
@@ -70,6 +71,14 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
             table_faults,
         ]
     return [each for check in checks for each in check(specification)]
+
+
+def _parameters(spec: Specification) -> Iterator[Fault]:
+    method = spec.method
+    if method.name in STRATEGIES and method.algorithm in all_algorithms(method.name):
+        yield from parameter_faults(
+            method.name, method.algorithm, method.effort, method.sections, bool(spec.nominal)
+        )
 
 
 def _roles(spec: Specification) -> Iterator[Fault]:
@@ -160,7 +169,7 @@ def _paths(spec: Specification) -> Iterator[Fault]:
 
 
 def _private_files(spec: Specification) -> Iterator[Fault]:
-    """Files beside the input that say what readers are not to know."""
+    """Refuse files that readers must not see, if they are in the public area."""
     population = None if spec.population is None else spec.population.path
     a_priori = None if spec.table is None else spec.table.a_priori
     for key, path in ((("population", "path"), population), (("table", "a_priori"), a_priori)):
@@ -169,12 +178,12 @@ def _private_files(spec: Specification) -> Iterator[Fault]:
 
 
 def within(path: str, folder: str) -> bool:
-    """Whether a place is a folder or lies in it, links followed."""
+    """Whether a path is a folder or inside it; links are followed."""
     return _inside(_real(path), _real(folder))
 
 
 def _real(path: str) -> str:
-    """One way to write a place: links followed, and Hadoop's names of a scheme as the store's own."""
+    """Normalise a path: follow links, and replace the schemes of Hadoop by those of the store."""
     if "://" not in path:
         return os.path.realpath(path)
     scheme, _, rest = path.rstrip("/").partition("://")
@@ -182,7 +191,7 @@ def _real(path: str) -> str:
 
 
 def _may_be_folder(path: str) -> bool:
-    """Whether nothing but folders stands where the path leads, as far as it exists."""
+    """Whether every part of the path that exists is a folder."""
     while "://" not in path and not os.path.lexists(path) and path != os.path.dirname(path):
         path = os.path.dirname(path)
     return "://" in path or os.path.isdir(path)
@@ -193,12 +202,12 @@ def _inside(path: str, folder: str) -> bool:
 
 
 def among_releases(path: str) -> bool:
-    """Whether a place is the public area of some specification, or lies in one."""
+    """Whether a path is the public area of a specification, or inside one."""
     return "://" not in path and any((folder / CURRENT).is_file() for folder in _upwards(path))
 
 
 def _signs(spec: Specification) -> Iterator[Fault]:
-    """Refuse signs of paths that Spark gives a meaning of its own."""
+    """Refuse characters of paths that Spark interprets."""
     evidence, path = spec.publish.evidence, spec.input.path
     if (
         "://" not in evidence and "," in spec.evidence_area
@@ -214,7 +223,7 @@ def _signs(spec: Specification) -> Iterator[Fault]:
 
 
 def _beside_evidence(path: str) -> bool:
-    """Whether a place is the evidence area of some specification, lies in one, or has one in it."""
+    """Whether a path is an evidence area, is inside one, or contains one."""
     if "://" in path:
         return False
     below = (found for depth in BELOW for found in Folder(path).glob(depth + LEDGER))
@@ -222,7 +231,7 @@ def _beside_evidence(path: str) -> bool:
 
 
 def _upwards(path: str) -> tuple[Folder, ...]:
-    """A folder and all above it."""
+    """Return a folder and all folders above it."""
     return (Folder(path), *Folder(path).parents)
 
 
@@ -273,7 +282,7 @@ def _gate(spec: Specification) -> Iterator[Fault]:
 
 
 def _population(spec: Specification) -> Iterator[Fault]:
-    """The population is counted by variables whose protected values it can have."""
+    """Refuse to count the population by variables whose protected values it cannot have."""
     limit = spec.quality.max_below_k_in_population
     if spec.population is None:
         if limit is not None:

@@ -1,4 +1,4 @@
-"""What `[method.control_tables]`, and bounds by table dimension, must be to the quasi-identifiers."""
+"""Checks of `[method.control_tables]` and of bounds by table dimension."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEY: Path = ("method", "control_tables")
 
 
 def control_table_faults(spec: Specification) -> Iterator[Fault]:
-    """Faults of the section, and of the gate's bounds by dimension."""
+    """Return the faults of the section, and of bounds of the gate by dimension."""
     chosen = spec.method.control_tables
     if chosen.tables is not None:
         if chosen.max_dimension is not None:
@@ -34,7 +34,7 @@ def control_table_faults(spec: Specification) -> Iterator[Fault]:
 
 
 def _kept(spec: Specification) -> Iterator[Fault]:
-    """Cells to be kept need tables they are cells of, in every clustering that has categories."""
+    """Refuse cells to be kept if no control table has a dimension that small."""
     most = spec.method.control_tables.kept_dimension
     if not most:
         return
@@ -70,7 +70,7 @@ def _tables(spec: Specification, tables: tuple[tuple[str, ...], ...]) -> Iterato
 
 
 def _bounds(spec: Specification, bounds: dict[int, float], key: Path) -> Iterator[Fault]:
-    """Bounds by dimension need tables of that dimension (max_dimension is taken as it is declared)."""
+    """Refuse bounds of dimensions that no control table has (max_dimension is taken as declared)."""
     chosen = spec.method.control_tables
     if not spec.nominal:
         allowed = "no such key, as no quasi-identifier is nominal: no control tables"

@@ -1,4 +1,4 @@
-"""Checks of what makes distances between values: weights of variables, and orders, trees and costs."""
+"""Checks of distances between values: weights of variables, orders, trees and costs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from microguard.schemas.specification.model import Specification
 
 
 def distance_faults(spec: Specification) -> Iterator[Fault]:
-    """Weights, orders, trees and costs of what is not clustered, and those that are none."""
+    """Return faults of weights, orders, trees and costs: not clustered, or not valid."""
     yield from _weights(spec)
     yield from _orders(spec)
     yield from _trees(spec)
@@ -29,7 +29,7 @@ def _weights(spec: Specification) -> Iterator[Fault]:
 
 
 def _orders(spec: Specification) -> Iterator[Fault]:
-    """An ordinal quasi-identifier has an order, or bands, which have one; nothing else has."""
+    """Require an order, or bands, for an ordinal quasi-identifier, and refuse it for others."""
     for name, variable in spec.variables.items():
         order: Path = ("variables", name, "order")
         given = variable.order
@@ -71,9 +71,7 @@ def _costs(spec: Specification) -> Iterator[Fault]:
 
 
 def _unheeded(spec: Specification, name: str) -> Iterator[Fault]:
-    """A kind with distances where nothing is clustered."""
+    """Refuse a kind with distances if nothing is clustered."""
     variable, key = spec.variables[name], ("variables", name, "kind")
     if variable.role != "quasi_identifier":
         yield fault(key, variable.kind, "nominal, numeric, or no kind, unless role is quasi_identifier")
-    elif spec.method.name == "safe":
-        yield fault(key, variable.kind, "nominal with SAFE, which knows no distances")

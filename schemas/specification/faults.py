@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel, ValidationError
 
@@ -25,6 +25,7 @@ TYPE_NAMES = {
     "dict_type": "a table",
     "model_type": "a table",
     "model_attributes_type": "a table",
+    "dataclass_type": "a table",
 }
 NOTHING = object()
 LONGEST_SHOWN = 80
@@ -50,20 +51,26 @@ class Fault:
 
 
 def fault(key: Path, entry: Any, allowed: str, *, choices: Iterable[str] = ()) -> Fault:
-    """A fault at `key`; `choices` are what a misspelt name may have meant."""
+    """Return a fault at `key`; a misspelt name is compared with `choices`."""
     text = f"{shown_key(key)}: found {shown_value(entry)}, allowed: {allowed}"
     return Fault(key, text + _did_you_mean(entry, choices))
 
 
+def moved(found: Fault, section: str) -> Fault:
+    """Return a fault of a part of the specification as a fault of the section that the part is in."""
+    text = found.text.replace(f"{shown_key(found.key)}:", f"{shown_key((section, *found.key))}:", 1)
+    return Fault((section, *found.key), text)
+
+
 def unknown_key(key: Path, known: Iterable[str]) -> Fault:
-    """A key that the specification does not have."""
+    """Return the fault of a key that the specification does not have."""
     known = tuple(known)
     text = f"{shown_key(key)}: unknown key, allowed: {', '.join(known)}"
     return Fault(key, text + _did_you_mean(key[-1], known))
 
 
 def legible(text: str) -> str:
-    """Without characters that a terminal would obey, and without words longer than any path."""
+    """Return text without control characters and without words longer than a path."""
     words = ["".join(map(_printable, word)) for word in text.split(" ")]
     return " ".join(_shortened(word, LONGEST_WORD) for word in words)
 
@@ -77,7 +84,7 @@ def _shortened(text: str, most: int) -> str:
 
 
 def shown_key(key: Path) -> str:
-    """`("method", "effort")` as `[method] effort`, the way a reader finds it in the file."""
+    """Return `("method", "effort")` as `[method] effort`, as it is found in the file."""
     names = [
         str(part + 1) if isinstance(part, int) else _shortened(legible(part), LONGEST_SHOWN) for part in key
     ]
@@ -89,7 +96,7 @@ def shown_key(key: Path) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """A value of the specification as TOML would write it, shortened."""
+    """Return a value as TOML would write it, shortened."""
     if value is NOTHING:
         return "nothing"
     try:
@@ -102,7 +109,7 @@ def shown_value(value: Any) -> str:
 
 
 def by_dimension(bounds: dict[int, float]) -> dict[str, float]:
-    """Bounds by table dimension as TOML has them: its keys are text."""
+    """Return bounds by table dimension with text keys, as in TOML."""
     return {str(dimension): bound for dimension, bound in bounds.items()}
 
 
@@ -114,7 +121,7 @@ def _did_you_mean(entry: Any, choices: Iterable[str]) -> str:
 
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
-    """Translate what pydantic found; every kind of error it can raise on our models has a line here."""
+    """Translate the errors of pydantic; every type of error of our models has a line here."""
     faults: dict[Path, Fault] = {}
     for item in error.errors(include_url=False):
         key: Path = tuple(item["loc"])
@@ -126,8 +133,8 @@ def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
 
 def _translated(key: Path, item: Any, model: type[BaseModel]) -> Fault:
     kind, context = item["type"], item.get("ctx", {})
-    if kind == "extra_forbidden":
-        return unknown_key(key, _model_at(model, key[:-1]).model_fields)
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return unknown_key(key, _fields_of(_model_at(model, key[:-1])))
     if kind == "missing":
         return fault(key, NOTHING, "a value; this key has no default")
     if kind == "literal_error":
@@ -136,7 +143,7 @@ def _translated(key: Path, item: Any, model: type[BaseModel]) -> Fault:
     if kind in TYPE_NAMES:
         return fault(key, item["input"], TYPE_NAMES[kind])
     if kind == "value_error":
-        return fault(key, item["input"], str(context["error"]))
+        return _refused(key, item["input"], context["error"])
     if kind == "string_pattern_mismatch":
         return fault(
             key, item["input"], 'letters, digits, "_", "." and "-", at most 100, no folder separators'
@@ -156,20 +163,38 @@ def _limits(kind: str, context: dict[str, Any], message: str) -> str:
             return f"less than {context['lt']}"
         case "string_too_short" | "too_short":
             return "not empty"
+        case "multiple_of":
+            return f"a multiple of {context['multiple_of']}"
         case "string_too_long":
             return f"at most {context['max_length']} character(s)"
     return message
 
 
-def _model_at(model: type[BaseModel], key: Path) -> type[BaseModel]:
-    """The model whose fields the keys below `key` are."""
+def _refused(key: Path, entry: Any, error: Exception) -> Fault:
+    """Return the fault of a value, or of a key of a section, that a check of its own raised."""
+    name = getattr(error, "variable", None)
+    if name is None:
+        return fault(key, entry, str(error))
+    return fault((*key, name), entry.get(name), str(error).partition("expected ")[2].partition(", found")[0])
+
+
+def _model_at(model: type, key: Path) -> type:
+    """Return the model or dataclass that has the keys below `key`."""
     for part in key:
-        if isinstance(part, str) and part in model.model_fields:
-            model = _model_in(model.model_fields[part].annotation) or model
+        fields = _fields_of(model)
+        if isinstance(part, str) and part in fields:
+            model = _model_in(fields[part]) or model
     return model
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _fields_of(model: type) -> dict[str, Any]:
+    """Return the annotation of each field."""
+    if issubclass(model, BaseModel):
+        return {name: field.annotation for name, field in model.model_fields.items()}
+    return get_type_hints(model)
+
+
+def _model_in(annotation: Any) -> type | None:
+    if isinstance(annotation, type) and (issubclass(annotation, BaseModel) or is_dataclass(annotation)):
         return annotation
     return next((model for part in get_args(annotation) if (model := _model_in(part))), None)

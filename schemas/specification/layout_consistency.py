@@ -1,4 +1,4 @@
-"""How the files of a release lie: what `publish.partition_by` and `publish.csv` need of the other keys."""
+"""Checks of `publish.partition_by` and `publish.csv`: the layout of the files of a release."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ signs there, and pyarrow passes over what begins with "_"."""
 
 
 def layout_faults(spec: Specification) -> Iterator[Fault]:
-    """Keys of the layout that other keys do not allow."""
+    """Return keys of the layout that other keys do not allow."""
     key, name = ("publish", "partition_by"), spec.publish.partition_by
     if spec.table is not None:
         allowed = "no such key, as tables are published in their own files"

@@ -1,36 +1,72 @@
-"""Whether the method asked for can carry the quasi-identifiers and everything else that is asked of it.
+"""Checks whether the method can carry the quasi-identifiers and the other keys of `[method]`.
 
-What a method would not heed is refused, never ignored.
+A key that the method would not heed is refused, never ignored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.method_registry import MethodRow, method_names, method_row
 from microguard.schemas.methods import (
-    ON_COMBINATIONS,
+    BY_CONTROL_TABLES,
     REPRESENTATIVES,
+    SAFE,
+    STRATEGIES,
     Kinds,
-    Way,
+    Strategy,
     algorithms,
     all_algorithms,
     efforts,
 )
-from microguard.schemas.specification.faults import NOTHING, Fault, by_dimension, fault
+from microguard.schemas.specification.faults import NOTHING, Fault, by_dimension, fault, shown_value
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.sections import Group
+from microguard.schemas.specification.parameters import third_party_faults
+from microguard.schemas.specification.sections import Group, Method
+
+OF_CLUSTERINGS = ("algorithm", "effort", "representative", "unit", "min_diversity", "weighted")
+"""Keys of `[method]` that not every method heeds, next to the sections of algorithms."""
 
 
 def algorithm_faults(spec: Specification) -> Iterator[Fault]:
-    """A name that no kind of quasi-identifiers knows; found even where their kinds are in doubt."""
-    name = spec.method.algorithm
-    names = all_algorithms(spec.method.name)
-    if name not in names:
-        yield fault(("method", "algorithm"), name, ", ".join(names), choices=names)
+    """Refuse a method that is not installed or unusable, what it does not heed, and an unknown algorithm."""
+    method, names = spec.method, method_names("records")
+    if method.name not in names:
+        yield fault(("method", "name"), method.name, ", ".join(names), choices=names)
+        return
+    try:
+        row = method_row("records", method.name)
+    except SpecificationError as error:
+        yield Fault(("method", "name"), str(error).removesuffix("."))
+        return
+    yield from third_party_faults(row, method.parameters, "method")
+    yield from _unheeded(spec, row)
+    if method.name not in STRATEGIES:
+        for key in method.sections:
+            yield fault(("method", key), NOTHING, f"no such section with method {row.name}")
+    elif method.algorithm not in all_algorithms(method.name):
+        known = all_algorithms(method.name)
+        yield fault(("method", "algorithm"), method.algorithm, ", ".join(known), choices=known)
+
+
+def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
+    """Refuse keys of `[method]` and kinds of quasi-identifiers that the method cannot carry."""
+    for key in OF_CLUSTERINGS:
+        value, default = getattr(spec.method, key), Method.model_fields[key].default
+        if key not in row.keys and value != default:
+            allowed = f"{shown_value(default)} with method {row.name}, which heeds no other"
+            yield fault(("method", key), value, allowed)
+    for name in spec.quasi_identifiers:
+        kind = spec.variables[name].kind
+        if kind is not None and kind not in row.kinds:
+            allowed = f"{', '.join(row.kinds)} with method {row.name}"
+            yield fault(("variables", name, "kind"), kind, allowed)
 
 
 def method_faults(spec: Specification) -> Iterator[Fault]:
-    """Combinations of method, algorithm, effort, representative and kinds that cannot be carried out."""
+    """Refuse combinations of method, algorithm, effort, representative and kinds that cannot be carried
+    out."""
     if not spec.quasi_identifiers:
         if spec.table is None:
             yield fault(("variables",), NOTHING, "at least one variable of role quasi_identifier")
@@ -40,8 +76,10 @@ def method_faults(spec: Specification) -> Iterator[Fault]:
     unit = spec.method.unit
     if unit != "record" and spec.counted is None:
         yield fault(("method", "unit"), unit, f"record, as no variable has the role {unit}")
-    if spec.method.name == "safe":
-        yield from _safe(spec)
+    if spec.method.name == "safe" and spec.method.algorithm in ("auto", *SAFE):
+        yield from _effort(spec, "safe", " with SAFE")
+    if spec.method.name != "microaggregation":
+        yield from _control_table_bounds(spec)
         return
     for group in spec.clusterings:
         variables = tuple(name for name in group.variables if name in spec.quasi_identifiers)
@@ -50,28 +88,9 @@ def method_faults(spec: Specification) -> Iterator[Fault]:
     yield from _control_table_bounds(spec)
 
 
-def _safe(spec: Specification) -> Iterator[Fault]:
+def _effort(spec: Specification, strategy: Strategy, of: str, weighted: bool = False) -> Iterator[Fault]:
     method = spec.method
-    if spec.numeric:
-        allowed = "microaggregation, as SAFE takes nominal quasi-identifiers only"
-        yield fault(("method", "name"), "safe", allowed)
-        return
-    if method.representative != "auto":
-        yield fault(("method", "representative"), method.representative, "auto with SAFE")
-    for key, value, plain in (
-        ("min_diversity", method.min_diversity, 1),
-        ("unit", method.unit, "record"),
-    ):
-        if value != plain:
-            yield fault(("method", key), value, f"{plain} with SAFE, which has no clusters")
-    if method.algorithm in algorithms("safe", "nominal", len(spec.quasi_identifiers)):
-        yield from _effort(spec, "safe", " with SAFE")
-    yield from _control_table_bounds(spec)
-
-
-def _effort(spec: Specification, way: Way, of: str, weighted: bool = False) -> Iterator[Fault]:
-    method = spec.method
-    allowed = efforts(way, method.algorithm, weighted)
+    allowed = efforts(strategy, method.algorithm, weighted)
     if method.effort not in allowed:
         named = "" if method.algorithm == "auto" else f" with algorithm {method.algorithm}"
         yield fault(("method", "effort"), method.effort, f"{', '.join(allowed)}{named}{of}")
@@ -79,7 +98,7 @@ def _effort(spec: Specification, way: Way, of: str, weighted: bool = False) -> I
 
 def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> Iterator[Fault]:
     method = spec.method
-    kinds, way = spec.kinds(variables), spec.way(group)
+    kinds, strategy = spec.kinds(variables), spec.strategy(group)
     of = f" for {kinds} quasi-identifiers" + (f" (group {group.name})" if spec.groups else "")
     representatives = REPRESENTATIVES[kinds]
     if method.representative not in representatives:
@@ -90,26 +109,26 @@ def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> 
         allowed = f"auto, mode, medoid with {needs}, which needs clusters"
         yield fault(("method", "representative"), method.representative, allowed)
         return
-    if way == "clusters" and kinds == "nominal":
+    if strategy == "microaggregation" and kinds == "nominal":
         because = needs or f"representative {method.representative}"
         of += f" with {because}, which needs clusters"
     if list(algorithm_faults(spec)):
         return
     weighted = spec.weighted_by(group) is not None
-    if weighted and _carried(spec, way, kinds, len(variables)):
+    if weighted and _carried(spec, strategy, kinds, len(variables)):
         of += f", weighted by {spec.weight}; or method.weighted = false"
-    names = algorithms(way, kinds, len(variables), weighted)
+    names = algorithms(strategy, kinds, len(variables), weighted)
     if method.algorithm not in names:
         yield fault(("method", "algorithm"), method.algorithm, ", ".join(names) + of)
     else:
-        yield from _effort(spec, way, of, weighted)
+        yield from _effort(spec, strategy, of, weighted)
 
 
-def _carried(spec: Specification, way: Way, kinds: Kinds, variables: int) -> bool:
+def _carried(spec: Specification, strategy: Strategy, kinds: Kinds, variables: int) -> bool:
     """Whether algorithm and effort could be carried out without weights."""
     method = spec.method
-    return method.algorithm in algorithms(way, kinds, variables) and method.effort in efforts(
-        way, method.algorithm
+    return method.algorithm in algorithms(strategy, kinds, variables) and method.effort in efforts(
+        strategy, method.algorithm
     )
 
 
@@ -117,7 +136,7 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
     method = spec.method
     bounds = method.control_tables.max_absolute_error
     searching = method.name == "microaggregation" and method.algorithm in ("auto", "local-search")
-    on_tables = method.representative in ON_COMBINATIONS and spec.needs_clusters is None
+    on_tables = method.representative in BY_CONTROL_TABLES and spec.needs_clusters is None
     if bounds is not None and not (searching and on_tables):
         allowed = (
             "no such key, as only a search on control tables heeds it (algorithm auto or local-search, "
@@ -128,11 +147,15 @@ def _control_table_bounds(spec: Specification) -> Iterator[Fault]:
 
 
 def _kept(spec: Specification) -> Iterator[Fault]:
-    """Cells to be kept, where neither a search on control tables nor a joint choice heeds them."""
+    """Refuse cells to be kept if neither a search on control tables nor a joint choice heeds them."""
     method = spec.method
-    ways = {spec.way(group) for group in spec.clusterings if spec.kinds(group.variables) != "numeric"}
-    searched = method.algorithm in ("auto", "local-search") or "combinations" not in ways
-    heeded = ways and "safe" not in ways and searched and method.representative in ON_COMBINATIONS
+    strategies = {
+        spec.strategy(group) for group in spec.clusterings if spec.kinds(group.variables) != "numeric"
+    }
+    searched = method.algorithm in ("auto", "local-search") or "frequency" not in strategies
+    heeded = (
+        strategies and "safe" not in strategies and searched and method.representative in BY_CONTROL_TABLES
+    )
     if method.control_tables.kept_dimension and not heeded:
         allowed = (
             "0, as only a search on control tables heeds it (nominal quasi-identifiers, method "
@@ -144,7 +167,7 @@ def _kept(spec: Specification) -> Iterator[Fault]:
 
 
 def diversity_faults(spec: Specification) -> Iterator[Fault]:
-    """Diversity of nothing."""
+    """Refuse a minimum diversity without a sensitive variable."""
     if spec.method.min_diversity > 1 and not spec.sensitive:
         value = spec.method.min_diversity
         yield fault(("method", "min_diversity"), value, "1, as no variable has the role sensitive")

@@ -1,4 +1,4 @@
-"""The release specification as a frozen model, and what the rest of the house asks it."""
+"""The release specification as a frozen model, and what follows from its keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from microguard.schemas.methods import ON_COMBINATIONS, Kinds, Way, max_records
+from microguard.schemas.method_registry import BUILT_IN
+from microguard.schemas.methods import BY_CONTROL_TABLES, Kinds, Strategy, max_records
 from microguard.schemas.paths import expanded
 from microguard.schemas.roles import CATEGORIES, PUBLISHED, PUBLISHED_AS_IT_IS
 from microguard.schemas.specification.rules import Rule, parse_rule
@@ -86,11 +87,11 @@ class Specification(Section):
 
     @property
     def folder(self) -> Path:
-        """Absolute folder the specification lies in; its paths are relative to it."""
+        """Absolute path of the folder of the specification; its paths are relative to it."""
         return self._folder
 
     def resolve(self, path: str) -> str:
-        """Absolute form of a path of the specification; one with a scheme (`s3a://`) stays as it is.
+        """Return the absolute form of a path; a path with a scheme (`s3a://`) does not change.
 
         Raises
         ------
@@ -129,7 +130,7 @@ class Specification(Section):
 
     @cached_property
     def quasi_identifiers(self) -> tuple[str, ...]:
-        """Protected variables."""
+        """Names of the protected variables."""
         return self.with_role("quasi_identifier")
 
     @cached_property
@@ -159,7 +160,7 @@ class Specification(Section):
 
     @cached_property
     def identifiers(self) -> tuple[str, ...]:
-        """Identifiers: known by name so that the reader can leave them out."""
+        """Identifiers, which the reader leaves out."""
         return self.with_role("identifier")
 
     @cached_property
@@ -189,21 +190,22 @@ class Specification(Section):
 
     @cached_property
     def weight(self) -> str | None:
-        """The sampling weight that counts: the only one, or the one that `method.weight` names."""
+        """The sampling weight in use: the only one, or the one that `method.weight` names."""
         return self.method.weight or self._only("weight")
 
     @cached_property
     def further_weights(self) -> tuple[str, ...]:
-        """The other ones, such as of a panel's second wave: zero or missing where they say nothing."""
+        """The other sampling weights, such as of a panel's second wave: zero or missing for records
+        without one."""
         return tuple(name for name in self.weights if name != self.weight)
 
     def weighted_by(self, group: Group) -> str | None:
-        """The weight that the clusters of a clustering heed, if any."""
-        return self.weight if self.method.weighted and self.way(group) == "clusters" else None
+        """Return the weight that the clusters of a clustering heed, if any."""
+        return self.weight if self.method.weighted and self.strategy(group) == "microaggregation" else None
 
     @cached_property
     def weight_of_means(self) -> str | None:
-        """The weight that the means of the release are weighted by, if any."""
+        """The weight of the means of the release, if any."""
         by = [self.weighted_by(group) for group in self.clusterings]
         return next((name for name in by if name is not None), None)
 
@@ -218,7 +220,7 @@ class Specification(Section):
         return self.with_role(*PUBLISHED_AS_IT_IS)
 
     def kinds(self, variables: tuple[str, ...] | None = None) -> Kinds:
-        """Kinds among the given quasi-identifiers (default: all): "nominal", "numeric" or "mixed".
+        """Return the kinds of the given quasi-identifiers (default: all): "nominal", "numeric" or "mixed".
 
         Ordinal and hierarchical ones are nominal here: what is published for them is one of their categories.
         """
@@ -233,7 +235,7 @@ class Specification(Section):
 
     @cached_property
     def needs_clusters(self) -> str | None:
-        """What is asked for that only clusters of records can give, in words."""
+        """The key that only clusters of records can satisfy, in words; None without one."""
         if self.method.min_diversity > 1:
             return "min_diversity above 1"
         if self.counted is not None:
@@ -242,23 +244,25 @@ class Specification(Section):
 
     @cached_property
     def clusterings(self) -> tuple[Group, ...]:
-        """What is clustered together: the groups, or one group of all quasi-identifiers."""
+        """The variables that are clustered together: the groups, or one group of all quasi-identifiers."""
         return self.groups or (Group(name=WHOLE, variables=self.quasi_identifiers),)
 
-    def way(self, group: Group) -> Way:
-        """How a clustering is protected: on counts of its combinations where nothing asks for clusters."""
+    def strategy(self, group: Group) -> Strategy:
+        """Return how a clustering is protected: by frequencies unless something needs clusters of records."""
         if self.method.name == "safe":
             return "safe"
-        on_combinations = (
+        if self.method.name not in BUILT_IN:
+            return "other"
+        by_frequency = (
             self.kinds(group.variables) == "nominal"
-            and self.method.representative in ON_COMBINATIONS
+            and self.method.representative in BY_CONTROL_TABLES
             and self.needs_clusters is None
         )
-        return "combinations" if on_combinations else "clusters"
+        return "frequency" if by_frequency else "microaggregation"
 
     @cached_property
     def control_tables(self) -> tuple[tuple[str, ...], ...]:
-        """The control tables by name, never across groups.
+        """The control tables by name; none crosses groups.
 
         Those listed, or all up to `max_dimension`; and the region, named first, by all up to
         `region_dimension`.
@@ -273,7 +277,7 @@ class Specification(Section):
         return (*tables, *[table for table in by_region if frozenset(table) not in known])
 
     def _tables_up_to(self, most: int) -> tuple[tuple[str, ...], ...]:
-        """All tables of the nominal quasi-identifiers of each clustering, of so many variables at most."""
+        """Return all tables of the nominal quasi-identifiers of each clustering, up to a dimension."""
         return tuple(
             table
             for clustering in self.clusterings
@@ -283,7 +287,7 @@ class Specification(Section):
 
     @cached_property
     def population_key(self) -> tuple[str, ...]:
-        """The variables by which the population is counted."""
+        """The variables that the population is counted by."""
         given = None if self.population is None else self.population.variables
         return (*([] if self.region is None else [self.region]), *self.nominal) if given is None else given
 
@@ -294,9 +298,11 @@ class Specification(Section):
 
     @cached_property
     def max_block_records(self) -> int:
-        """Most records of a block, "auto" resolved by effort and algorithm (and never below 2k)."""
+        """Most records of a block: "auto" by effort and algorithm, and never below 2k."""
         if self.blocking.max_records != "auto":
             return self.blocking.max_records
         method = self.method
-        most = min(max_records(self.way(each), method.algorithm, method.effort) for each in self.clusterings)
+        most = min(
+            max_records(self.strategy(each), method.algorithm, method.effort) for each in self.clusterings
+        )
         return max(most, 2 * self.release.k)

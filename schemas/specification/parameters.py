@@ -1,111 +1,141 @@
-"""Parameters of single algorithms, a section each: `[method.NAME]`. What is left out is the source's."""
+"""Sections of `[method]` that hold the parameters of one algorithm: the dataclasses of `sdc.algorithms`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any
 
-from microguard.schemas.specification.section import Bound, Count, Number, Section, Share, Whole
-from pydantic import Field
+from microguard.schemas.method_registry import MethodRow
+from microguard.schemas.methods import ALGORITHMS, STRATEGIES, rows_taken
+from microguard.schemas.specification.faults import Fault, fault, faults_of, moved
+from microguard.schemas.specification.section import Section
+from microguard.sdc.algorithms.microaggregation import (
+    ColumnGenerationParameters,
+    GeneticParams,
+    KWardParameters,
+    VmdavParameters,
+)
+from microguard.sdc.algorithms.nominal import ChiExactParameters, Guidance
+from microguard.sdc.algorithms.parameters import Parameters
+from microguard.sdc.algorithms.safe import SafeParams
+from pydantic import GetCoreSchemaHandler, ValidationError, create_model, model_validator
+from pydantic_core import CoreSchema
 
 
-class Parameters(Section):
-    """A section of one algorithm's parameters."""
+class _FromTable:
+    """Let a strict section build a dataclass from a TOML table; its values stay strict."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        dataclass: dict[str, Any] = handler.resolve_ref_schema(schema)  # type: ignore[assignment]
+        dataclass["strict"] = False
+        return schema
+
+
+def _tuples(content: Any) -> Any:
+    if not isinstance(content, dict):
+        return content
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
+
+
+class AlgorithmSections(Section):
+    """The sections of `[method]`, one an algorithm or a family of them; at most one of them is given."""
+
+    vmdav: Annotated[VmdavParameters, _FromTable()] | None = None
+    """Of vmdav."""
+    k_ward: Annotated[KWardParameters, _FromTable()] | None = None
+    """Of k-ward and k-ward-projected."""
+    column_generation: Annotated[ColumnGenerationParameters, _FromTable()] | None = None
+    """Of column-generation below effort exact."""
+    genetic: Annotated[GeneticParams, _FromTable()] | None = None
+    """Of genetic."""
+    two_step: Annotated[Guidance, _FromTable()] | None = None
+    """Of an own-... algorithm; by default the pair of Table 6.5 whose scenario is nearest."""
+    chi_exact: Annotated[ChiExactParameters, _FromTable()] | None = None
+    """Of chi-exact."""
+    safe: Annotated[SafeParams, _FromTable()] | None = None
+    """Of SAFE."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_written(cls, content: Any) -> Any:
+        """An empty section means its defaults; a list of TOML is a tuple."""
+        if not isinstance(content, dict):
+            return content
+        sections = AlgorithmSections.model_fields
+        return {
+            name: _tuples(value) if name in sections else value
+            for name, value in content.items()
+            if value != {} or name not in sections
+        }
 
     @property
-    def given(self) -> dict[str, Any]:
-        """The parameters as far as they are given."""
-        return {name: getattr(self, name) for name in sorted(self.model_fields_set)}
+    def sections(self) -> dict[str, Parameters]:
+        """The sections that are given, by key."""
+        given = {name: getattr(self, name) for name in AlgorithmSections.model_fields}
+        return {name: section for name, section in given.items() if section is not None}
+
+    @property
+    def algorithm_parameters(self) -> Parameters | None:
+        """The parameters of the algorithm, if any are given."""
+        return next(iter(self.sections.values()), None)
 
 
-class Vmdav(Parameters):
-    """`[method.vmdav]`: how readily clusters grow (Solanas and Martinez-Balleste 2006)."""
+def third_party_parameters(row: MethodRow, given: dict[str, Any]) -> Parameters | None:
+    """Build the parameters of a method of a third party.
 
-    gain: Bound | None = None
-    """gamma: a record joins whose distance to the cluster is below gamma times that to any other free record;
-    the authors recommend 0.2 for scattered and 1.1 for clustered data (0.2)."""
-
-
-class KWard(Parameters):
-    """`[method.k_ward]`: what makes records the first and the last (Domingo-Ferrer and Mateo-Sanz 2002)."""
-
-    ranking: Literal["maximum-distance", "fpc", "sz", "pv"] | None = None
-    """Around the two most distant records (k-ward only, and its default), or along the first principal
-    component (default of k-ward-projected), the sum of z-scores, or the variable that loses least; the last
-    two take numeric variables only."""
+    Raises
+    ------
+    ValidationError
+        If the section does not fit the dataclass that the method registers, or the method takes none.
+    """
+    if row.parameters is None and not given:
+        return None
+    return _section_of(row).model_validate({"parameters": _tuples(given)}).parameters  # type: ignore[attr-defined]
 
 
-class ColumnGeneration(Parameters):
-    """`[method.column_generation]`: from fractions to clusters (Gentile et al. 2020, 5.2)."""
-
-    rounding: Literal["both", "simple", "spanning-tree"] | None = None
-    """Columns of largest value, edges of largest value, or the better of both (both)."""
-
-
-class Genetic(Parameters):
-    """`[method.genetic]`: the genetic algorithm of one variable (Domingo-Ferrer and Mateo-Sanz 2002, 4.3)."""
-
-    convergence: Literal["average", "maximum"] | None = None
-    """Which fitness has to converge: the average of the population or its largest (average)."""
-    crossover: Share | None = None
-    """Probability that a pair of strings crosses over (0.6)."""
-    mutation: Share | None = None
-    """Probability that a bit is inverted (0.05)."""
-    generations: Annotated[int, Field(ge=0, le=100_000)] | None = None
-    """Largest number of generations (200)."""
-    population: Annotated[int, Field(ge=2, le=1_000, multiple_of=2)] | None = None
-    """Strings, an even number (10)."""
-    tolerance: Bound | None = None
-    """Converged when the ratio of successive fitnesses is between 1 and 1 + tolerance / n (0.000001)."""
+def third_party_faults(row: MethodRow, given: dict[str, Any], section: str) -> list[Fault]:
+    """Return the faults of ``[method.parameters]`` or ``[table.parameters]``."""
+    if row.parameters is None:
+        allowed = f"no such section with method {row.name}"
+        return [fault((section, "parameters"), sorted(given), allowed)] if given else []
+    try:
+        third_party_parameters(row, given)
+    except ValidationError as error:
+        return [moved(each, section) for each in faults_of(error, _section_of(row))]
+    return []
 
 
-class TwoStep(Parameters):
-    """`[method.two_step]`: how the integer partition of an own-... algorithm is guided (Cost 2023, 4.4)."""
-
-    gamma: Share
-    """Weight of the duals of the fractional partition."""
-    reward: Annotated[Number, Field(gt=0)]
-    """lambda: reward of each member of a cluster, so that clusters grow."""
+def _section_of(row: MethodRow) -> type[Section]:
+    """Return a section with the parameters that a method registers."""
+    kind: Any = Annotated[row.parameters, _FromTable()] if row.parameters is not None else None
+    return create_model("ThirdParty", __base__=Section, parameters=(kind, ...))
 
 
-class ChiExact(Parameters):
-    """`[method.chi_exact]`: the second term of the objective of chi-exact (Cost 2023, (5.6.1))."""
+def parameter_faults(
+    method: str, algorithm: str, effort: str, sections: dict[str, Parameters], nominal: bool
+) -> Iterator[Fault]:
+    """Return faults of sections that the algorithm does not take, and of keys that it cannot carry."""
+    taken = [row.parameters for row in rows_taken(method, algorithm)]
+    for name, section in sections.items():
+        shown = ", ".join(key for key, value in vars(section).items() if value != _default(section, key))
+        takers = _takers(method, type(section))
+        if not takers:
+            yield fault(("method", name), shown, f"no such section with method {method}")
+        elif any(each is not type(section) for each in taken):
+            allowed = f"no such section with algorithm {algorithm}, but with {' or '.join(takers)}"
+            yield fault(("method", name), shown, allowed)
+        elif conflict := section.conflict(algorithm, effort, nominal):
+            key, allowed = conflict
+            yield fault(("method", name, key), getattr(section, key), allowed)
 
-    deviation_weight: Bound = 0.0
-    """w: cost of each record by which a combination changes, in units of chi-square; it stands for the tables
-    that are not controlled."""
+
+def _takers(method: str, parameters: type[Parameters]) -> list[str]:
+    """Return the names of the algorithms of a method that take these parameters."""
+    rows = (row for strategy in STRATEGIES[method] for row in ALGORITHMS[strategy].items())
+    names = [name for name, row in rows if row.parameters is parameters]
+    return ["own-..."] if parameters is Guidance and names else names
 
 
-class Safe(Parameters):
-    """`[method.safe]`: parameters of SAFE (Cost 2023, Appendix A); those left out are the German census's."""
-
-    allowed_bound_one_dimension: Whole | None = None
-    """Bound on the absolute error of a cell of one variable with which the elimination starts (2)."""
-    allowed_bound_higher_dimension: Whole | None = None
-    """The same of more variables (3)."""
-    max_gap_between_bounds: Whole | None = None
-    """Largest difference between the two when they are raised (3)."""
-    allowed_deviation: Annotated[Count, Field(ge=2)] | None = None
-    """Largest change of a combination at k = 3; other k take k - 3 more (3)."""
-    first_part: Annotated[Count, Field(ge=1)] | None = None
-    """Combinations in the first part of the vector (5000)."""
-    part: Annotated[Count, Field(ge=1)] | None = None
-    """Combinations in each part added to it (500)."""
-    slice: Annotated[int, Field(ge=2, le=4)] | None = None
-    """Combinations that are changed together (3)."""
-    stagnation: Annotated[Number, Field(ge=0, lt=1)] | None = None
-    """Share of the problems below which a pass has eliminated too few (0.02)."""
-    target_bound_one_dimension: Whole | None = None
-    """Bound on the error of a cell of one variable that the improvement aims at (2)."""
-    target_bound_higher_dimension: Whole | None = None
-    """The same of more variables (3)."""
-    max_improvements: Whole | None = None
-    """Passes of the improvement (20)."""
-    extra_error_from: Annotated[tuple[Whole, ...], Field(strict=False)] | None = None
-    """Increasing original counts; a cell may err by one more for each that it reaches (10, 20, 50, 100, 200,
-    1000, ... 1000000)."""
-    max_exceedings: Whole | None = None
-    """Cells that a lowered bound may leave above it before bounds stop falling (50)."""
-    max_total_exceedings: Whole | None = None
-    """The same before the improvement ends (5000)."""
-    max_nodes: Annotated[Count, Field(ge=1)] | None = None
-    """Branch-and-bound nodes of safe-exact and modified-safe-exact (no limit)."""
+def _default(section: Parameters, key: str) -> Any:
+    return type(section).__dataclass_fields__[key].default

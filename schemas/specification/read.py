@@ -1,8 +1,8 @@
-"""The release specification: what `microguard` is told to do, read from TOML and checked once.
+"""Read a release specification from TOML, and check it once.
 
-`read_specification` gives a checked `Specification` or raises `SpecificationError` with every fault it found;
-nobody checks it again downstream. Paths of a specification are relative to the folder it lies in:
-`Specification.resolve` gives the absolute ones.
+`read_specification` returns a checked `Specification`, or raises `SpecificationError` with every fault that
+it found. No other code checks it again. Paths are relative to the folder of the specification:
+`Specification.resolve` returns absolute ones.
 """
 
 from __future__ import annotations

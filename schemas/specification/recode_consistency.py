@@ -1,4 +1,4 @@
-"""Checks of what is written about values: recodes, how numbers are written, and edit rules."""
+"""Checks of recodes, of how numbers are written, and of edit rules."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from microguard.schemas.specification.rules import FaultyRule, parse_rule
 
 
 def recode_faults(spec: Specification) -> Iterator[Fault]:
-    """Recodes that their variable cannot carry, and marks that cannot be told apart."""
+    """Refuse recodes that their variable cannot carry, and number marks that cannot be distinguished."""
     yield from _writing(spec)
     yield from _recodes(spec)
 
 
 def rule_faults(spec: Specification) -> Iterator[Fault]:
-    """Edit rules that cannot be parsed, or ask for what is not published."""
+    """Refuse edit rules that cannot be parsed, or use variables that are not published."""
     for name, text in spec.rules.items():
         try:
             rule = parse_rule(text)
@@ -34,7 +34,7 @@ def _writing(spec: Specification) -> Iterator[Fault]:
 
 
 def _recodes(spec: Specification) -> Iterator[Fault]:
-    """Recodes need a variable whose values they can change, and each other's absence."""
+    """Refuse recodes of variables that they cannot change, and pairs that exclude each other."""
     for name, variable in spec.variables.items():
         key: Path = ("variables", name)
         given = variable.recodes

@@ -1,7 +1,7 @@
-"""The reference of the specification in `schemas/README.md`, made of the models.
+"""Write the reference of the specification in `schemas/README.md` from the models.
 
-`python -m microguard.schemas.specification.reference` writes it anew below its mark; a test compares it with
-the models.
+`python -m microguard.schemas.specification.reference` writes it below its mark; a test compares it with the
+models.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PLACES = {"Variable": "variables", "Group": "groups"}
 
 
 def text() -> str:
-    """The page as it ought to be: what people wrote above the mark, and the reference."""
+    """Return the page: what people wrote above the mark, and the reference."""
     written = README.read_text(encoding="utf-8").partition(MARK)[0]
     return written + MARK + "\n\n" + "\n".join([*_reference(), *_capabilities()]) + "\n"
 
@@ -57,7 +57,7 @@ def _keys(model: dict[str, Any], definitions: dict[str, Any], section: tuple[str
 
 
 def _model_of(entry: dict[str, Any]) -> str | None:
-    """Name of the model that a key holds, or holds a list or table of."""
+    """Return the name of the model that a key holds, or holds a list or table of."""
     for part in (entry, *entry.get("anyOf", ()), entry.get("items", {}), entry.get("additionalProperties")):
         if isinstance(part, dict) and "$ref" in part:
             return str(part["$ref"]).rpartition("/")[2]
@@ -75,7 +75,8 @@ def _values(entry: dict[str, Any]) -> str:
         case "array":
             return f"list of {_values(entry['items'])}"
         case "object":
-            return f"table of {_values(entry['additionalProperties'])}"
+            values = entry["additionalProperties"]
+            return "table" if values is True else f"table of {_values(values)}"
         case "integer":
             return f"whole number{_limits(entry)}"
         case "number":
@@ -105,14 +106,18 @@ def _capabilities() -> Iterator[str]:
     yield "### Algorithms, and what each can carry\n"
     yield "What a method cannot carry is refused when the specification is read. Where clusters heed a"
     yield "weight, `auto` refuses effort exact, as the proofs are of equal weights.\n"
-    yield "| protected as | algorithm | efforts | nominal variables | a weight | largest block |"
+    yield "| strategy | algorithm | efforts | nominal variables | a weight | largest block |"
     yield "|---|---|---|---|---|---|"
-    for way, rows in ALGORITHMS.items():
+    for strategy, rows in ALGORITHMS.items():
         for name, row in rows.items():
             nominal = "yes" if row.nominal else "one numeric variable only" if row.one_variable else "no"
             most = f"{row.max_records:,}" if row.max_records else "by effort"
-            heeded = ("yes" if row.record_weights else "no") if way == "clusters" else "counts heed none"
-            yield f"| {way} | `{name}` | {', '.join(row.efforts)} | {nominal} | {heeded} | {most} |"
+            heeded = (
+                ("yes" if row.record_weights else "no")
+                if strategy == "microaggregation"
+                else "counts heed none"
+            )
+            yield f"| {strategy} | `{name}` | {', '.join(row.efforts)} | {nominal} | {heeded} | {most} |"
     yield "\n| kinds of the quasi-identifiers | `method.representative` |\n|---|---|"
     for kinds, representatives in REPRESENTATIVES.items():
         yield f"| {kinds} | {', '.join(f'`{each}`' for each in representatives)} |"

@@ -1,4 +1,4 @@
-"""A faulty specification with its faulty keys taken out, so that the checks between keys can go on."""
+"""Remove the faulty keys of a specification, so that the checks between keys can run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STAND_INS: dict[str, dict[str, Any]] = {
 
 
 def repaired(content: dict[str, Any], faulty: list[Path]) -> tuple[dict[str, Any], bool]:
-    """The specification without its faulty keys.
+    """Return the specification without its faulty keys.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What every section of a specification is, and the types of its values."""
+"""The base class of all sections of a specification, and the types of their values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from math import isfinite
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 NAME_PATTERN = r"^\w[\w.-]{0,99}$"
 """A release or group name is a folder name: letters, digits, "_", "." and "-"."""
@@ -21,7 +23,7 @@ LARGEST_WEIGHT = 10**6
 
 
 def _dimension_keys(value: Any) -> Any:
-    """Keys of a TOML table are text; those of a table by dimension are whole numbers."""
+    """Turn the text keys of a TOML table into table dimensions."""
     if not isinstance(value, dict):
         return value
     if not value or not all(isinstance(key, str) and re.fullmatch("[1-9][0-9]?", key) for key in value):
@@ -59,6 +61,28 @@ SafeName = Annotated[str, Field(pattern=NAME_PATTERN)]
 ByDimension = Annotated[dict[int, Bound], BeforeValidator(_dimension_keys)]
 AutoOrCount = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]
 Names = Annotated[tuple[Text, ...], Field(strict=False)]
+
+
+class OneOfOrText:
+    """A name of microguard, which editors propose, or the name of a third party."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [{"enum": list(self.names), "type": "string"}, handler(schema)]}
+
+
+class OneOf:
+    """One of the names of a registry, validated like a `Literal` of them."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.literal_schema(list(self.names))
 
 
 class Section(BaseModel):

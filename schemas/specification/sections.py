@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from microguard.schemas.methods import Effort, MethodName, Representative, Unit
+from microguard.schemas.method_registry import BUILT_IN, MethodRow
+from microguard.schemas.methods import Representative, Unit
 from microguard.schemas.roles import Disclosable, Kind, Role
-from microguard.schemas.specification.parameters import (
-    ChiExact,
-    ColumnGeneration,
-    Genetic,
-    KWard,
-    Safe,
-    TwoStep,
-    Vmdav,
-)
+from microguard.schemas.specification.parameters import AlgorithmSections, third_party_parameters
 from microguard.schemas.specification.section import (
     LARGEST_DIMENSION,
     LARGEST_WEIGHT,
@@ -25,14 +18,20 @@ from microguard.schemas.specification.section import (
     Count,
     Names,
     Number,
+    OneOfOrText,
     PathText,
     SafeName,
     Section,
     Share,
     Text,
 )
+from microguard.sdc.algorithms.algorithm import Effort
+from microguard.sdc.algorithms.parameters import Parameters
 from pydantic import Field
 
+MethodName = Annotated[
+    Text, OneOfOrText(*(name for name, row in BUILT_IN.items() if row.content == "records"))
+]
 RECODES = ("missing", "top_code", "bottom_code", "round_to", "bands", "hierarchy", "level")
 
 
@@ -127,7 +126,7 @@ class Variable(Section):
 
     @property
     def recodes(self) -> dict[str, Any]:
-        """The keys that change values before anything is counted, as far as they are given."""
+        """Keys that change values before anything is counted, if they are given."""
         given = {name: getattr(self, name) for name in RECODES}
         return {name: value for name, value in given.items() if value is not None and value != ()}
 
@@ -169,11 +168,14 @@ class Population(Section):
     """CSV: character encoding, by a name of Java, Python or IANA."""
 
 
-class Method(Section):
+class Method(AlgorithmSections):
     """`[method]`: how the quasi-identifiers are protected."""
 
     name: MethodName = "microaggregation"
-    """Microaggregation (cluster and replace) or SAFE (nominal only)."""
+    """Microaggregation (cluster and replace), SAFE (nominal only), or an installed method of a third
+    party."""
+    parameters: dict[Text, Any] = Field(default={})
+    """Parameters of a method of a third party."""
     effort: Effort = "standard"
     """How much work a block is worth. "exact" proves, or states the gap: it is refused for algorithms whose
     work depends on no effort."""
@@ -201,20 +203,10 @@ class Method(Section):
     is trimmed. `false` leaves the weight to tables and measures, and makes means keep totals without it."""
     control_tables: ControlTables = ControlTables()
     """The tables protection is to spare."""
-    vmdav: Vmdav = Vmdav()
-    """Of vmdav."""
-    k_ward: KWard = KWard()
-    """Of k-ward and k-ward-projected."""
-    column_generation: ColumnGeneration = ColumnGeneration()
-    """Of column-generation below effort exact."""
-    genetic: Genetic = Genetic()
-    """Of genetic."""
-    two_step: TwoStep | None = None
-    """Of an own-... algorithm; by default the pair of Table 6.5 whose scenario is nearest."""
-    chi_exact: ChiExact = ChiExact()
-    """Of chi-exact."""
-    safe: Safe = Safe()
-    """Of SAFE."""
+
+    def third_party_parameters(self, row: MethodRow) -> Parameters | None:
+        """Return the parameters of a method of a third party, as its row declares them."""
+        return third_party_parameters(row, self.parameters)
 
 
 class Blocking(Section):
@@ -281,7 +273,7 @@ class Quality(Section):
     """Clusters whose largest contributors dominate a numeric total."""
 
     def default_limit(self, name: str) -> float | None:
-        """A limit that holds by default; None where a steward accepted what is beyond it."""
+        """Return a limit that holds by default; None if a steward accepted it by name."""
         return None if name in self.accept else float(getattr(self, name))
 
 

@@ -1,4 +1,4 @@
-"""What a series of releases needs of a specification: where its rule cannot hold, it is refused by name."""
+"""Checks of what a series of releases needs of the other keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from microguard.schemas.specification.model import Specification
 
 @dataclass(frozen=True)
 class _Need:
-    """The values that a kind of series can carry at one key, and why no other.
+    """The values that a kind of series can carry at one key, and the reason.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class _Need:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of series: how a message calls it, why it has units, and what else it needs."""
+    """A kind of series: its name in messages, why it needs units, and what else it needs."""
 
     where: str
     why_units: str
@@ -69,7 +69,7 @@ _KINDS = {
 
 
 def series_faults(spec: Specification) -> Iterator[Fault]:
-    """Keys that a series cannot carry, and keys of a series where there is none."""
+    """Refuse keys that a series cannot carry, and keys of a series if there is none."""
     alone = spec.publish.series == "single" and spec.publish.successive == "refuse"
     if alone and spec.publish.keep is not None:
         allowed = 'no such key, unless [publish] series is not "single" or successive = "accept"'
@@ -91,7 +91,7 @@ def _unmet(spec: Specification, kind: _Kind) -> Iterator[Fault]:
 
 
 def _of_registers(spec: Specification) -> Iterator[Fault]:
-    """Keys that a register alone has, and what must fit together in one."""
+    """Refuse keys of registers without a register, and pairs that do not fit in one."""
     if spec.publish.series == "register":
         if spec.groups:
             allowed = (

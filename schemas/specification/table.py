@@ -65,31 +65,30 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from microguard.schemas.methods import Effort
+from microguard.schemas.method_registry import BUILT_IN, MethodRow
+from microguard.schemas.specification.parameters import third_party_parameters
 from microguard.schemas.specification.section import (
     AutoOrCount,
     Bound,
     Count,
     Names,
+    OneOf,
+    OneOfOrText,
     PathText,
     Section,
     Share,
     Text,
 )
 from microguard.schemas.specification.sections import Dominance
+from microguard.sdc.algorithms.adjustment import ADJUSTMENT
+from microguard.sdc.algorithms.algorithm import Effort
+from microguard.sdc.algorithms.parameters import Parameters
 from pydantic import BeforeValidator, Field
 
-TableAlgorithm = Literal[
-    "auto",
-    "exact",
-    "alternate",
-    "random",
-    "hybrid",
-    "hybrid-swaps",
-    "scatter-search",
-    "learning",
-    "local-search",
+TableMethodName = Annotated[
+    Text, OneOfOrText(*(name for name, row in BUILT_IN.items() if row.content == "table"))
 ]
+TableAlgorithm = Annotated[str, OneOf("auto", *ADJUSTMENT)]
 COSTS = ("unit", "inverse")
 DEFAULT_P_PERCENT = 10.0
 """Of magnitudes of records, where no rule of dominance is given."""
@@ -98,7 +97,7 @@ DEFAULT_DECIMALS = 2
 
 
 def _several(value: Any) -> Any:
-    """One rule, a list of them, or none, as a list."""
+    """Return one rule, a list of them, or none, as a list."""
     if value is None:
         return ()
     return (value,) if isinstance(value, (dict, Dominance)) else value
@@ -129,9 +128,10 @@ class TableQuality(Section):
     over the protected share of the guess; `table.spread` is what is aimed at."""
     max_direction_odds: Share = 0.9
     """Magnitudes: odds of guessing the direction of a sensitive cell by the one most of them have."""
-    max_posterior: Share = 0.7
+    max_posterior: Share = 0.6
     """Counts: probability, for whoever knows the method, of any true count below the minimum frequency given
-    its published value; with cell keys also given all published values together."""
+    its published value; with cell keys also given all published values together. Sparse
+    tables without zeros (`zeros = "omit"`) reach 0.67: an unbiased draw publishes 2 of 3 counts of 1 as 0."""
 
 
 class TablePreserve(Section):
@@ -229,13 +229,15 @@ class Table(Section):
     costs: Text = "unit"
     """What a unit of change costs: "unit" (the same everywhere), "inverse" (1 over the value) or, for cells,
     a column."""
-    method: Literal["adjustment", "rounding", "cell_key"] = "adjustment"
+    method: TableMethodName = "adjustment"
     """How the table is protected: sensitive cells go to where they are safe and others follow at least cost
     ("adjustment"); or, of counts, every cell goes to a multiple of `base` next to it, up or down by the
     secret key, so that its expectation is the true count wherever two dimensions allow it, and every total
     is the sum of its parts ("rounding": unbiased controlled rounding); or every count gets bounded noise of
     mean 0 by the keys of the records behind it, the same in every table, and totals do not add up
-    ("cell_key": needs a variable of role unit, one record each)."""
+    ("cell_key": needs a variable of role unit, one record each). Or an installed method of a third party."""
+    parameters: dict[Text, Any] = Field(default={})
+    """Parameters of a method of a third party."""
     base: Annotated[Count, Field(ge=2)] | None = None
     """Rounding: the number whose multiples are published; the minimum frequency or more, as with less of it
     a cell shows that it is too small."""
@@ -270,16 +272,20 @@ class Table(Section):
     preserve: TablePreserve = TablePreserve()
     """Statistics that are preserved."""
 
+    def third_party_parameters(self, row: MethodRow) -> Parameters | None:
+        """Return the parameters of a method of a third party, as its row declares them."""
+        return third_party_parameters(row, self.parameters)
+
     @property
     def digits(self) -> int:
-        """Digits after the point; the most by default, unless `decimals` says how many the data needs."""
+        """Digits after the point: `decimals`, by default 0 for counts and 2 otherwise."""
         if self.decimals is not None:
             return self.decimals
         return 0 if self.counts else DEFAULT_DECIMALS
 
     @property
     def estimable_within(self) -> float | None:
-        """`p_percent`, the default resolved; None where no such rule holds."""
+        """`p_percent` with its default; None if no such rule holds."""
         added_up = self.source == "microdata" and self.kind == "magnitude"
         return (
             DEFAULT_P_PERCENT
@@ -289,7 +295,7 @@ class Table(Section):
 
     @property
     def counts(self) -> bool:
-        """Whether the cells are numbers of contributors, each of them one."""
+        """Whether the cells are numbers of contributors without weights."""
         return self.kind == "frequency" and not self.weighted
 
     @property
@@ -298,7 +304,7 @@ class Table(Section):
         return tuple(dict.fromkeys(name for table in self.tables for name in table))
 
     def levels_of(self, dimension: str) -> tuple[str, ...]:
-        """Columns of a dimension from coarse to fine, down to the one that is named."""
+        """Return the columns of a dimension from coarse to fine, down to the one that is named."""
         for hierarchy in self.hierarchies:
             if dimension in hierarchy:
                 return hierarchy[: hierarchy.index(dimension) + 1]
@@ -306,7 +312,7 @@ class Table(Section):
 
     @property
     def groupings(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Columns grouped anew by a later hierarchy, and its columns above them that are in tables."""
+        """Columns that a later hierarchy groups again, and its columns above them that are in tables."""
         placed: set[str] = set()
         regrouped = []
         for hierarchy in self.hierarchies:

@@ -1,14 +1,17 @@
-"""What the keys of `[table]` must be to each other and to `[variables]`."""
+"""Checks of `[table]`: its keys among each other and with `[variables]`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.method_registry import BUILT_IN, TABLE_KEYS, method_names, method_row
 from microguard.schemas.roles import PUBLISHED
-from microguard.schemas.specification.cell_key_consistency import OF_ADJUSTMENT, cell_key_faults
+from microguard.schemas.specification.cell_key_consistency import cell_key_faults
 from microguard.schemas.specification.faults import NOTHING, Fault, fault
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.table import Table
+from microguard.schemas.specification.parameters import third_party_faults
+from microguard.schemas.specification.table import Table, TableQuality
 
 OF_CELLS = (
     "contributors",
@@ -26,7 +29,7 @@ OF_CELLS = (
 
 
 def table_faults(spec: Specification) -> list[Fault]:
-    """All faults of the section; none where there is no such section."""
+    """Return all faults of the section; none without a section."""
     if spec.table is None:
         return []
     checks = (
@@ -36,6 +39,7 @@ def table_faults(spec: Specification) -> list[Fault]:
         _numbers,
         _source,
         _counts,
+        _method,
         _rounding,
         _relaxation,
         _rules,
@@ -178,10 +182,44 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
         yield fault(("table", "zero_safety_range"), table.zero_safety_range, allowed)
 
 
+def _method(spec: Specification, table: Table) -> Iterator[Fault]:
+    """Refuse a method that is not installed or unusable, and keys that it does not heed."""
+    names = method_names("table")
+    if table.method not in names:
+        yield fault(("table", "method"), table.method, ", ".join(names), choices=names)
+        return
+    try:
+        row = method_row("table", table.method)
+    except SpecificationError as error:
+        yield Fault(("table", "method"), str(error).removesuffix("."))
+        return
+    yield from third_party_faults(row, table.parameters, "table")
+    of_third_parties = () if table.method in BUILT_IN else (*UNHEEDED, *_limits())
+    for key in (*TABLE_KEYS, *of_third_parties):
+        *_, section, name = ("table", *key.split("."))
+        holder = table.quality if section == "quality" else table
+        if key in row.keys or name not in holder.model_fields_set:
+            continue
+        value = getattr(holder, name)
+        heeding = " or ".join(
+            each.name for each in BUILT_IN.values() if each.content == "table" and key in each.keys
+        )
+        allowed = f"no such key with method {table.method}" + (f", but with {heeding}" if heeding else "")
+        path = ("table", "quality", name) if section == "quality" else ("table", name)
+        yield fault(path, list(value) if isinstance(value, tuple) else value, allowed)
+
+
+UNHEEDED = ("preserve", "relax", "tau_argus", "zeros")
+"""Keys of `[table]` that no method of a third party heeds."""
+
+
+def _limits() -> tuple[str, ...]:
+    """Return the limits of `[table.quality]`, which are on measures of the built-in methods."""
+    return tuple(f"quality.{name}" for name in TableQuality.model_fields)
+
+
 def _rounding(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.method != "rounding":
-        if table.base is not None:
-            yield fault(("table", "base"), table.base, 'no such key unless method is "rounding"')
         return
     if not table.counts:
         allowed = '"adjustment", as only numbers of contributors without weights are rounded'
@@ -192,9 +230,6 @@ def _rounding(spec: Specification, table: Table) -> Iterator[Fault]:
     elif table.base < least:
         allowed = f"{least} (the minimum frequency) or more: of less, a cell would show that it is too small"
         yield fault(("table", "base"), table.base, allowed)
-    for key in OF_ADJUSTMENT:
-        if key in table.model_fields_set:
-            yield fault(("table", key), getattr(table, key), "no such key where cells are rounded")
 
 
 def _relaxation(spec: Specification, table: Table) -> Iterator[Fault]:

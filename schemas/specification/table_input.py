@@ -9,7 +9,7 @@ from microguard.schemas.specification.table import Table
 
 
 def table_of(specification: Specification) -> Table:
-    """The section.
+    """Return the section `[table]`.
 
     Raises
     ------
@@ -25,7 +25,7 @@ def table_of(specification: Specification) -> Table:
 
 
 def require_records(specification: Specification) -> None:
-    """Refuse a specification that describes a table only, where records are to be protected.
+    """Refuse a specification without records to protect.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def require_records(specification: Specification) -> None:
 
 
 def as_input(specification: Specification) -> Specification:
-    """The specification as the reader of a table needs it.
+    """Return the specification as the reader of a table needs it.
 
     Dimensions are nominal, values numeric quasi-identifiers, so that what is missing or unreadable in them
     is rejected, or (a code) taken as a category, as `[missing]` says: there are no clusters that a missing

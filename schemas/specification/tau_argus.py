@@ -71,7 +71,7 @@ class _Field:
 
 
 def described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """A specification's content with what the file of `input.metadata` says, where there is one.
+    """Return the content of a specification with the keys that the file of `input.metadata` states.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def _content(head: Mapping[str, str], fields: list[_Field], path: Path, encoding
 
 
 def _read(path: Path, encoding: str) -> tuple[dict[str, str], list[_Field]]:
-    """Keywords of the whole file, and its fields in their order."""
+    """Return the keywords of the whole file, and its fields in order."""
     head: dict[str, str] = {}
     fields: list[_Field] = []
     for number, line in _lines(path, encoding):
@@ -167,7 +167,7 @@ def _parents(dimensions: list[_Field], path: Path, encoding: str) -> dict[str, d
 
 
 def parents_of(path: Path, lead: str = LEAD, encoding: str = "utf-8") -> dict[str, str]:
-    """Code -> the code it is a part of, of a `.hrc` file: lead strings before a code say how deep it is.
+    """Return code -> parent of a `.hrc` file; lead strings before a code state its depth.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def parents_of(path: Path, lead: str = LEAD, encoding: str = "utf-8") -> dict[st
 
 
 def _beside(path: Path, name: str) -> Path:
-    """A file that metadata name: as written, or (written on another machine) in the same folder."""
+    """Return the path of a file that the metadata name: as written, or in the same folder."""
     written = path.parent / name
     return written if written.is_file() else path.parent / PureWindowsPath(name).name
 

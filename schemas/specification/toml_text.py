@@ -1,4 +1,4 @@
-"""TOML as it was written: a file, and the `--set` overrides laid over it."""
+"""Parse TOML: a file, and the `--set` overrides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEEPEST = 20
 
 
 def parsed(path: Path) -> dict[str, Any]:
-    """Content of a TOML file; SpecificationError where there is none to be had."""
+    """Parse a TOML file; raise SpecificationError if it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -31,7 +31,7 @@ def parsed(path: Path) -> dict[str, Any]:
 
 
 def _loaded(text: str) -> dict[str, Any]:
-    """Content of TOML that can be worked with; TOMLDecodeError otherwise."""
+    """Parse TOML text; raise TOMLDecodeError if it cannot be worked with."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -55,7 +55,7 @@ def _inside(value: Any) -> list[Any]:
 
 
 def parsed_override(override: str) -> dict[str, Any]:
-    """`method.effort=fast` as nested tables; a value that is no TOML, or is a date in it, is text."""
+    """Parse `method.effort=fast` as nested tables; a value that is no TOML, or a date, is text."""
     key, equals, value = override.partition("=")
     for written in (value, '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'):
         try:
@@ -74,7 +74,7 @@ def _has_date(content: Any) -> bool:
 
 
 def merged(content: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
-    """Tables merge key by key; anything else replaces. A variable's line is replaced key by key too."""
+    """Merge tables key by key; any other value replaces. The line of a variable is merged key by key too."""
     result = dict(content)
     for key, value in override.items():
         old = result.get(key)

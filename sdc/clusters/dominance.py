@@ -41,7 +41,7 @@ def dominated(values: np.ndarray, labels: np.ndarray, n: int, k: float) -> int:
 
 
 def of_one_value(values: np.ndarray, labels: np.ndarray) -> int:
-    """Return the number of records in clusters whose values are all the same.
+    """Count the records in clusters whose values are all equal.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class ExactValues:
         return np.lexsort((self.values, labels))
 
     def moved(self, by: np.ndarray) -> ExactValues:
-        """Add a float to each value, rounded to the unit of whole numbers."""
+        """Add a number to each value; for whole numbers, it is rounded to the unit first."""
         if self.values.dtype.kind == "f":
             return ExactValues(self.values + by)
         if self.values.dtype.kind == "O":
@@ -71,10 +71,10 @@ class ExactValues:
         Parameters
         ----------
         steps : Steps
-            One a value, in the column's numbers. Of whole numbers, steps below their unit leave them as they
-            are.
+            One step per value, in units of the variable. Whole numbers with a step below their unit do not
+            change.
         kind : DataType
-            Of the column.
+            Type of the column.
         """
         digits, exponents = steps.digits, steps.exponents
         if self.values.dtype.kind == "f":
@@ -143,12 +143,12 @@ class ExactValues:
 
 
 def units_of(kind: pa.DataType) -> int:
-    """How many units of `ExactValues` make up 1 of a column of this type."""
+    """Return the number of units of `ExactValues` per 1 of a column of this type."""
     return int(10**kind.scale) if pa.types.is_decimal(kind) else 1
 
 
 def _whole_steps(steps: Steps, kind: pa.DataType) -> np.ndarray:
-    """Return steps in units of a column of whole multiples, (m,) integers of at least 1."""
+    """Return the steps in units of `ExactValues`, (m,) integers of at least 1."""
     exponents = steps.exponents + (kind.scale if pa.types.is_decimal(kind) else 0)
     large = int(exponents.max(initial=0)) > 17  # 5 * 10**18 fits into 64 bits
     powers = np.array([10], dtype=object if large else np.int64) ** np.maximum(exponents, 0)

@@ -1,8 +1,8 @@
-"""The step to which the mean of a cluster is rounded: of the variable's spread, not of its values.
+"""Step to which the mean of a cluster is rounded, derived from the variable's standard deviation.
 
-A mean with all its digits names the values that it was made of, where these come from a list that everybody
-has (a pay scale, a tariff): few combinations of list values have it. Rounded to a step that the list does not
-decide, many combinations have the same published mean.
+If the values come from a public list (a pay scale, a tariff), an unrounded mean identifies them, because few
+combinations of list values have this mean. If the mean is rounded to a step that does not depend on the list,
+many combinations have the same published mean.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Steps:
     Attributes
     ----------
     digits : (m,) int64 array
-        1, 2 or 5; 0 where means are not rounded.
+        1, 2 or 5; 0 if means are not rounded.
     exponents : (m,) int64 array
     """
 
@@ -37,7 +37,7 @@ class Steps:
 
 
 def steps_of(values: np.ndarray, labels: np.ndarray, deviation: float) -> Steps:
-    """Return the step of each cluster: the largest 1, 2 or 5 times a power of ten within `SHARE`.
+    """Return the step of each cluster: the largest of 1, 2 or 5 times a power of ten that `SHARE` allows.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def steps_of(values: np.ndarray, labels: np.ndarray, deviation: float) -> Steps:
     labels : (n,) int array
         Cluster of each record, 0 to m - 1.
     deviation : float
-        Standard deviation of the variable in the whole file. Where it is 0 nothing is rounded.
+        Standard deviation of the variable in the whole file. If it is 0, nothing is rounded.
     """
     sizes = np.bincount(labels, np.abs(values)) / np.bincount(labels)
     most = SHARE * np.minimum(sizes, deviation)

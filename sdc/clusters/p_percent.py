@@ -1,12 +1,13 @@
-"""The p % rule for the mean of a cluster: its second largest contributor must not compute the largest.
+"""The p % rule for the mean of a cluster: the second largest contributor must not infer the largest.
 
-A published mean and the published weights give the total of a cluster. Its second largest contributor
-subtracts the own value, and has the largest contribution and a rest. Where the rest is less than p % of the
-largest contribution the rule forbids the total (Hundepool et al. 2012, Statistical Disclosure Control,
-section 4.2.2). The mean of such a cluster is moved until this estimate is off by one to three times
-p %, up or down: direction and level are drawn. A cluster whose values lie within p % of each other is left
-alone: each of its members knows as much from the own value, and a move would cost many times the loss of the
-cluster.
+A published mean and the published weights disclose the total of a cluster. The second largest contributor
+subtracts its own contribution from the total and obtains the largest contribution plus a remainder. If the
+remainder is less than p % of the largest contribution, the rule forbids the total (Hundepool et al. 2012,
+Statistical Disclosure Control, section 4.2.2). The mean of such a cluster is moved up or down until this
+estimate is wrong by one to three times p %. Direction and distance are random.
+
+A cluster whose values differ by at most p % is not changed. Each of its members can already infer the other
+values from its own, and a move would cost many times the loss of the cluster.
 """
 
 from __future__ import annotations
@@ -15,32 +16,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Share of the largest contributor within which the second largest must not know it.
+#: Relative precision with which the second largest contributor must not know the largest contribution.
 P = 0.1
-#: Levels are drawn between `P` and this many times it, so that the direction alone does not give the value.
+#: Relative errors are drawn between `P` and this many times `P`. Otherwise the direction alone would disclose
+#: the value.
 LARGEST_LEVEL = 3.0
-#: A cluster of fewer contributors fails the rule whatever their values are: k promises no more.
+#: The rule is not applied to clusters with fewer contributors, because they violate it for any values.
 FEWEST = 3
 
 
 @dataclass(frozen=True)
 class Contributions:
-    """The contributions to each cluster's total, (m,) arrays.
+    """Contributions to each cluster's total, (m,) arrays.
 
     Attributes
     ----------
     first, rest : float
         Sizes of the largest contribution, and of all but the two largest ones together.
     second, remainder : float
-        The second largest contribution and the sum of the others, above 0 where they have the sign of the
-        largest one.
+        Second largest contribution and the sum of the others; positive if they have the sign of the largest
+        one.
     sign : float
-        Of the largest one, 1 or -1.
+        Sign of the largest contribution, 1 or -1.
     mass : float
         Sum of the weights.
     contributors : int
+        Number of contributors.
     alike : bool
-        Whether the values lie within `P` of the largest one of each other.
+        Whether the values differ by at most `P` times the largest absolute value.
     """
 
     first: np.ndarray
@@ -58,7 +61,7 @@ class Contributions:
         return (self.contributors >= FEWEST) & (self.rest < P * self.first) & ~self.alike
 
     def known(self, means: np.ndarray) -> np.ndarray:
-        """Whether a published mean tells the second largest contributor the largest within `P`."""
+        """Return whether published means let the second largest contributor infer the largest within `P`."""
         estimate = self.sign * means * self.mass - self.second
         near = np.abs(estimate - self.first) < P * self.first * (1.0 - 1e-9)
         return np.asarray(self.forbidden & near)
@@ -75,7 +78,7 @@ def contributions(
     labels : (n,) int array
         Cluster of each record, 0 to m - 1.
     owners : (n,) int array, optional
-        Whose values are one contribution; by default every record's is its own.
+        Owner of each record. The records of one owner are one contribution; by default each record is one.
     """
     contribution, cluster = weights * values, labels
     if owners is not None:
@@ -124,16 +127,16 @@ def _alike(values: np.ndarray, labels: np.ndarray, clusters: int) -> np.ndarray:
 
 
 def displacements(of: Contributions, means: np.ndarray, units: np.ndarray, seed: int) -> np.ndarray:
-    """Return what to add to each mean, (m,); 0 where the rule allows the total.
+    """Return the displacement of each mean, (m,); 0 if the rule allows the total.
 
     Parameters
     ----------
     means : (m,) float array
-        Zero is not crossed: a mean too near to it is moved away from it.
+        No mean changes its sign: a mean that is too close to zero is moved away from zero.
     units : (m,) float array
-        What a mean can lose again when it is rounded: each move is that much longer.
+        Largest effect of rounding on a mean. Each displacement is longer by it.
     seed : int
-        Draws direction and level of every cluster. Whoever knows it can undo the moves.
+        Seed of the directions and relative errors. It must be secret, because it allows to undo the moves.
     """
     random = np.random.default_rng(seed)
     upwards, level = random.random((2, len(means)))

@@ -1,7 +1,7 @@
-"""The means that a cluster publishes, so that they name no record's value.
+"""Published means of clusters, protected so that they disclose no record's value.
 
-They are rounded to a step of the variable's spread (`granularity`), and moved where the p % rule forbids the
-total of the cluster (`p_percent`).
+Means are rounded to a step that depends on the variable's standard deviation (`granularity`). If the p % rule
+forbids the total of a cluster, its mean is moved (`p_percent`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from microguard.sdc.clusters.p_percent import contributions, displacements
 
 @dataclass(frozen=True)
 class MeanProtection:
-    """How means are rounded and moved.
+    """Parameters of the rounding and displacement of means.
 
     Attributes
     ----------
     deviations : mapping of variable to float
-        Its standard deviation in the whole file.
+        Standard deviation of the variable in the whole file.
     seed : int
-        Of the draws by which means are moved; a secret.
+        Seed of the displacements; it must be secret.
     owners : (n,) int array, optional
-        Whose records are one contribution; by default every record is its own.
+        Owner of each record. The records of one owner are one contribution; by default each record is one.
     """
 
     deviations: Mapping[str, float]
@@ -57,8 +57,8 @@ class MeanProtection:
 
 
 def is_magnitude(deviation: float, kind: pa.DataType) -> bool:
-    """Return whether the p % rule holds for a variable: its means are rounded to more than their unit.
+    """Return whether the p % rule applies to a variable: the step of its means exceeds its unit.
 
-    Whole numbers with a small spread are ages, hours and counts, of which everybody knows as much.
+    Whole numbers with a small standard deviation are ages, hours or counts, which are no secret amounts.
     """
     return bool(deviation > 0.0) and (pa.types.is_floating(kind) or deviation * SHARE * units_of(kind) >= 2.0)

@@ -32,7 +32,7 @@ from microguard.sdc.errors import (
 
 #: Valid values of the argument `representative` of `represent`.
 REPRESENTATIVES = ("auto", "mean", "median", "mode", "medoid")
-#: Those by which numeric variables get means.
+#: Values of `representative` for which numeric variables get means.
 MEANS = ("auto", "mean", "mode")
 
 
@@ -78,7 +78,7 @@ def represent(
         Nonnegative weights of the records in means, medians, modes and distances. If all weights of a cluster
         are zero, its records have equal weights.
     protection : MeanProtection, optional
-        How the means of numeric columns are rounded and moved; by default they have all their digits.
+        Rounding and displacement of the means of numeric columns; by default means are not changed.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Controlled tabular adjustment (Cox 2005): sensitive cells move to safe values, the table still adds up."""
+"""Controlled tabular adjustment (Cox 2005): move sensitive cells to safe values in an additive table."""
 
 from microguard.sdc.cta.adjust import adjust
 from microguard.sdc.cta.result import Adjustment

@@ -1,45 +1,45 @@
-"""Controlled tabular adjustment: assembles the methods."""
+"""Controlled tabular adjustment: run a method, compute a lower bound, round and check the result."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
 import numpy as np
+from microguard.sdc.algorithms.adjustment import ADJUSTMENT, LOCAL_SEARCH
 from microguard.sdc.arguments import check_name, checked_seed
 from microguard.sdc.cta.annealing.block_descent import BlockDescent
 from microguard.sdc.cta.annealing.dual_flips import flip_by_duals
-from microguard.sdc.cta.annealing.resummed_margins import ResummedMargins
+from microguard.sdc.cta.annealing.internal_cells import InternalCellSearch
 from microguard.sdc.cta.effort import LARGE_CELLS, Budget, budget
-from microguard.sdc.cta.methods import ALGORITHMS, DEFAULT, METHODS, Task
-from microguard.sdc.cta.program.bounds import LowerBound, disjoint_lines_bound, relaxation_bound
+from microguard.sdc.cta.methods import Task
+from microguard.sdc.cta.program.bounds import LowerBound, disjoint_constraints_bound, relaxation_bound
 from microguard.sdc.cta.program.directions import random_directions
 from microguard.sdc.cta.program.exact import branch_and_bound
 from microguard.sdc.cta.program.infeasible import (
-    ImpossibleLines,
+    ImpossibleConstraints,
     NoSolutionFound,
-    check_lines,
+    check_constraints,
     prove_or_give_up,
 )
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.search import Search, TimeUp
 from microguard.sdc.cta.result import OPTIMALITY_TOLERANCE, Adjustment, Work
-from microguard.sdc.cta.rounding import settled
+from microguard.sdc.cta.rounding import round_deviations
 from microguard.sdc.cta.rules.identical_cells import of_all_cells, with_variables
 from microguard.sdc.cta.table.cell_table import CellTable
 from microguard.sdc.cta.table.check import check
 from microguard.sdc.errors import InvalidParameter, SolverFailed
 from microguard.sdc.stop import Deadline, StoppedBy
 
-#: Nodes to look for any feasible solution where the chosen method met none.
+#: Node limit of the search for any feasible solution, if the method found none.
 _FEASIBILITY_NODES = 5000
-#: Its steps times the entries of the relations, about half a minute of one core.
+#: `Limits.steps` of that search times the nonzero entries of the relations: about half a minute of one core.
 _FEASIBILITY_STEP_ENTRIES = 5e6
-#: Share of a time limit for the search, where branch and bound follows and where only the bound does, which
-#: takes what is left: at 8x8x8 the search needs a third of a minute, and the planes what there is.
+#: Share of a time limit for the search: if branch and bound follows, and if only the lower bound follows.
 _SHARE_BEFORE_PROOF, _SEARCH_SHARE = 0.4, 0.75
-#: Share of the rest for the bound where branch and bound follows.
+#: Share of the remaining time for the lower bound if branch and bound follows.
 _BOUND_SHARE = 0.25
-#: Seeds beyond wrap around: kernels take integers of 64 bits, and count up from the seed.
+#: Seeds are reduced modulo this number: kernels use 64-bit integers and add to the seed.
 _SEEDS = 1 << 62
 
 
@@ -52,59 +52,58 @@ def adjust(
     seed: int = 0,
     time_limit: float | None = None,
 ) -> Adjustment:
-    """Adjust a table so that every sensitive cell is protected and every line still adds up.
+    """Adjust a table so that every sensitive cell is protected and every constraint still holds.
 
-    The objective is the sum over cells of cost times absolute deviation.
+    Minimises the sum over cells of cost times absolute deviation.
 
     Parameters
     ----------
     table : CellTable
     mode : {"at-least", "exact"}
-        Sensitive cells move by at least their level, or by exactly one of their two levels.
+        Sensitive cells deviate by at least their level, or by exactly one of their two levels.
     algorithm : str
-        "auto" (local search, branch and bound where it is small enough, re-summed margins where the table
-        is too large for a linear program), or "exact", "alternate", "random", "hybrid", "hybrid-swaps",
-        "scatter-search", "learning", "local-search".
+        "auto" uses local search, then branch and bound if the table is small. If the table is too large for a
+        linear program, it uses a local search on internal cells. The others are "exact", "alternate",
+        "random", "hybrid", "hybrid-swaps", "scatter-search", "learning" and "local-search".
     effort : {"fast", "standard", "thorough", "exact"}
-        Work allowed; "exact" runs branch and bound to proof, where "auto" or "exact" runs it.
+        Allowed work. "exact" runs the branch and bound of "auto" and "exact" until optimality is proved.
     seed : int
-        Of the searches, not negative; same arguments and seed, same values.
+        Not negative. Equal arguments and seeds give equal values.
     time_limit : float, optional
         Seconds; a safety net, reported as ``stopped_by = "time"``.
 
     Returns
     -------
     Adjustment
-        Values and deviations (cells,) in the unit of the table, whole where the table's are whole and a
-        whole solution was found (`whole`); checked for additivity, protection and capacities by code that
-        shares nothing with the methods, and for the statistics of `CellTable.quality`.
+        Values and deviations (cells,) in the unit of the table. They are whole numbers if the table has whole
+        numbers and a whole solution was found (`whole`). Additivity, protection, capacities and the
+        statistics of `CellTable.quality` were checked by code that shares nothing with the methods.
 
     Raises
     ------
     InvalidParameter
         For an unknown mode, algorithm or effort, or a time limit that is not positive.
     ImpossibleProtection
-        Where lines prove that there is no solution.
+        If constraints prove that there is no solution.
     NoSolutionFound
-        Where there is neither solution nor proof.
+        If neither a solution nor such a proof was found.
     SolverFailed
-        Where a program ended in a state from which nothing can be concluded, or the adjusted table failed
-        its check.
+        If the solver failed, or if the adjusted table failed its independent check.
 
     References
     ----------
-    Cox 2005, Confidentiality protection by controlled tabular adjustment using metaheuristic methods;
-    "local-search" is ours.
+    Cox 2005, Confidentiality protection by controlled tabular adjustment using metaheuristic methods.
+    "local-search" is specific to this package.
     """
     if not isinstance(table, CellTable):
         raise InvalidParameter(f"adjust takes a CellTable, found {type(table).__name__}")
-    check_name("algorithm", algorithm, ALGORITHMS)
+    check_name("algorithm", algorithm, ("auto", *ADJUSTMENT))
     seed = checked_seed(seed) % _SEEDS
     deadline = Deadline.after(time_limit)
     with_identical = with_variables(table, mode)
     if with_identical is not None:
         by_variable, variables = with_identical
-        with suppress(ImpossibleLines):  # which of its own lines prove it is for the whole table to say
+        with suppress(ImpossibleConstraints):  # the whole table names its own constraints
             answer = _adjusted(by_variable, mode, algorithm, effort, seed, deadline)
             return of_all_cells(answer, table, variables, mode)
     return _adjusted(table, mode, algorithm, effort, seed, deadline)
@@ -113,13 +112,13 @@ def adjust(
 def _adjusted(
     table: CellTable, mode: str, algorithm: str, effort: str, seed: int, deadline: Deadline
 ) -> Adjustment:
-    problem = Problem.of(table, mode)  # type: ignore[arg-type]
+    problem = Problem.from_table(table, mode)  # type: ignore[arg-type]
     allowed = budget(problem, effort)
     if problem.size == 0:
         return _nothing_to_do(table, algorithm)
-    check_lines(problem)
+    check_constraints(problem)
     if algorithm == "auto" and table.cells > LARGE_CELLS and problem.summation is not None:
-        with suppress(SolverFailed):  # what it leaves open, the program over the whole table may close
+        with suppress(SolverFailed):  # then the linear program of the whole table is tried
             return _large_result(problem, mode, allowed, seed, deadline)
     return _searched_result(problem, mode, algorithm, effort, allowed, seed, deadline)
 
@@ -139,17 +138,17 @@ def _searched_result(
         part = _SHARE_BEFORE_PROOF if prove else _SEARCH_SHARE
         share = Deadline.after(max(part * deadline.remaining, 1e-3))
     search = Search(problem, share)
-    method = METHODS.get(algorithm, DEFAULT)
+    row = ADJUSTMENT[LOCAL_SEARCH if algorithm == "auto" else algorithm]
     timed_out, nodes = False, 0
     try:
-        nodes = method.call(Task(search, method.efforts[effort], allowed, seed))
+        nodes = row.solve(Task(search, effort, allowed, seed))
     except TimeUp:
         timed_out = not prove
     search.deadline = deadline
     if search.best is None or not search.best.feasible:
         try:
             _find_any(search)
-            if method.call is DEFAULT.call:
+            if row.code == ADJUSTMENT[LOCAL_SEARCH].code:
                 flip_by_duals(search, allowed.search.flip_work)
         except TimeUp:
             timed_out = not prove
@@ -176,45 +175,45 @@ def _proved(search: Search, bound: LowerBound) -> bool:
 
 
 def _find_any(search: Search) -> None:
-    """Ask for the directions of any feasible solution, or raise with a certificate or without one."""
-    steps = int(_FEASIBILITY_STEP_ENTRIES / max(search.problem.lines.nnz, 1))
+    """Find any feasible solution by branch and bound, or raise an error."""
+    steps = int(_FEASIBILITY_STEP_ENTRIES / max(search.problem.constraints.nnz, 1))
     seconds = max(search.deadline.remaining, 1.0)
     directions = prove_or_give_up(search.problem, _FEASIBILITY_NODES, max(steps, 100), seconds)
-    if not search.ask(directions, overtime=True).feasible:
+    if not search.evaluate(directions, ignore_deadline=True).feasible:
         raise NoSolutionFound(
-            "the only solutions found leave lines open by more than the solver's tolerance; widen the "
+            "all solutions found violate constraints by more than the solver's tolerance; widen the "
             "capacities slightly"
         )
 
 
 def _large_result(problem: Problem, mode: str, allowed: Budget, seed: int, deadline: Deadline) -> Adjustment:
-    """Of a table too large for a program over all of it.
+    """Adjust a table that is too large for a linear program.
 
     Raises
     ------
     SolverFailed
-        Where sensitive margins, capacities or kept statistics are not what they must be.
+        If sensitive margins, capacities or kept statistics are violated.
     """
-    margins = ResummedMargins(problem)
+    margins = InternalCellSearch(problem)
     start = random_directions(problem, np.random.default_rng(seed))
-    resummed = margins.best_of(start, allowed.resum, seed, deadline)
-    deviations, programs = resummed.deviations, 0
-    if allowed.short_lines and problem.table.quality is None:
-        descent = BlockDescent(problem, resummed.directions, deviations)
-        descent.spread(seed, deadline)
-        descent.flip(allowed.block_work, seed, deadline)
+    found = margins.best_of(start, allowed.descents, seed, deadline)
+    deviations, programs = found.deviations, 0
+    if allowed.short_constraints and problem.table.quality is None:
+        descent = BlockDescent(problem, found.directions, deviations)
+        descent.solve_blocks(seed, deadline)
+        descent.flip_blocks(allowed.block_work, seed, deadline)
         deviations, programs = descent.deviations, descent.programs
     stopped_by: StoppedBy = "time" if deadline.passed else "work"
     bound = _lower_bound(problem, allowed, deadline.remaining)
     work = Work(programs=programs, moves=margins.moves)
     history = ((programs, problem.cost(deviations)),)
     deviations = deviations * problem.unit
-    return _result(problem, mode, deviations, bound, "resummed-margins", stopped_by, work, history)
+    return _result(problem, mode, deviations, bound, "internal-cells", stopped_by, work, history)
 
 
 def _lower_bound(problem: Problem, allowed: Budget, seconds: float) -> LowerBound:
-    if allowed.bound == "disjoint lines":
-        return disjoint_lines_bound(problem)
+    if allowed.bound == "disjoint constraints":
+        return disjoint_constraints_bound(problem)
     covering_only = allowed.bound == "covering"
     return relaxation_bound(problem, seconds, allowed.plane_work, allowed.cell_work, covering_only)
 
@@ -230,16 +229,16 @@ def _result(
     history: tuple[tuple[int, float], ...],
 ) -> Adjustment:
     table = problem.table
-    settled_deviations, whole = settled(table, problem.summation, deviations, mode)
-    values = table.values + settled_deviations
+    deviations, whole = round_deviations(table, problem.summation, deviations, mode)
+    values = table.values + deviations
     if not check(table, values, mode).sound:
         raise SolverFailed("the adjusted table failed its independent check; nothing is returned")
     directions = np.zeros(table.cells, dtype=np.int8)
-    directions[problem.sensitive] = np.sign(settled_deviations[problem.sensitive])
-    objective = float(table.costs @ np.abs(settled_deviations))
+    directions[problem.sensitive] = np.sign(deviations[problem.sensitive])
+    objective = float(table.costs @ np.abs(deviations))
     return Adjustment(
         values=values,
-        deviations=settled_deviations,
+        deviations=deviations,
         directions=directions,
         objective=objective,
         lower_bound=min(bound.value * problem.objective_unit, objective),

@@ -1,99 +1,110 @@
-"""Directions that follow from what is published: every world that an attacker holds possible has the same.
+"""Find sensitive cells whose direction an attacker can infer from the published table.
 
-A world gives every sensitive cell one of its two bands so that all lines still add up. One integer program
-turns as many cells as it can at once; each cell it turns is safe. The others are tried again until no world
-turns any of them.
+The direction of a cell is determined if it is the same in every solution that is consistent with the
+published table and the known bounds. A solution assigns each sensitive cell one of its two intervals of
+deviations, such that all constraints hold. One integer program finds a solution in which as many directions
+as possible differ from the published ones. A cell whose direction differs in some solution is safe. The
+program is repeated for the remaining cells until no further direction differs.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from microguard.sdc.cta.feasible_range import Reach
+from microguard.sdc.cta.feasible_range import DeviationIntervals
 from microguard.sdc.cta.table.cell_table import CellTable
 from microguard.sdc.cta.table.rows import kept_rows
 from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from scipy import sparse
 
-#: Nodes of one program. A cell that no world turned within them counts as determined: fail closed.
+#: Nodes of one program. A cell without a solution in the other direction counts as determined: fail closed.
 NODES = 20
-#: Programs at most; each but the last turns at least one cell, usually nearly all.
-MAX_WORLDS = 12
-#: A world turns a cell where its binary says so by more than this.
-_TURNED = 0.5
+#: Maximum number of programs. The first one usually decides nearly all cells.
+MAX_PROGRAMS = 12
+#: Value of a binary variable above which it counts as 1.
+_ROUNDED_UP = 0.5
 
 
 def determined_directions(
     table: CellTable,
     deviations: np.ndarray,
-    reach: Reach,
+    intervals: DeviationIntervals,
     cells: np.ndarray,
     least: np.ndarray,
     most: np.ndarray,
 ) -> np.ndarray:
-    """(k,) whether the direction of each of `cells` is the only possible one.
+    """Return for each of `cells` whether its direction is determined, (k,).
 
     Parameters
     ----------
     table : CellTable
     deviations : (cells of the table,) as published
-    reach : Reach
+    intervals : DeviationIntervals
     cells : (k,) positions
-    least, most : (k,) deviations that the lines leave possible over hulls of bands
+    least, most : (k,)
+        Bounds on the deviations if each sensitive cell may take any value in the convex hull of its two
+        intervals.
     """
     up = deviations[cells] > 0
-    other_least = np.where(up, reach.down_least[cells], reach.up_least[cells])
-    other_most = np.where(up, reach.down_most[cells], reach.up_most[cells])
-    room = np.where(up, -least, most)  # how far the other way the lines let the cell go
-    open_cells = (other_most > 0) & (other_least <= other_most) & (room >= other_least * (1 - 1e-9))
-    undecided = set(cells[open_cells].tolist())
-    sensitive = np.flatnonzero(table.sensitive & ((reach.up_most > 0) | (reach.down_most > 0)))
+    other_least = np.where(up, intervals.down_least[cells], intervals.up_least[cells])
+    other_most = np.where(up, intervals.down_most[cells], intervals.up_most[cells])
+    opposite = np.where(up, -least, most)  # maximum deviation in the opposite direction
+    possible = (other_most > 0) & (other_least <= other_most) & (opposite >= other_least * (1 - 1e-9))
+    undecided = set(cells[possible].tolist())
+    sensitive = np.flatnonzero(table.sensitive & ((intervals.up_most > 0) | (intervals.down_most > 0)))
     place = {int(cell): position for position, cell in enumerate(sensitive)}
-    for _ in range(MAX_WORLDS):
+    for _ in range(MAX_PROGRAMS):
         if not undecided:
             break
         candidates = np.array([place[cell] for cell in undecided if cell in place], dtype=np.int64)
-        turned = _world(table, deviations, reach, sensitive, candidates)
-        gained = undecided & set(sensitive[turned].tolist())
-        if not gained:
+        reversed_cells = _reversible(table, deviations, intervals, sensitive, candidates)
+        safe = undecided & set(sensitive[reversed_cells].tolist())
+        if not safe:
             break
-        undecided -= gained
+        undecided -= safe
     determined = np.ones(len(cells), dtype=bool)
-    determined[open_cells] = np.isin(cells[open_cells], list(undecided))
+    determined[possible] = np.isin(cells[possible], list(undecided))
     return determined
 
 
-def _world(
-    table: CellTable, deviations: np.ndarray, reach: Reach, sensitive: np.ndarray, candidates: np.ndarray
+def _reversible(
+    table: CellTable,
+    deviations: np.ndarray,
+    intervals: DeviationIntervals,
+    sensitive: np.ndarray,
+    candidates: np.ndarray,
 ) -> np.ndarray:
-    """(p,) cells turned by a world that turns as many of the candidates as it can."""
+    """Return which of the sensitive cells have the other direction in one solution, (p,).
+
+    The solution reverses the direction of as many `candidates` (positions in `sensitive`) as possible.
+    """
     cells, size = table.cells, len(sensitive)
-    up_now = deviations[sensitive] > 0
-    # y = band ends by B: (up_least B - down_most (1 - B)) <= y <= (up_most B - down_least (1 - B))
-    up_least, up_most = reach.up_least[sensitive], reach.up_most[sensitive]
-    down_least, down_most = reach.down_least[sensitive], reach.down_most[sensitive]
+    published_up = deviations[sensitive] > 0
+    # binary B selects the interval: up_least B - down_most (1 - B) <= y <= up_most B - down_least (1 - B)
+    up_least, up_most = intervals.up_least[sensitive], intervals.up_most[sensitive]
+    down_least, down_most = intervals.down_least[sensitive], intervals.down_most[sensitive]
     unit = float(2.0 ** np.round(np.log2(max(np.median(np.maximum(up_most, down_most)), 1e-12)))) / 64
     pick = sparse.csr_array((np.ones(size), (np.arange(size), sensitive)), shape=(size, cells))
     rows = kept_rows(table)
-    lines = sparse.hstack([sparse.csr_array(rows.matrix), sparse.csr_array((len(rows.least), size))])
+    constraints = sparse.hstack([sparse.csr_array(rows.matrix), sparse.csr_array((len(rows.least), size))])
     below = sparse.hstack([pick, -sparse.diags_array((up_least + down_most) / unit)])
     above = sparse.hstack([pick, -sparse.diags_array((up_most + down_least) / unit)])
     reward = np.zeros(size)
-    reward[candidates] = np.where(up_now[candidates], 1.0, -1.0)
+    reward[candidates] = np.where(published_up[candidates], 1.0, -1.0)
     only_up, only_down = down_most <= 0, up_most <= 0
     program = Program(
         costs=np.concatenate([np.zeros(cells), reward]),
-        matrix=sparse.vstack([lines, below, above]).tocsr(),
+        matrix=sparse.vstack([constraints, below, above]).tocsr(),
         row_lower=np.concatenate([rows.least / unit, -down_most / unit, np.full(size, -INFINITY)]),
         row_upper=np.concatenate([rows.most / unit, np.full(size, INFINITY), -down_least / unit]),
-        lower=np.concatenate([-_finite(reach.down_most / unit), np.where(only_up, 1.0, 0.0)]),
-        upper=np.concatenate([_finite(reach.up_most / unit), np.where(only_down, 0.0, 1.0)]),
+        lower=np.concatenate([-_finite(intervals.down_most / unit), np.where(only_up, 1.0, 0.0)]),
+        upper=np.concatenate([_finite(intervals.up_most / unit), np.where(only_down, 0.0, 1.0)]),
         integer=np.concatenate([np.zeros(cells, dtype=bool), np.ones(size, dtype=bool)]),
     )
-    start = np.concatenate([deviations / unit, up_now.astype(float)])
+    start = np.concatenate([deviations / unit, published_up.astype(float)])
     solution = solve(program, Limits(nodes=NODES, relative_gap=0.2), start=start)
     if solution.values is None or solution.status not in (Status.OPTIMAL, Status.FEASIBLE):
         return np.zeros(size, dtype=bool)
-    return (solution.values[cells:] > _TURNED) != up_now
+    return (solution.values[cells:] > _ROUNDED_UP) != published_up
 
 
 def _finite(bounds: np.ndarray) -> np.ndarray:

@@ -1,12 +1,12 @@
-"""Intervals left to an attacker who has all but the key: rule, parameters, absent cells, published numbers.
+"""Compute the intervals of an attacker who knows all but the key: rule, parameters, absent cells, values.
 
 From published values t the attacker knows that the original is t - y for some y with M y = 0. A sensitive
-cell went up or down by at least its level and at most as far as factors and capacities take it: two *bands*,
-not the hull of both. What the attacker can tell is measured three ways: the interval that margins leave where
-no direction is known (one pair of linear programs a cell), the part of it in one band where the direction is
-known, and whether the direction follows by itself, from signs, capacities or sums (`determined`). Statistics
-that the table keeps are read like lines, weights included. The weights of a slope come from the original
-values, which no attacker has; to grant them to him errs on the safe side.
+cell moved up or down by at least its level and at most by its largest factor and capacity: two *bands*, not
+their hull. Three results are computed: the interval that the margins leave if no direction is known (two
+linear programs a cell), its part in one band if the direction is known, and whether the direction follows
+from signs, capacities or sums (`determined`). Statistics that the table preserves are constraints too, with
+their weights. The weights of a slope come from the original values, which no attacker has: assuming that he
+has them is conservative.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from microguard.sdc.cta.determined import determined_directions
-from microguard.sdc.cta.feasible_range import Reach, possible_reach
+from microguard.sdc.cta.feasible_range import DeviationIntervals, possible_deviations
 from microguard.sdc.cta.rules.secret_factor import LARGEST_FACTOR
 from microguard.sdc.cta.table.cell_table import CellTable
 from microguard.sdc.cta.table.rows import kept_rows
@@ -25,18 +25,18 @@ from microguard.sdc.solver import INFINITY, Limits, Master, Program, Solution, S
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Original values an attacker cannot exclude.
+    """Original values that an attacker cannot exclude.
 
     Attributes
     ----------
-    cells : (k,) positions of the sensitive cells looked at
-    lower, upper : (k,) ends of the interval of each, where its direction is not known
-    known_lower, known_upper : (k,) the same where it is
+    cells : (k,) positions of the sensitive cells examined
+    lower, upper : (k,) ends of each interval if its direction is unknown
+    known_lower, known_upper : (k,) the same if it is known
     below_protection : (k,) whether the interval is narrower than the cell's larger protection level, or there
         is no level to compare it with
     determined : (k,) whether the direction follows from what is published
     upward : (sensitive cells,) whether each went up, examined or not
-    sampled : whether not every sensitive cell was looked at
+    sampled : whether only a sample of the sensitive cells was examined
     """
 
     cells: np.ndarray
@@ -51,12 +51,12 @@ class Intervals:
 
     @property
     def width(self) -> np.ndarray:
-        """(k,) widths of the intervals."""
+        """Return the (k,) widths of the intervals."""
         return self.upper - self.lower
 
     @property
     def odds(self) -> float:
-        """Odds of whoever guesses that every cell went the way most of them did; one cell a side is added."""
+        """Return the odds of guessing the majority direction; one cell is added to each side."""
         up = float(self.upward.sum())
         return (max(up, len(self.upward) - up) + 1) / (len(self.upward) + 2) if len(self.upward) else 0.5
 
@@ -71,29 +71,28 @@ def attacker_intervals(
     relative: bool = False,
     directions: bool = True,
 ) -> Intervals:
-    """Intervals and determined directions for all sensitive cells, or for a sample of them.
+    """Compute intervals and determined directions of all sensitive cells, or of a sample.
 
     Parameters
     ----------
     table : CellTable
-        With the rule's own levels, before any secret factor, and capacities as far as any factor takes a
-        cell.
+        With the levels of the rule, before any secret factor, and capacities for any factor.
     adjusted : (cells,) published values
     largest_factor : float
-        A sensitive cell moves by at most its level times this, or by its capacity where that is less;
-        1 for a table adjusted to the exact levels.
+        A sensitive cell moves by at most its level times this, and by at most its capacity; 1 for a table
+        adjusted to the exact levels.
     most_cells : int, optional
-        Look at no more than so many cells, drawn by `seed`.
+        Examine at most so many cells, drawn by `seed`.
     relative : bool
         Whether levels and capacities are known as shares of the unknown original, or as amounts.
     directions : bool
-        Whether directions that follow are looked for; where they were drawn they tell nothing, and none does.
+        Whether to search for determined directions; drawn directions reveal nothing, so none is determined.
     """
     published = np.asarray(adjusted, dtype=float)
     if published.shape != (table.cells,):
         raise ShapeMismatch(f"adjusted values have shape {published.shape}, expected ({table.cells},)")
     deviations = published - table.values
-    reach = possible_reach(table, published, largest_factor=largest_factor, relative=relative)
+    reach = possible_deviations(table, published, largest_factor=largest_factor, relative=relative)
     cells = np.flatnonzero(table.sensitive)
     upward = deviations[cells] > 0
     sampled = most_cells is not None and len(cells) > most_cells
@@ -122,8 +121,8 @@ def attacker_intervals(
     )
 
 
-def _ends(table: CellTable, reach: Reach, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(k,) least and greatest deviation of each cell that the lines leave possible, over hulls of bands."""
+def _ends(table: CellTable, reach: DeviationIntervals, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the (k,) least and greatest feasible deviations of each cell, over the hulls of the bands."""
     rise, fall = reach.up_most, reach.down_most
     finite = np.concatenate([rise, fall])
     unit = float(np.max(finite[np.isfinite(finite)], initial=0.0)) / 1e3 or 1.0

@@ -1,4 +1,4 @@
-"""How far a cell may have moved, as far as rule, parameters and published value tell."""
+"""Compute the deviations that an attacker considers possible for each cell of a published table."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.cta.table.cell_table import CellTable
 
-#: A share at which a fall is still read as a share: beyond it next to nothing is left of the published value.
-_LARGEST_FALL = 0.95
+#: Maximum relative decrease that is converted to a share of the published value. The published value of a
+#: larger decrease is close to zero, so the share would be unbounded.
+_LARGEST_DECREASE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
-    """Possible deviations, (cells,) each and none negative: two bands of a sensitive cell, one of others.
+class DeviationIntervals:
+    """Possible deviations of each cell: one interval upwards and one downwards.
+
+    All arrays are (cells,) and not negative. The intervals of cells that are not sensitive begin at 0, so
+    that they form a single interval.
 
     Attributes
     ----------
-    up_least, up_most : rises; the least is 0 for cells that are not sensitive
-    down_least, down_most : falls
+    up_least, up_most : smallest and largest increase
+    down_least, down_most : smallest and largest decrease
     """
 
     up_least: np.ndarray
@@ -27,13 +31,22 @@ class Reach:
     down_most: np.ndarray
 
 
-def possible_reach(
+def possible_deviations(
     table: CellTable, published: np.ndarray, *, largest_factor: float, relative: bool
-) -> Reach:
-    """Bands from levels and capacities, wide enough to hold the actual deviations and their rounding.
+) -> DeviationIntervals:
+    """Derive intervals of deviations from protection levels and capacities.
 
-    With `relative`, a cell that rose by a share s of its original shows t with a rise of t s / (1 + s), one
-    that fell by it a fall of t s / (1 - s): so the rule reads to an attacker, who has t and not the original.
+    The intervals always contain the actual deviations.
+
+    Parameters
+    ----------
+    table : CellTable
+    published : (cells,) adjusted values
+    largest_factor : float
+        Largest deviation of a sensitive cell, in units of its protection level.
+    relative : bool
+        Whether levels are shares of the original value. An attacker knows only the published value t: an
+        increase by a share s of the original value is t s / (1 + s), a decrease is t s / (1 - s).
     """
     s = table.sensitive
     up_most, down_most = table.upper_capacity.copy(), table.lower_capacity.copy()
@@ -42,16 +55,16 @@ def possible_reach(
     up_least = np.where(s, np.minimum(table.upper_protection, up_most), 0.0)
     down_least = np.where(s, np.minimum(table.lower_protection, down_most), 0.0)
     if relative:
-        up_least, up_most = (_rise(table.values, published, a) for a in (up_least, up_most))
-        down_least, down_most = (_fall(table.values, published, a) for a in (down_least, down_most))
-        if table.whole:  # levels were rounded up, capacities down
+        up_least, up_most = (_increase(table.values, published, a) for a in (up_least, up_most))
+        down_least, down_most = (_decrease(table.values, published, a) for a in (down_least, down_most))
+        if table.whole:  # protection levels were rounded up, capacities down
             up_least, down_least = np.maximum(up_least - 1, 0.0), np.maximum(down_least - 1, 0.0)
             up_most, down_most = (np.where(a > 0, a + 1, 0.0) for a in (up_most, down_most))
     deviations = published - table.values
     up, down = np.maximum(deviations, 0.0), np.maximum(-deviations, 0.0)
-    if not np.any(table.values < 0):  # nothing was below zero, and everybody knows
+    if not np.any(table.values < 0):  # attackers know that no original value is negative
         up_most = np.minimum(up_most, np.maximum(published, up))
-    return Reach(
+    return DeviationIntervals(
         up_least=np.where(up > 0, np.minimum(up_least, up), up_least),
         up_most=np.maximum(up_most, up),
         down_least=np.where(down > 0, np.minimum(down_least, down), down_least),
@@ -59,19 +72,19 @@ def possible_reach(
     )
 
 
-def _rise(values: np.ndarray, published: np.ndarray, amount: np.ndarray) -> np.ndarray:
+def _increase(values: np.ndarray, published: np.ndarray, amount: np.ndarray) -> np.ndarray:
     share, is_share = _share(values, amount)
     return np.where(is_share, np.abs(published) * share / (1 + share), amount)
 
 
-def _fall(values: np.ndarray, published: np.ndarray, amount: np.ndarray) -> np.ndarray:
+def _decrease(values: np.ndarray, published: np.ndarray, amount: np.ndarray) -> np.ndarray:
     share, is_share = _share(values, amount)
-    read = np.abs(published) * share / (1 - np.minimum(share, _LARGEST_FALL))
-    return np.where(is_share & (share < _LARGEST_FALL), read, amount)
+    inferred = np.abs(published) * share / (1 - np.minimum(share, _LARGEST_DECREASE))
+    return np.where(is_share & (share < _LARGEST_DECREASE), inferred, amount)
 
 
 def _share(values: np.ndarray, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(cells,) amounts as shares of the values, and whether they are: none is of a balance of 0."""
+    """Return amounts as shares of the values, (cells,), and whether the share exists (value not 0)."""
     sizes = np.abs(values)
     is_share = (sizes > 0) & np.isfinite(amount)
     return np.where(is_share, amount / np.where(sizes > 0, sizes, 1.0), 0.0), is_share

@@ -1,14 +1,12 @@
-"""The methods of controlled tabular adjustment: one row each, with what it needs, its efforts and its call.
+"""The searches for directions of controlled tabular adjustment, by name (`sdc.algorithms.adjustment`).
 
-To add one: a file that searches directions through a `Search`, and a row here; the name goes into
-`schemas.specification.table` too, which a test holds equal to this table.
+To add one: a file that searches directions through a `Search`, a function of a `Task` here, and a row there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from microguard.sdc.cta.annealing.local_search import local_search
@@ -18,66 +16,62 @@ from microguard.sdc.cta.cox2005.hybrid import HybridParams, hybrid
 from microguard.sdc.cta.cox2005.learning import LearningParams, learn
 from microguard.sdc.cta.cox2005.random_directions import best_of_random
 from microguard.sdc.cta.cox2005.scatter_search import ScatterParams, scatter_search
-from microguard.sdc.cta.effort import EFFORTS, Budget
+from microguard.sdc.cta.effort import Budget
 from microguard.sdc.cta.program.search import Search
+
+T = TypeVar("T")
+_SCATTER_GROUPS = range(16, 8, -1)
+#: Groups of the hybrid: the paper's own M = 16, best of 9 to 16 (Cox 2005, section 3), and a fast variant.
+PAPER_GROUPS, FEW_GROUPS = tuple(range(16, 8, -1)), (8,)
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a method is called with: the search to ask through, its parameter by effort, work and seed."""
+    """Arguments of a method: the search that evaluates directions, the effort, the budget and the seed."""
 
     search: Search
-    parameter: Any
+    effort: str
     budget: Budget
     seed: int
 
     @property
     def rng(self) -> np.random.Generator:
-        """A generator of its own, from the seed."""
+        """A new random generator with the seed."""
         return np.random.default_rng(self.seed)
 
-
-@dataclass(frozen=True)
-class Method:
-    """A row of the table.
-
-    Attributes
-    ----------
-    name : str
-    needs : str
-        What beyond the linear program for given directions: "" nothing, "nodes" an integer program.
-    efforts : mapping of effort to its parameter
-    call : function of a `Task`
-        Asks for directions; returns the branch-and-bound nodes it used.
-    """
-
-    name: str
-    needs: str
-    efforts: Mapping[str, Any]
-    call: Callable[[Task], int]
+    def by_effort(self, fast: T, standard: T, thorough: T) -> T:
+        """Return the value of the effort; exact has that of thorough."""
+        return {"fast": fast, "standard": standard}.get(self.effort, thorough)
 
 
-def _by_effort(fast: Any, standard: Any, thorough: Any) -> dict[str, Any]:
-    return dict(zip(EFFORTS, (fast, standard, thorough, thorough), strict=True))
-
-
-def _alternate(task: Task) -> int:
-    task.search.ask(alternate(task.search.problem))
+def alternating(task: Task) -> int:
+    """Evaluate directions that alternate."""
+    task.search.evaluate(alternate(task.search.problem))
     return 0
 
 
-def _random(task: Task) -> int:
-    best_of_random(task.search, task.parameter, task.rng)
+def random(task: Task) -> int:
+    """Ask for random directions."""
+    best_of_random(task.search, task.by_effort(100, 1000, 1000), task.rng)
     return 0
 
 
-def _hybrid(task: Task) -> int:
-    return hybrid(task.search, task.parameter)
+def hybrid_of_groups(task: Task) -> int:
+    """Solve integer programs over groups of cells."""
+    return hybrid(
+        task.search, HybridParams(group_counts=task.by_effort(FEW_GROUPS, PAPER_GROUPS, PAPER_GROUPS))
+    )
 
 
-def _scatter_search(task: Task) -> int:
-    """Half of the programs over groups of falling number, half over cells (Cox 2005, section 4)."""
-    problem, rng, programs = task.search.problem, task.rng, task.parameter
+def hybrid_with_swaps(task: Task) -> int:
+    """Solve integer programs over groups of cells whose members are swapped."""
+    counts = task.by_effort(FEW_GROUPS, PAPER_GROUPS, PAPER_GROUPS)
+    return hybrid(task.search, HybridParams(group_counts=counts, swaps=True))
+
+
+def scattered(task: Task) -> int:
+    """Spend half of the programs on groups of decreasing number, half on cells (Cox 2005, section 4)."""
+    problem, rng, programs = task.search.problem, task.rng, task.by_effort(50, 500, 500)
     for count in _SCATTER_GROUPS:
         groups = swapped(problem, groups_by_size(problem, min(count, max(1, problem.size))))
         scatter_search(task.search, ScatterParams(programs // (2 * len(_SCATTER_GROUPS))), rng, groups)
@@ -85,35 +79,11 @@ def _scatter_search(task: Task) -> int:
     return 0
 
 
-def _learning(task: Task) -> int:
-    return learn(task.search, task.parameter, task.rng)
+def learned(task: Task) -> int:
+    """Learn directions from the best solutions met."""
+    return learn(task.search, LearningParams(task.by_effort(2, 6, 12)), task.rng)
 
 
-def _local_search(task: Task) -> int:
+def local(task: Task) -> int:
+    """Search the neighbourhood of the incumbent."""
     return local_search(task.search, task.budget.search, task.seed)
-
-
-_SCATTER_GROUPS = range(16, 8, -1)
-#: Groups of the hybrid: the paper's own M = 16, best of 9 to 16 (Cox 2005, section 3), and a fast variant.
-PAPER_GROUPS, FEW_GROUPS = tuple(range(16, 8, -1)), (8,)
-
-
-def _hybrid_params(swaps: bool) -> dict[str, Any]:
-    groups = (FEW_GROUPS, PAPER_GROUPS, PAPER_GROUPS)
-    return _by_effort(*(HybridParams(group_counts=counts, swaps=swaps) for counts in groups))
-
-
-_ROWS = (
-    Method("exact", "nodes", _by_effort(None, None, None), _local_search),
-    Method("alternate", "", _by_effort(None, None, None), _alternate),
-    Method("random", "", _by_effort(100, 1000, 1000), _random),
-    Method("hybrid", "nodes", _hybrid_params(swaps=False), _hybrid),
-    Method("hybrid-swaps", "nodes", _hybrid_params(swaps=True), _hybrid),
-    Method("scatter-search", "", _by_effort(50, 500, 500), _scatter_search),
-    Method("learning", "nodes", _by_effort(*map(LearningParams, (2, 6, 12))), _learning),
-    Method("local-search", "", _by_effort(None, None, None), _local_search),
-)
-METHODS: dict[str, Method] = {row.name: row for row in _ROWS}
-#: What "auto" searches with.
-DEFAULT = METHODS["local-search"]
-ALGORITHMS = ("auto", *METHODS)

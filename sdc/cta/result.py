@@ -1,4 +1,4 @@
-"""An adjusted table, and what was proved about it."""
+"""Result of an adjustment: values, objective, lower bound, work."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from microguard.sdc.stop import StoppedBy
 
 BoundKind = Literal[
     "unavoidable part",
-    "line cuts",
-    "linear relaxation with line cuts",
+    "constraint cuts",
+    "linear relaxation with constraint cuts",
     "linear relaxation with plane cuts",
     "linear relaxation with cell cuts",
     "branch and bound",
     "nearest multiples",
     "nothing to protect",
 ]
-#: Relative difference of objective and bound below which optimality counts as proved: the solver's own
-#: tolerances leave about this much.
+#: Relative gap below which a solution counts as optimal: about the error of the solver's tolerances.
 OPTIMALITY_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class Work:
-    """Work counted: linear programs solved, branch-and-bound nodes, moves proposed by annealing."""
+    """Work done: linear programs solved, branch-and-bound nodes, moves proposed by annealing."""
 
     programs: int = 0
     nodes: int = 0
@@ -47,19 +46,19 @@ class Adjustment:
     objective : float
         Sum of cost times absolute deviation.
     lower_bound : float
-        Proved for the model of the mode asked for.
+        Proved for the requested mode.
     bound_kind : str
-        What proved it.
+        Method that proved the bound.
     unavoidable : float
-        Sum over sensitive cells of cost times the smaller level: in no solution less.
+        Sum over sensitive cells of cost times the smaller level: a lower bound on every solution.
     algorithm : str
-        The method that found it.
+        Method that found the solution.
     stopped_by : "work", "proof" or "time"
     work : Work
     history : tuple of (linear programs solved, objective)
-        Every improvement on the way, first one first.
+        Improvements, in the order in which they were found.
     whole : bool
-        Whether the adjusted values are whole numbers, promised only where the table's were.
+        Whether the adjusted values are whole numbers; attempted only if the original ones are.
     """
 
     values: np.ndarray
@@ -77,14 +76,14 @@ class Adjustment:
 
     @property
     def gap(self) -> float:
-        """Objective over lower bound, minus one; 0 where nothing had to change."""
+        """Objective over lower bound, minus one; 0 if the objective is 0."""
         if self.objective <= 0:
             return 0.0
         return max(0.0, self.objective / self.lower_bound - 1.0) if self.lower_bound > 0 else float("inf")
 
     @property
     def optimal(self) -> bool:
-        """Whether no solution is better, up to `OPTIMALITY_TOLERANCE`."""
+        """Whether the gap is at most `OPTIMALITY_TOLERANCE`."""
         return self.gap <= OPTIMALITY_TOLERANCE
 
     @property

@@ -1,17 +1,19 @@
-"""Deviations into values: margins that add up to the last digit, whole numbers where the table had them.
+"""Round the solver's deviations so that all constraints hold exactly.
 
-Float margins are summed again from the internal cells where these determine the table. Whole numbers:
-the constraint matrix of a two-way table is totally unimodular, so vertex solutions are whole up to the
-solver's tolerance and rounding them is exact; otherwise internal cells are rounded and margins summed
-again; where neither keeps every promise to the last unit, a small integer program finds whole deviations
-next to the fractional ones, and at last what is open is solved for again (`refinement`). Decimals: give the
-table in units of its last digit (`in_last_digits`).
+Tables of floats: margins are recomputed from the internal cells, if these determine the table.
+
+Tables of whole numbers: in two dimensions the constraint matrix is totally unimodular, so vertex solutions
+are whole up to the solver's tolerance. Otherwise internal cells are rounded and margins recomputed. If that
+violates a constraint, an integer program rounds each deviation up or down. The last resort is iterative
+refinement (`refinement`).
+
+Tables with decimals: convert the table to units of its last digit (`in_last_digits`).
 """
 
 from __future__ import annotations
 
 import numpy as np
-from microguard.sdc.cta.refinement import admissible, refined
+from microguard.sdc.cta.refinement import deviation_bounds, refine
 from microguard.sdc.cta.table.cell_table import CellTable
 from microguard.sdc.cta.table.check import check
 from microguard.sdc.cta.table.rows import kept_rows
@@ -19,24 +21,24 @@ from microguard.sdc.cta.table.summation import Summation
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.solver import Limits, Program, solve
 
-#: Branch-and-bound nodes of the rounding program; tables that need more keep their fractions.
+#: Branch-and-bound nodes of the rounding program; if they do not suffice, refinement follows.
 ROUNDING_NODES = 500
-#: Cells up to which the rounding program is tried.
+#: Maximum number of cells for which the rounding program is tried.
 MAX_ROUNDED_CELLS = 20_000
 
 
 def in_last_digits(table: CellTable, decimals: int) -> CellTable:
-    """The table in units of its last published digit, as whole numbers: levels up, capacities down.
+    """Convert a table to whole numbers in units of its last published digit.
 
-    Divide the adjusted values by ``10 ** decimals`` to publish them. Costs keep their meaning per unit of
-    the last digit, so objectives are ``10 ** decimals`` times larger.
+    Protection levels are rounded up and capacities down. Divide the adjusted values by ``10 ** decimals`` to
+    publish them. Costs apply to a unit of the last digit, so objectives are ``10 ** decimals`` times larger.
 
     Raises
     ------
     NotAdditive
-        Where values rounded to these decimals do not add up.
+        If the values, rounded to these decimals, do not add up.
     InvalidParameter
-        Where `decimals` is not a whole number.
+        If `decimals` is not a whole number.
     """
     if decimals != int(decimals):
         raise InvalidParameter("decimals must be a whole number")
@@ -61,38 +63,54 @@ def in_last_digits(table: CellTable, decimals: int) -> CellTable:
     )
 
 
-def settled(
+def round_deviations(
     table: CellTable, summation: Summation | None, deviations: np.ndarray, mode: str
 ) -> tuple[np.ndarray, bool]:
-    """Deviations in original units made additive, and whether they are whole numbers."""
-    low, high = admissible(table, deviations, mode)
-    placed = np.clip(deviations, np.minimum(low, high), high)
+    """Make deviations additive.
+
+    Parameters
+    ----------
+    table : CellTable
+    summation : Summation or None
+        Margins as sums of internal cells, if these determine the table.
+    deviations : (cells,) in the unit of the table
+    mode : {"at-least", "exact"}
+
+    Returns
+    -------
+    deviations : (cells,)
+        Not guaranteed to be feasible; the caller checks them.
+    whole : bool
+        Whether they are whole numbers.
+    """
+    low, high = deviation_bounds(table, deviations, mode)
+    clipped = np.clip(deviations, np.minimum(low, high), high)
     if table.whole:
-        for candidate in _whole_candidates(summation, placed):
+        for candidate in _whole_candidates(summation, clipped):
             if check(table, table.values + candidate, mode).sound:
                 return candidate, True
-        whole = _nearby_whole(table, placed, low, high)
+        whole = _rounded_up_or_down(table, clipped, low, high)
         if whole is None or not check(table, table.values + whole, mode).sound:
-            whole = refined(table, deviations, mode)
+            whole = refine(table, deviations, mode)
         if whole is not None and check(table, table.values + whole, mode).sound:
             return whole, True
     elif summation is not None:
-        summed = summation.resum(placed)
+        summed = summation.recompute_margins(clipped)
         if check(table, table.values + summed, mode).sound:
             return summed, False
-    closed = None if table.whole else refined(table, deviations, mode)
-    return (placed if closed is None else closed), False
+    closed = None if table.whole else refine(table, deviations, mode)
+    return (clipped if closed is None else closed), False
 
 
 def _whole_candidates(summation: Summation | None, deviations: np.ndarray) -> list[np.ndarray]:
     nearest = np.rint(deviations)
-    return [nearest] if summation is None else [nearest, summation.resum(nearest)]
+    return [nearest] if summation is None else [nearest, summation.recompute_margins(nearest)]
 
 
-def _nearby_whole(
+def _rounded_up_or_down(
     table: CellTable, deviations: np.ndarray, lowest: np.ndarray, highest: np.ndarray
 ) -> np.ndarray | None:
-    """Cheapest whole deviations between floor and ceiling of the given ones, within their bounds."""
+    """Round each deviation up or down at least cost by an integer program; None if it finds no solution."""
     if table.cells > MAX_ROUNDED_CELLS:
         return None
     low = np.maximum(np.floor(deviations + 1e-6), lowest)

@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from microguard.sdc.algorithms.microaggregation import GeneticParams
 from microguard.sdc.arguments import check_name, checked_seed
 from microguard.sdc.errors import UnsupportedCombination
-from microguard.sdc.microaggregation.heuristics.genetic import GeneticParams, genetic
+from microguard.sdc.microaggregation.heuristics.genetic import genetic
 from microguard.sdc.microaggregation.heuristics.k_ward import connected
 from microguard.sdc.microaggregation.heuristics.projections import labels_along
 from microguard.sdc.microaggregation.heuristics.univariate import fixed_size, optimal

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from microguard.sdc.algorithms.algorithm import EFFORTS
+from microguard.sdc.algorithms.microaggregation import (
+    MICROAGGREGATION,
+    ClusteringAlgorithm,
+    ColumnGenerationParameters,
+    GeneticParams,
+    KWardParameters,
+    VmdavParameters,
+)
+from microguard.sdc.algorithms.parameters import Parameters
 from microguard.sdc.arguments import check_name, checked_seed
 from microguard.sdc.clusters.diversity import Diversity
-from microguard.sdc.errors import InvalidParameter, SolverFailed
+from microguard.sdc.errors import InvalidParameter, SolverFailed, UnsupportedCombination
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.global_bound.bound import KIND, WORK, global_bound
-from microguard.sdc.microaggregation.heuristics.genetic import GeneticParams
+from microguard.sdc.microaggregation.heuristics.optimal_univariate import carries
 from microguard.sdc.microaggregation.local_search.by_effort import made_diverse
-from microguard.sdc.microaggregation.methods import EFFORTS, algorithm_named, automatic
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
+
+#: Deprecated keywords, and the parameters that each is now given in.
+_DEPRECATED: dict[str, Callable[[Any], Parameters]] = {
+    "ranking": KWardParameters,
+    "rounding": ColumnGenerationParameters,
+    "gain": VmdavParameters,
+    "genetic_parameters": GeneticParams,
+}
 
 
 def microaggregate(
@@ -32,6 +51,7 @@ def microaggregate(
     nominal: Any = None,
     diversity: Diversity | None = None,
     share_of_run: float = 1.0,
+    parameters: Parameters | None = None,
     ranking: str | None = None,
     rounding: str | None = None,
     gain: float | None = None,
@@ -51,7 +71,7 @@ def microaggregate(
         records a set-partitioning program over the clusters met. thorough: more of the same, and up to 20,000
         records without weights a proved lower bound. exact: column generation with a proved bound.
     algorithm : str
-        "auto" picks by effort and number of variables; else a name of `ALGORITHMS`.
+        "auto" picks by effort and number of variables; else a name of `sdc.algorithms.microaggregation`.
     standardise : bool
         Divide each numeric variable by its standard deviation (ddof=1) first.
     seed : int
@@ -69,14 +89,10 @@ def microaggregate(
     share_of_run : float
         Share that these records are of all that a run clusters, block by block; above 0, at most 1. At effort
         standard a small file is searched longer, and the blocks of a long run share what work it may take.
-    ranking : str, optional
-        Ranking criterion of k-ward and fixed-size projections, where the algorithm takes one.
-    rounding : str, optional
-        Rounding of column-generation.
-    gain : float, optional
-        Gain factor of vmdav: 0.2 (the default) for scattered, 1.1 for clustered data, as its authors advise.
-    genetic_parameters : GeneticParams, optional
-        Of genetic; by default the paper's.
+    parameters : VmdavParameters, KWardParameters, GeneticParams or ColumnGenerationParameters, optional
+        Parameters of the algorithm that is named.
+    ranking, rounding, gain, genetic_parameters
+        Deprecated: give `parameters` instead.
 
     Returns
     -------
@@ -90,6 +106,7 @@ def microaggregate(
         algorithm cannot carry them together.
     """
     check_name("effort", effort, EFFORTS)
+    check_name("algorithm", algorithm, ("auto", *MICROAGGREGATION))
     seed = checked_seed(seed)
     if not isinstance(share_of_run, float | int) or not 0.0 < share_of_run <= 1.0:
         raise InvalidParameter("share_of_run must be above 0 and at most 1")
@@ -104,20 +121,20 @@ def microaggregate(
         diversity=diversity,
     )
     k = int(k)
-    parameters = {
+    name = automatic(encoded, effort) if algorithm == "auto" else algorithm
+    row = MICROAGGREGATION[name]
+    keywords = {
         "ranking": ranking,
         "rounding": rounding,
         "gain": gain,
         "genetic_parameters": genetic_parameters,
     }
-    given: dict[str, object] = {name: value for name, value in parameters.items() if value is not None}
-    name = automatic(encoded, effort) if algorithm == "auto" else algorithm
-    row = algorithm_named(name)
-    row.check(name, encoded, effort, given)
-    if "effort" in row.parameters:
-        given["effort"] = effort
-    if "share_of_run" in row.parameters:
-        given["share_of_run"] = share_of_run
+    parameters = _with_deprecated(parameters, keywords)
+    row.check(name, effort, parameters, nominal=bool(encoded.nominal))
+    _check_carried(row, name, encoded)
+    given: dict[str, Any] = {} if parameters is None else {"parameters": parameters}
+    if row.by_effort:
+        given |= {"effort": effort, "share_of_run": share_of_run}
     heeded = encoded if row.diverse else replace(encoded, diversity=None)
     clustering = row.solver(effort)(heeded, k, deadline=deadline, seed=seed, **given)
     if encoded.diversity is not None and not encoded.diversity.held(clustering.labels):
@@ -137,6 +154,52 @@ def microaggregate(
     labels = np.empty(len(order), dtype=np.int64)
     labels[order] = clustering.labels
     return clustering.relabelled(labels)
+
+
+def automatic(records: Records, effort: str) -> str:
+    """Return the name of the algorithm that "auto" stands for."""
+    if carries(records):
+        return "univariate-optimal"
+    by_effort = {"fast": "mdav-in-blocks", "standard": "local-search", "thorough": "local-search"}
+    return by_effort.get(effort, "column-generation")
+
+
+def _with_deprecated(parameters: Parameters | None, keywords: dict[str, Any]) -> Parameters | None:
+    """Return the parameters, built from a deprecated keyword if one is given.
+
+    Raises
+    ------
+    InvalidParameter, UnsupportedCombination
+    """
+    given = {name: value for name, value in keywords.items() if value is not None}
+    if not given:
+        return parameters
+    if parameters is not None or len(given) > 1:
+        raise UnsupportedCombination(f"expected parameters alone, found {', '.join(given)} next to others")
+    ((keyword, value),) = given.items()
+    if keyword == "ranking" and value == "md":  # the paper's short name
+        value = "maximum-distance"
+    built = value if isinstance(value, Parameters) else _DEPRECATED[keyword](value)
+    warnings.warn(
+        f"the keyword {keyword} is deprecated and goes with the next minor version: give "
+        f"parameters={type(built).__name__}(...) instead",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return built
+
+
+def _check_carried(row: ClusteringAlgorithm, name: str, records: Records) -> None:
+    """Refuse records that the algorithm cannot carry."""
+    if records.weighted and not row.record_weights:
+        raise UnsupportedCombination(f"algorithm {name} cannot carry record weights")
+    if records.nominal and not row.nominal:
+        raise UnsupportedCombination(f"algorithm {name} cannot carry nominal variables")
+    if row.most_records is not None and len(records) > row.most_records:
+        raise UnsupportedCombination(
+            f"algorithm {name} takes up to {row.most_records} records, found {len(records)}: "
+            "cluster them in blocks"
+        )
 
 
 def _bounded(clustering: Clustering, records: Records, k: int) -> Clustering:

@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.algorithms.algorithm import Effort
+from microguard.sdc.algorithms.nominal import ByTable, ChiExactParameters, Guidance, SearchParameters
 from microguard.sdc.arguments import checked_seed
 from microguard.sdc.errors import UnknownVariable
-from microguard.sdc.nominal.chi_exact import ChiExactParameters
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.distances import Distance
 from microguard.sdc.nominal.frequency import check_k, checked_frame, from_frame
-from microguard.sdc.nominal.frequency_search.objective import ByTable, SearchParameters
-from microguard.sdc.nominal.methods import Effort, ProtectionTask, chosen, protect_counts
-from microguard.sdc.nominal.partitioning.construction import Guidance
+from microguard.sdc.nominal.methods import ProtectionTask, chosen, protect_counts
 from microguard.sdc.nominal.protected_counts import Certificate
 from microguard.sdc.nominal.region_levels import RegionLevels
 from microguard.sdc.nominal.similarity import similarity_of

@@ -8,42 +8,28 @@ solution bounds every cell and every count.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from microguard.sdc.algorithms.nominal import ChiExactParameters
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.error_hull import ErrorRows, hull_program, merge_cells
 from microguard.sdc.nominal.frequency import FrequencyVector, check_k
 from microguard.sdc.nominal.frequency_search.search import protect_frequencies
-from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE
+from microguard.sdc.nominal.methods import ProtectionTask
+from microguard.sdc.nominal.protected_counts import (
+    OBJECTIVE_TOLERANCE,
+    Certificate,
+    Objective,
+    ProtectedCounts,
+)
 from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from microguard.sdc.stop import Deadline, StoppedBy
 from scipy import sparse
 
-
-@dataclass(frozen=True)
-class ChiExactParameters:
-    """What Chi-ex may spend.
-
-    Attributes
-    ----------
-    nodes : int
-        Branch-and-bound nodes, the work limit; the default takes minutes at worst for 200 records.
-    deviation_weight : float
-        w of (5.6.1): cost of each record by which a combination changes, in units of chi-square. It
-        stands for the tables that are not controlled.
-    """
-
-    nodes: int = 2_000
-    deviation_weight: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.nodes < 0 or not self.deviation_weight >= 0:
-            raise InvalidParameter(
-                f"nodes and deviation_weight may not be negative, found {self.nodes} and "
-                f"{self.deviation_weight}"
-            )
+#: Branch-and-bound nodes: minutes at worst for 200 records; and on a block of a run, seconds.
+NODES, BLOCK_NODES = 2_000, 20
 
 
 @dataclass(frozen=True)
@@ -122,6 +108,7 @@ def chi_exact(
         start = protect_frequencies(frequencies, k, tables, seed=seed, deadline=deadline).counts
     _check_start(frequencies, k, start)
     weight = parameters.deviation_weight
+    nodes = NODES if parameters.nodes is None else parameters.nodes
 
     def value(counts: np.ndarray) -> float:
         return tables.chi2(counts) + weight * float(np.abs(counts - frequencies.counts).sum())
@@ -131,7 +118,7 @@ def chi_exact(
     program, point = _program(frequencies, k, rows, start, known, weight)
     answer = solve(
         program,
-        Limits(nodes=parameters.nodes, seconds=deadline.remaining, absolute_gap=OBJECTIVE_TOLERANCE),
+        Limits(nodes=nodes, seconds=deadline.remaining, absolute_gap=OBJECTIVE_TOLERANCE),
         point,
     )
     counts = start
@@ -271,3 +258,29 @@ def _check_start(frequencies: FrequencyVector, k: int, start: np.ndarray) -> Non
             "start: expected one count per key combination, 0 or at least k, with the total of each region "
             "kept; found other counts. Leave start out to search for one"
         )
+
+
+def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
+    """Protect a frequency vector by Chi-ex."""
+    assert task.parameters is None or isinstance(task.parameters, ChiExactParameters)
+    parameters = task.parameters or ChiExactParameters()
+    if parameters.nodes is None and task.in_block and task.effort != "exact":
+        parameters = replace(parameters, nodes=BLOCK_NODES)
+    proved = chi_exact(
+        task.frequencies,
+        task.k,
+        task.tables,
+        parameters=parameters,
+        seed=task.seed,
+        deadline=task.deadline,
+    )
+    alone = parameters.deviation_weight == 0
+    objective: Objective = "chi-square" if alone else "chi-square and deviations"
+    return ProtectedCounts(
+        proved.counts,
+        proved.stopped_by,
+        lower_bound=proved.lower_bound if alone else None,
+        optimal=proved.optimal and alone,
+        certificates=(Certificate.of(name, objective, proved.objective, proved),),
+        work={"nodes": proved.nodes},
+    )

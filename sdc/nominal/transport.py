@@ -160,7 +160,8 @@ def _rings(costs: list[list[int]]) -> Iterator[tuple[int, ...]]:
             return
         _, levels = heappop(waiting)
         yield levels
-        # To visit each vector of levels once, only its last positive level and later ones are raised.
+        # A vector of levels could be reached in several orders. It is visited once, because the variables are
+        # raised from left to right.
         last = max((j for j, level in enumerate(levels) if level), default=0)
         for j in range(last, len(costs)):
             if levels[j] + 1 < len(costs[j]):

@@ -5,22 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.algorithms.nominal import RANDOM, TWO_STEP, Guidance
 from microguard.sdc.errors import InvalidParameter, TooFewRecords
 from microguard.sdc.nominal.aggregation.aggregate import choose_representatives
 from microguard.sdc.nominal.aggregation.problem import AggregationProblem
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector, check_k
-from microguard.sdc.nominal.partitioning.construction import Guidance
+from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.partitioning.partition import EFFORTS, partition_problem
 from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
 from microguard.sdc.nominal.partitioning.set_partitioning import IntegerPartition
 from microguard.sdc.nominal.protected_counts import Certificate, ProtectedCounts, Unproved
 from microguard.sdc.nominal.similarity import Similarity
-from microguard.sdc.nominal.two_step_names import TWO_STEP
 from microguard.sdc.stop import Deadline
-
-#: rand-exact of section 6.2.5: a random partition, followed by the exact aggregation.
-RANDOM = "random"
 
 
 def two_step(
@@ -147,3 +144,18 @@ def _of_partitions(partitions: list[IntegerPartition], weight: int, name: str) -
         timed_out = any(partition.stopped_by == "time" for partition in partitions)
         unproved = "heuristic" if heuristic else "time" if timed_out else "work"
     return Certificate("partition", "weight", float(weight), bound, optimal, unproved)
+
+
+def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
+    """Protect a frequency vector by the two-step method of this name."""
+    assert task.parameters is None or isinstance(task.parameters, Guidance)
+    return two_step(
+        task.frequencies,
+        task.k,
+        task.tables,
+        name=name,
+        seed=task.seed,
+        deadline=task.deadline,
+        guidance=task.parameters,
+        similarity=task.similarity,
+    )

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.algorithms.safe import SafeParams
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector
-from microguard.sdc.safe.parameters import SafeParams
+from microguard.sdc.safe.method import extra_error
 from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from microguard.sdc.stop import Deadline, StoppedBy
 from scipy import sparse
@@ -93,7 +94,7 @@ class _Objective:
         self, frequencies: FrequencyVector, tables: ControlTables, parameters: SafeParams, modified: bool
     ) -> None:
         self.original, self.tables = frequencies.counts, tables
-        self.extra = parameters.extra_error(tables.original)
+        self.extra = extra_error(parameters, tables.original)
         self.weight = 1.0 / frequencies.records if modified else 0.0
 
     def largest(self, counts: np.ndarray) -> float:

@@ -6,12 +6,12 @@ A "confidentiality problem" of the paper is a key combination with a count from 
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.algorithms.safe import SafeParams
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector
 from microguard.sdc.nominal.neighbours import sorted_combinations
-from microguard.sdc.safe.parameters import SafeParams
 from microguard.sdc.safe.selection import IMPROVEMENT_PENALTY, REPAIR_PENALTY, best_change
 
 #: How Algorithm 1 chooses the key combinations that it changes together, in the order of its variants: the
@@ -45,6 +45,17 @@ def safe_counts(
     work += _improve(run, bounds, tables, parameters)
     counts[order] = run.counts
     return counts, work
+
+
+def extra_error(parameters: SafeParams, original: np.ndarray) -> np.ndarray:
+    """Return the extra error g of cells with these original counts."""
+    return np.searchsorted(np.array(parameters.extra_error_from, np.int64), original, side="right")
+
+
+def target_bounds(parameters: SafeParams, dimension: np.ndarray) -> np.ndarray:
+    """Return the target bounds b* of cells of tables of these dimensions."""
+    one, higher = parameters.target_bound_one_dimension, parameters.target_bound_higher_dimension
+    return np.where(dimension == 1, one, higher).astype(np.int64)
 
 
 class _Run:
@@ -88,7 +99,7 @@ class _Run:
 
 def _eliminate(run: _Run, tables: ControlTables, parameters: SafeParams) -> tuple[int, np.ndarray]:
     """Run Algorithm 1, lines 1 to 26; return the work done and the final bounds b + g."""
-    extra = parameters.extra_error(tables.original)
+    extra = extra_error(parameters, tables.original)
     one = tables.width == 1
     low, high = parameters.allowed_bound_one_dimension, parameters.allowed_bound_higher_dimension
     bounds = np.where(one, low, high) + extra
@@ -119,7 +130,7 @@ def _eliminate(run: _Run, tables: ControlTables, parameters: SafeParams) -> tupl
 
 def _improve(run: _Run, bounds: np.ndarray, tables: ControlTables, parameters: SafeParams) -> int:
     """Run Algorithm 3: lower the bounds while few cells exceed them, apply the selection rule, and repeat."""
-    target = np.minimum(parameters.target_bounds(tables.width), bounds)
+    target = np.minimum(target_bounds(parameters, tables.width), bounds)
     slices = _slices(run, len(run.counts), ALL)
     work = 0
     for _ in range(parameters.max_improvements):

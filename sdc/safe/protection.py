@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.algorithms.safe import SAFE, SafeParams
 from microguard.sdc.arguments import check_name, checked_seed
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter
 from microguard.sdc.nominal.control_tables import ControlTables
@@ -14,14 +15,14 @@ from microguard.sdc.nominal.frequency import FrequencyVector, check_k, check_reg
 from microguard.sdc.nominal.frequency_search.greedy import settle
 from microguard.sdc.nominal.frequency_search.objective import Objective, SearchParameters
 from microguard.sdc.nominal.frequency_search.search_state import new_state
+from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.neighbours import sorted_combinations
+from microguard.sdc.nominal.protected_counts import Certificate, ProtectedCounts
 from microguard.sdc.nominal.transport import carry_back, transport
 from microguard.sdc.safe.exact import safe_exact
 from microguard.sdc.safe.method import safe_counts
-from microguard.sdc.safe.parameters import SafeParams
 from microguard.sdc.stop import Deadline, StoppedBy
 
-ALGORITHMS = ("safe", "safe-exact", "modified-safe-exact")
 #: Penalty per squared excess over SAFE's largest errors while the number of records is restored.
 _WALL = 1e6
 
@@ -186,7 +187,7 @@ def safe_frequencies(
     TooFewRecords
         If the file, or a region whose number of records must be kept, has fewer than k records.
     """
-    check_name("algorithm", algorithm, ALGORITHMS)
+    check_name("algorithm", algorithm, SAFE)
     check_k(frequencies.records, k)
     if parameters is None:
         parameters = SafeParams()
@@ -236,3 +237,21 @@ def restore_records(
     state = new_state(frequencies, counts, k, tables, objective, np.ones(len(counts), bool))
     settle(state, sorted_combinations(frequencies), _WALL)
     return state.counts
+
+
+def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
+    """Protect a frequency vector by an algorithm of `sdc.algorithms.safe`; every region keeps its records."""
+    assert task.parameters is None or isinstance(task.parameters, SafeParams)
+    protected = safe_frequencies(
+        task.frequencies,
+        task.k,
+        task.tables,
+        algorithm=name,
+        parameters=task.parameters,
+        keep_records=True,
+        deadline=task.deadline,
+    )
+    proved: tuple[Certificate, ...] = ()
+    if protected.objective is not None:
+        proved = (Certificate.of(name, "largest error", protected.objective, protected),)
+    return ProtectedCounts(protected.counts, protected.stopped_by, certificates=proved)

@@ -1,4 +1,4 @@
-"""HiGHS: translate in, solve, translate out. The only room that speaks to the solver."""
+"""Linear and integer programming by HiGHS: the only package that calls the solver."""
 
 from microguard.sdc.solver.master import Basis, Master
 from microguard.sdc.solver.program import (

@@ -1,8 +1,8 @@
-"""The words of HiGHS: its statuses, its options, programs translated in and solutions out.
+"""Translation to and from HiGHS: programs, options, statuses and solutions.
 
-One thread and one random seed for the whole process, so that answers do not depend on the machine
-(HiGHS returns *Not Set* when ``threads`` changes between solves). Every status has a row in `_STATUS`;
-one that has none is `Status.FAILED`, never an answer.
+The whole process uses one thread and one random seed, so that results do not depend on the machine. (HiGHS
+returns *Not Set* if ``threads`` changes between solves.) A HiGHS status that is not in `_STATUS` becomes
+`Status.FAILED`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _STATUS: dict[object, Status | str] = {
     _MODEL.kInterrupt: _LIMIT,
 }
 
-#: Tried in turn, over the options asked for, where a linear program ends in nothing: the simplex method
-#: after an interior point, then the other way round, then without presolve, dual and primal.
+#: Options tried in this order, on top of the requested ones, if a linear program fails: simplex method,
+#: interior point method, then dual and primal simplex without presolve.
 LINEAR_ATTEMPTS: tuple[Options, ...] = (
     {},
     {"solver": "simplex"},
@@ -38,7 +38,7 @@ LINEAR_ATTEMPTS: tuple[Options, ...] = (
     {"solver": "simplex", "presolve": "off"},
     {"solver": "simplex", "presolve": "off", "simplex_strategy": 4},
 )
-#: The same for an integer program, whose relaxations choose their algorithm themselves.
+#: The same for an integer program, in which HiGHS chooses the algorithm of the relaxations.
 INTEGER_ATTEMPTS: tuple[Options, ...] = (
     {},
     {"presolve": "off"},
@@ -47,7 +47,7 @@ INTEGER_ATTEMPTS: tuple[Options, ...] = (
 
 
 def new_highs(limits: Limits) -> highspy.Highs:
-    """A solver with these limits and no program."""
+    """Create a solver with these limits and without a program."""
     highs = highspy.Highs()
     options: Options = {
         "output_flag": False,
@@ -71,18 +71,20 @@ def set_options(highs: highspy.Highs, options: Options) -> None:
     Raises
     ------
     SolverFailed
+        If HiGHS does not know an option.
     """
     for name, value in options.items():
         if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
-            raise SolverFailed(f"the solver does not know the option {name}")
+            raise SolverFailed(f"the installed HiGHS rejects the option {name}; check its version")
 
 
-def take_in(highs: highspy.Highs, program: Program) -> None:
-    """Give the solver a program.
+def pass_program(highs: highspy.Highs, program: Program) -> None:
+    """Pass a program to the solver.
 
     Raises
     ------
     SolverFailed
+        If HiGHS rejects the program.
     """
     matrix = sparse.csc_matrix(program.matrix)
     lp = highspy.HighsLp()
@@ -101,11 +103,11 @@ def take_in(highs: highspy.Highs, program: Program) -> None:
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[int(flag)] for flag in program.integer]
     if highs.passModel(lp) == highspy.HighsStatus.kError:
-        raise SolverFailed("the solver refused the program")
+        raise SolverFailed("the solver rejected the program")
 
 
-def read_out(highs: highspy.Highs, integer: bool) -> Solution:
-    """What the solver found and proved."""
+def read_solution(highs: highspy.Highs, integer: bool) -> Solution:
+    """Read status, values, bound and duals of the last solve."""
     info = highs.getInfo()
     model_status = highs.getModelStatus()
     known = _STATUS.get(model_status, Status.FAILED)
@@ -127,9 +129,9 @@ def read_out(highs: highspy.Highs, integer: bool) -> Solution:
         bound = float(info.objective_function_value) if optimal_lp else -INFINITY
     ray = None
     if status is Status.INFEASIBLE and not integer:
-        answer = highs.getDualRay()  # type: ignore[attr-defined]  # missing in the stubs of highspy
-        if len(answer) == 3 and answer[1]:
-            ray = np.asarray(answer[2], dtype=float)
+        found = highs.getDualRay()  # type: ignore[attr-defined]  # missing in the stubs of highspy
+        if len(found) == 3 and found[1]:
+            ray = np.asarray(found[2], dtype=float)
     return Solution(
         status=status,
         values=np.asarray(solution.col_value, dtype=float) if has_values else None,

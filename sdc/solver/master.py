@@ -1,5 +1,4 @@
-"""A linear program that grows and changes between solves: the master problem of column generation, and any
-other of which many like it are asked."""
+"""A linear program that is changed and solved repeatedly, such as the master problem of column generation."""
 
 from __future__ import annotations
 
@@ -9,52 +8,63 @@ from itertools import compress
 import highspy
 import numpy as np
 from microguard.sdc.errors import SolverFailed
-from microguard.sdc.solver.highs import LINEAR_ATTEMPTS, new_highs, read_out, set_options, take_in
+from microguard.sdc.solver.highs import LINEAR_ATTEMPTS, new_highs, pass_program, read_solution, set_options
 from microguard.sdc.solver.program import Limits, Options, Program, Solution, Status
 from scipy import sparse
 
 
 @dataclass(frozen=True)
 class Basis:
-    """Where the solver ended: the state of each column and each row, in its own terms."""
+    """Simplex basis: the state of each column and each row, as HiGHS stores it."""
 
     state: highspy.HighsBasis
 
     def of_columns(self, chosen: np.ndarray) -> Basis:
-        """The same where only the columns are left that a boolean array names; the solver completes it."""
-        left = highspy.HighsBasis()
-        left.col_status = list(compress(self.state.col_status, chosen))
-        left.row_status = self.state.row_status
-        left.valid = True
-        return Basis(left)
+        """Restrict the basis to some columns, given as a boolean array; HiGHS completes it if necessary."""
+        restricted = highspy.HighsBasis()
+        restricted.col_status = list(compress(self.state.col_status, chosen))
+        restricted.row_status = self.state.row_status
+        restricted.valid = True
+        return Basis(restricted)
 
 
 class Master:
-    """A linear program that grows: columns and rows are added, the basis is kept between solves."""
+    """A linear program to which columns and rows are added. Each solve starts from the last basis.
+
+    Parameters
+    ----------
+    program : Program
+    limits : Limits, optional
+
+    Raises
+    ------
+    SolverFailed
+        From all methods: if HiGHS rejects the program, an option or a change.
+    """
 
     def __init__(self, program: Program, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
         self._highs = new_highs(self._limits)
-        self._usual = new_highs(self._limits)  # never given a program: the options to go back to
-        take_in(self._highs, program)
+        self._defaults = new_highs(self._limits)  # without a program; holds the options to restore
+        pass_program(self._highs, program)
 
     @property
     def columns(self) -> int:
-        """Number of columns now."""
+        """Current number of columns."""
         return int(self._highs.getNumCol())
 
     @property
     def rows(self) -> int:
-        """Number of rows now."""
+        """Current number of rows."""
         return int(self._highs.getNumRow())
 
     @property
     def basis(self) -> Basis:
-        """Where the last solve ended."""
+        """Basis of the last solve."""
         return Basis(self._highs.getBasis())
 
-    def begin_at(self, basis: Basis) -> None:
-        """Begin the next solve there instead."""
+    def set_basis(self, basis: Basis) -> None:
+        """Start the next solve from a basis."""
         self._check(self._highs.setBasis(basis.state))
 
     def add_columns(
@@ -97,13 +107,13 @@ class Master:
             self._highs.changeColsCost(count, np.arange(count, dtype=np.int32), np.asarray(costs, float))
         )
 
-    def use(self, options: Options) -> None:
-        """Solve with these options from now on."""
+    def set_options(self, options: Options) -> None:
+        """Set options of all following solves."""
         set_options(self._highs, options)
-        set_options(self._usual, options)
+        set_options(self._defaults, options)
 
     def change_bounds(self, columns: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-        """Replace the bounds of some columns, given by their positions."""
+        """Replace the bounds of columns, given by their positions."""
         self._check(
             self._highs.changeColsBounds(
                 len(columns),
@@ -114,7 +124,7 @@ class Master:
         )
 
     def change_row_bounds(self, rows: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-        """Replace the bounds of some rows, given by their positions."""
+        """Replace the bounds of rows, given by their positions."""
         self._check(
             self._highs.changeRowsBounds(  # type: ignore[attr-defined]  # missing in the stubs
                 len(rows), np.asarray(rows, np.int32), np.asarray(lower, float), np.asarray(upper, float)
@@ -126,7 +136,7 @@ class Master:
         self._check(self._highs.changeColCost(int(column), float(cost)))
 
     def solve(self, seconds: float = float("inf")) -> Solution:
-        """Solve the program as it stands, from the last basis; from none, another way, where that failed."""
+        """Solve the current program from the last basis; if that fails, from none with other algorithms."""
         limit = min(seconds, self._limits.seconds)
         solution = self._run(limit)
         for number, options in enumerate(LINEAR_ATTEMPTS[1:], start=2):
@@ -136,24 +146,24 @@ class Master:
             set_options(self._highs, options)
             solution = replace(self._run(limit), attempts=number)
             for name in options:
-                _, standard = self._usual.getOptionValue(name)
+                _, standard = self._defaults.getOptionValue(name)
                 set_options(self._highs, {name: standard})
         return solution
 
     def _run(self, seconds: float) -> Solution:
         self._highs.setOptionValue("time_limit", seconds + self._highs.getRunTime())
         self._highs.run()
-        return read_out(self._highs, integer=False)
+        return read_solution(self._highs, integer=False)
 
     @staticmethod
     def _check(answer: highspy.HighsStatus) -> None:
         if answer == highspy.HighsStatus.kError:
-            raise SolverFailed("the solver refused a change of the master problem")
+            raise SolverFailed("the solver rejected a change of the program")
 
 
 def _compressed(
     block: sparse.csc_matrix | sparse.csr_matrix,
 ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-    """Number of entries, where each column or row begins, and the entries, as HiGHS takes them."""
+    """Return the number of entries, the start of each column or row, the indices and the entries."""
     starts, indices = block.indptr[:-1].astype(np.int32), block.indices.astype(np.int32)
     return block.nnz, starts, indices, block.data.astype(float)

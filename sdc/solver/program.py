@@ -1,4 +1,4 @@
-"""What is solved, with what limits, and what came of it."""
+"""Data types of the solver: program, limits, status, solution."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from microguard.sdc.errors import ShapeMismatch
 from scipy import sparse
 
 INFINITY = highspy.kHighsInf
-#: Of iterations: the largest number HiGHS takes.
+#: Largest iteration limit that HiGHS accepts.
 NO_LIMIT = 2**31 - 1
-#: HiGHS's own primal and dual feasibility tolerance; bounds are read as valid up to this much.
+#: Primal and dual feasibility tolerance of HiGHS; bounds are valid up to this relative error.
 FEASIBILITY_TOLERANCE = 1e-7
 
 Options = dict[str, bool | int | float | str]
 
 
 class Status(Enum):
-    """What was proved about the problem."""
+    """Outcome of a solve."""
 
-    OPTIMAL = "optimal"  # values are optimal within the gap asked for
-    FEASIBLE = "feasible"  # a limit was hit, values are feasible
-    UNKNOWN = "unknown"  # a limit was hit, there are no values
+    OPTIMAL = "optimal"  # values are optimal within the gap limits
+    FEASIBLE = "feasible"  # a limit was reached, values are feasible
+    UNKNOWN = "unknown"  # a limit was reached, there are no values
     INFEASIBLE = "infeasible"
     UNBOUNDED = "unbounded"
     FAILED = "failed"
@@ -69,16 +69,16 @@ class Program:
 
 @dataclass(frozen=True)
 class Limits:
-    """Work a solve may do; seconds are a safety net that voids determinism when hit.
+    """Work limits of a solve. A result is not deterministic if the limit of seconds was reached.
 
     Attributes
     ----------
-    nodes : of branch and bound
-    steps : looks of branch and bound at its limits
-        A node takes a few. So does a round of cuts at the root, before there is any node, where large
-        programs spend most of their work.
-    seconds, relative_gap, absolute_gap : as named
-    options : further ones of HiGHS
+    nodes : int, of branch and bound
+    steps : int, calls of the interrupt callback by branch and bound
+        A node makes a few calls, and so does a round of cuts at the root. Large programs spend most of their
+        work at the root, where a limit of nodes has no effect.
+    seconds, relative_gap, absolute_gap : float
+    options : further options of HiGHS
     """
 
     nodes: int | None = None
@@ -91,20 +91,20 @@ class Limits:
 
 @dataclass(frozen=True)
 class Solution:
-    """What the solver found and proved.
+    """Result of a solve.
 
     Attributes
     ----------
     status : Status
-    values : (columns,) array, or None where there is no feasible point
+    values : (columns,) array, or None if no feasible point was found
     objective : objective at `values`, or None
-    bound : proved lower bound on the objective (minus infinity where there is none)
-    row_duals, reduced_costs : of a linear program solved to optimality, else None
-    nodes : branch-and-bound nodes (0 for a linear program)
+    bound : proved lower bound on the objective; minus infinity if there is none
+    row_duals, reduced_costs : arrays if a linear program was solved to optimality, otherwise None
+    nodes : branch-and-bound nodes; 0 for a linear program
     iterations : simplex iterations
-    timed_out : whether the wall clock ended it
-    ray : (rows,) dual ray proving infeasibility of a linear program, where the solver gave one
-    attempts : algorithms tried until one of them ended in an answer
+    timed_out : whether the limit of seconds was reached
+    ray : (rows,) dual ray that proves infeasibility of a linear program, or None
+    attempts : number of algorithms tried
     """
 
     status: Status

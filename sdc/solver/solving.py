@@ -1,5 +1,4 @@
-"""A program is solved. What ends in nothing is tried again by another algorithm, at last without presolve: a
-program that can be solved never fails because one of them gave up."""
+"""Solve a linear or mixed-integer program; if one algorithm fails, try others, at last without presolve."""
 
 from __future__ import annotations
 
@@ -8,7 +7,13 @@ from typing import Any
 
 import highspy
 import numpy as np
-from microguard.sdc.solver.highs import INTEGER_ATTEMPTS, LINEAR_ATTEMPTS, new_highs, read_out, take_in
+from microguard.sdc.solver.highs import (
+    INTEGER_ATTEMPTS,
+    LINEAR_ATTEMPTS,
+    new_highs,
+    pass_program,
+    read_solution,
+)
 from microguard.sdc.solver.program import Limits, Program, Solution, Status
 
 
@@ -21,12 +26,12 @@ def solve(program: Program, limits: Limits | None = None, start: np.ndarray | No
     limits : Limits, optional
         Nodes, seconds, gaps and further HiGHS options.
     start : (columns,) array, optional
-        A feasible point to start an integer program from.
+        A feasible start solution of an integer program.
 
     Raises
     ------
     SolverFailed
-        Where the solver could not even take the problem in.
+        If the solver rejects the program. A failure of all algorithms is `Status.FAILED` instead.
     """
     limits = limits or Limits()
     integer = program.integer is not None and bool(np.any(program.integer))
@@ -35,7 +40,7 @@ def solve(program: Program, limits: Limits | None = None, start: np.ndarray | No
         attempts = INTEGER_ATTEMPTS if integer else LINEAR_ATTEMPTS
         left = replace(limits, seconds=limits.seconds - spent, options=limits.options | attempts[number])
         highs = new_highs(left)
-        take_in(highs, program)
+        pass_program(highs, program)
         if limits.steps is not None and integer:
             highs.cbMipInterrupt.subscribe(_Steps(limits.steps))
         if start is not None and integer:
@@ -45,16 +50,16 @@ def solve(program: Program, limits: Limits | None = None, start: np.ndarray | No
         highs.run()
         spent += highs.getRunTime()
         number += 1
-        solution = replace(read_out(highs, integer), attempts=number)
+        solution = replace(read_solution(highs, integer), attempts=number)
         if solution.status is not Status.FAILED or number == len(attempts) or spent >= limits.seconds:
             return solution
 
 
 class _Steps:
-    """Ends branch and bound when it has looked at its limits so many times."""
+    """Interrupts branch and bound after so many calls of HiGHS's interrupt callback."""
 
-    def __init__(self, most: int) -> None:
-        self._left = most
+    def __init__(self, limit: int) -> None:
+        self._left = limit
 
     def __call__(self, event: Any) -> None:
         self._left -= 1

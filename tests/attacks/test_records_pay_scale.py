@@ -58,7 +58,7 @@ def published(table: pa.Table, weighted: bool) -> pa.Table:
         secret=11, k=3, seed=1, effort="fast", algorithm="mdav", parameters={}, representative="auto",
         counted=None, min_diversity=1, sensitive=(), dominance=(1, 85.0), resume=None, nominal=(),
         plan=Plan(one, (), Coordinates(scales, {}), 1),
-        weighing=SamplingWeights("weight", mean, 3, None) if weighted else None,
+        sampling_weights=SamplingWeights("weight", mean, 3, None) if weighted else None,
     )  # fmt: skip
     protected, report, _ = protect_block(table, task)
     assert report["status"] == "done"

@@ -152,7 +152,7 @@ def against_plain_program(shape: tuple[int, ...], seeds: tuple[int, ...], limit:
     for seed in seeds:
         table = random_table(shape, seed)
         ours, seconds = timed(table, "exact", "auto", "standard", 60)
-        problem = Problem.of(table, "exact")
+        problem = Problem.from_table(table, "exact")
         start = time.process_time()
         plain = solve(base_model(problem).program, Limits(seconds=limit))
         spent = time.process_time() - start
@@ -214,7 +214,7 @@ def kept_statistics(seeds: tuple[int, ...]) -> Table:
                 internal, x = positions[:-1, :-1].ravel(), table.values
                 if tolerance is not None:
                     statistics = [keep(x, internal, tolerance) for keep in (kept_mean, kept_slope)]
-                    table = replace(table, quality=Quality.of(statistics))
+                    table = replace(table, quality=Quality.combine(statistics))
                 answer, seconds = timed(table, "exact", "auto", "standard", 60)
                 runs.append((answer, fit(x[internal], answer.values[internal]), seconds))
             rows.append(
@@ -264,7 +264,7 @@ def reference_tables() -> list[Table]:
 def _size_and_gap(name: str, table: CellTable, answer: Adjustment) -> tuple[object, ...]:
     """Return the description of a table, and the gap of its solution."""
     sensitive = int(table.sensitive.sum())
-    return name, table.cells, table.lines, sensitive, 100 * answer.gap, answer.bound_kind
+    return name, table.cells, table.constraints, sensitive, 100 * answer.gap, answer.bound_kind
 
 
 def hierarchical_tables(names: Iterable[str]) -> Table:

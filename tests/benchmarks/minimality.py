@@ -275,7 +275,9 @@ def _told(
     start = np.empty((1 + decoys, n), dtype=np.int64)
     random = np.random.default_rng(2)
     for members in members_of(labels):
-        start[:, members] = random.permutation(hidden[members])  # decoys start with diverse values
+        start[:, members] = random.permutation(
+            hidden[members]
+        )  # the sampler starts from decoys with diverse values
     touched: list[list[int]] = [[] for _ in range(n)]
     for number, records in enumerate(np.hstack([changes.first, changes.second])):
         for record in np.unique(records[records >= 0]):

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.algorithms.microaggregation import MICROAGGREGATION
 from microguard.sdc.microaggregation import Clustering, microaggregate
-from microguard.sdc.microaggregation.methods import ALGORITHMS
 from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.precompile import precompile
@@ -92,7 +92,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 def whole_files(misses: Misses, quick: bool = False) -> Table:
     """Return loss, gap and CPU seconds on the whole reference files with 13 standardised variables."""
     efforts = ["standard"] if quick else ["standard", "thorough"]
-    if not quick and "column-generation" in ALGORITHMS:
+    if not quick and "column-generation" in MICROAGGREGATION:
         efforts.append("exact")
     rows: list[tuple[object, ...]] = []
     for (name, k), (published, best, targets) in KNOWN.items():

@@ -29,7 +29,7 @@ from tests.benchmarks.tabular.grids import random_table
 
 KEY = bytes(range(32))
 LEAST = 3
-#: Limit on the posterior of a small count, as in `[table.quality]`.
+#: Limit on the posterior of a small count: 0.6 of `[table.quality]`, and sampling error of a few tables.
 MOST_POSTERIOR = 0.7
 #: Rounding bases: the smallest permitted one, and one with more uncertainty.
 BASES = (LEAST, 5)
@@ -82,7 +82,7 @@ def counts_from_what_is_shown(repetitions: int) -> Table:
     columns = ("method", "largest posterior of a count below 3, %", "genuine 3s that move, %")
     note = (
         f"Poisson counts of mean 2 in 6x8 tables, {repetitions} of them, without true zeros. The gate "
-        f"refuses a posterior above {MOST_POSTERIOR:.0%}: here base {LEAST}, whose 0 hides only 1 and 2."
+        f"refuses a posterior above 60 %: here base {LEAST}, whose 0 hides only 1 and 2."
     )
     return Table("Small counts from what is shown", columns, rows, note)
 

@@ -27,8 +27,8 @@ from tests.benchmarks.tabular.grids import grid_relations
 #: Maximum relative difference of two optima, because both solvers stop at their tolerance.
 SAME = 1e-5
 _LEAVES = ("x1", "x2", "y1", "y2")
-_GROUPED = Dimension.of_tree("grouped", {TOTAL: ["x", "y"], "x": ["x1", "x2"], "y": ["y1", "y2"]})
-_PLAIN = Dimension.of_tree("plain", {TOTAL: list("123")})
+_GROUPED = Dimension.from_tree("grouped", {TOTAL: ["x", "y"], "x": ["x1", "x2"], "y": ["y1", "y2"]})
+_PLAIN = Dimension.from_tree("plain", {TOTAL: list("123")})
 KINDS = ("2-D", "3-D", "linked", "counts", "6 orders", "12 orders", "hierarchical", "kept")
 
 
@@ -114,7 +114,7 @@ def small_table(kind: str, seed: int) -> CellTable:
     if kind != "kept":
         return table
     mean, slope, cells = 0.01 * rng.random(), 0.01 + 0.04 * rng.random(), np.flatnonzero(inner)
-    kept = Quality.of([kept_mean(values, cells, mean), kept_slope(values, cells, slope)])
+    kept = Quality.combine([kept_mean(values, cells, mean), kept_slope(values, cells, slope)])
     return replace(table, quality=kept)
 
 
@@ -140,7 +140,7 @@ def least_objective(table: CellTable, mode: str) -> float | None:
     none = np.zeros((size, cells))
     matrix = table.relations.toarray()
     rows = [
-        LinearConstraint(np.hstack([matrix, -matrix, np.zeros((table.lines, size))]), 0, 0),
+        LinearConstraint(np.hstack([matrix, -matrix, np.zeros((table.constraints, size))]), 0, 0),
         LinearConstraint(np.hstack([pick, none, -np.diag(up)]), 0, np.inf),
         LinearConstraint(np.hstack([pick, none, -np.diag(top_up)]), -np.inf, 0),
         LinearConstraint(np.hstack([none, pick, np.diag(down)]), down, np.inf),

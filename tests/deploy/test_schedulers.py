@@ -74,7 +74,7 @@ def test_scheduler_examples_import_only_their_scheduler_and_nightly(name):
     assert "protect" in called
 
 
-def test_airflow_loads_the_dag(monkeypatch, tmp_path):
+def test_airflow_loads_the_dag_without_import_errors(monkeypatch, tmp_path):
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
     pytest.importorskip("airflow.sdk", reason="needs a separate environment; tested manually")
     from airflow_dag import microguard_persons
@@ -85,7 +85,7 @@ def test_airflow_loads_the_dag(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(("code", "attempts"), [(0, 1), (4, 1), (1, 4)])
-def test_dagster_tries_again_what_was_not_refused(monkeypatch, tmp_path, code, attempts):
+def test_dagster_retries_killed_runs_and_not_refused_ones(monkeypatch, tmp_path, code, attempts):
     dagster = pytest.importorskip("dagster", reason="needs a separate environment; tested manually")
     import dagster_assets
     import nightly
@@ -107,7 +107,7 @@ def unit(suffix: str) -> str:
     return (FOLDER / f"microguard@.{suffix}").read_text()
 
 
-def test_systemd_starts_again_what_was_not_refused():
+def test_systemd_unit_restarts_killed_runs_and_not_refused_ones():
     service = unit("service")
     [line] = re.findall(r"^ExecStart=(.*)$", service, re.MULTILINE)
     words = shlex.split(line)
@@ -117,7 +117,7 @@ def test_systemd_starts_again_what_was_not_refused():
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd on this machine")
-def test_systemd_finds_no_fault_in_the_units(tmp_path):
+def test_systemd_units_pass_systemd_analyze_verify(tmp_path):
     service = tmp_path / "microguard@persons.service"
     service.write_text(unit("service").replace("/opt/microguard/bin/microguard", "/bin/true"))
     timer = tmp_path / "microguard@persons.timer"

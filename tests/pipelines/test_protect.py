@@ -17,7 +17,7 @@ from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.job import Job
 from microguard.pipelines.publication.areas import Areas
-from microguard.pipelines.records import product
+from microguard.pipelines.records import product, protect_by_microaggregation
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed, SpecificationError
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as f
@@ -326,13 +326,13 @@ def test_blocks_that_failed_or_have_changed_since_are_tried_again_by_the_next_ru
 ):
     persons().to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
-    honest = product._clustering_task
+    honest = protect_by_microaggregation._clustering_task
 
     def failing(*of_this_group):
         return replace(honest(*of_this_group), min_diversity=9)
 
     with monkeypatch.context() as patched:
-        patched.setattr(product, "_clustering_task", failing)
+        patched.setattr(protect_by_microaggregation, "_clustering_task", failing)
         with pytest.raises(InputRejected, match="min_diversity"):
             run(spark, spec)
     assert killed == []

@@ -187,7 +187,7 @@ MALFORMED = (
         + SOUND[SOUND.index("diagnosis =") : SOUND.index(METHOD)]
         + METHOD,
         SOUND[SOUND.index("diagnosis =") : SOUND.index(METHOD)] + 'name = "safe"\nmin_diversity = 2',
-        ("[method] min_diversity", "found 2", "1 with SAFE"),
+        ("[method] min_diversity", "found 2", "1 with method safe"),
     ),
     Malformed(
         "control tables decide in a mixed clustering",
@@ -257,13 +257,18 @@ MALFORMED = (
         _effort('representative = "average"'),
         ("[method] representative", "median, medoid"),
     ),
-    Malformed("SAFE with numbers", METHOD, _effort('name = "safe"'), ("[method] name", '"safe"', "nominal")),
+    Malformed(
+        "SAFE with numbers",
+        METHOD,
+        _effort('name = "safe"'),
+        ("kind", '"numeric"', "nominal with method safe"),
+    ),
     Malformed("household without one", METHOD, _effort('unit = "household"'), ("[method] unit", "household")),
     Malformed(
         "households with SAFE",
         SOUND[SOUND.index("income =") : SOUND.index(METHOD)],
         'home = { role = "household" }\n\n[method]\nname = "safe"\nunit = "household"\n',
-        ("[method] unit", "record with SAFE"),
+        ("[method] unit", '"record" with method safe'),
     ),
     Malformed(
         "diversity of nothing",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import subprocess
+import sys
+from dataclasses import fields, replace
+from inspect import signature
 from itertools import product
 from pathlib import Path
 from typing import Any, get_args
@@ -13,41 +16,30 @@ import pyarrow as pa
 import pytest
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.methods import (
-    CLUSTERING,
-    COMBINATIONS,
+    BY_CONTROL_TABLES,
     EFFORTS,
-    ON_COMBINATIONS,
+    FREQUENCY,
+    MICROAGGREGATION,
     SAFE,
     Kinds,
     Representative,
     all_algorithms,
 )
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.parameters import (
-    ChiExact,
-    ColumnGeneration,
-    Genetic,
-    KWard,
-    Safe,
-    TwoStep,
-)
 from microguard.schemas.specification.read import build_specification
-from microguard.schemas.specification.table import TableAlgorithm
+from microguard.schemas.specification.sections import Method
+from microguard.sdc.algorithms.adjustment import ADJUSTMENT
+from microguard.sdc.algorithms.microaggregation import GeneticParams, KWardParameters, VmdavParameters
+from microguard.sdc.algorithms.nominal import ChiExactParameters, Guidance
+from microguard.sdc.algorithms.safe import SafeParams
 from microguard.sdc.clusters.representatives import represent
-from microguard.sdc.cta.adjust import ALGORITHMS as ADJUSTING
+from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.microaggregation import microaggregate
-from microguard.sdc.microaggregation.column_generation.heuristic import ROUNDINGS
-from microguard.sdc.microaggregation.heuristics.genetic import GeneticParams
-from microguard.sdc.microaggregation.heuristics.k_ward import RANKINGS
-from microguard.sdc.microaggregation.methods import ALGORITHMS as NUMERIC
 from microguard.sdc.nominal import anonymise
-from microguard.sdc.nominal.chi_exact import ChiExactParameters
-from microguard.sdc.nominal.methods import METHODS as NOMINAL
-from microguard.sdc.nominal.partitioning.construction import Guidance
 from microguard.sdc.safe import safe
-from microguard.sdc.safe.methods import METHODS as SAFE_METHODS
-from microguard.sdc.safe.parameters import SafeParams
-from microguard.sdc.safe.protection import ALGORITHMS as OF_SAFE
+from pydantic import ValidationError
+
+CHI_EXACT_BY_WEIGHT = ChiExactParameters(deviation_weight=2.0)
 
 COLUMNS: dict[Kinds, dict[str, str]] = {
     "numeric": {"x": "numeric", "y": "numeric"},
@@ -71,22 +63,37 @@ def build(kinds: Kinds, *, weights: tuple[str, ...] = (), **method: Any) -> Spec
     return build_specification(content, Path("/nowhere"))
 
 
-def test_the_names_of_a_specification_are_those_of_the_methods() -> None:
-    assert set(CLUSTERING) == set(NUMERIC)
-    assert set(COMBINATIONS) == set(NOMINAL)
-    assert set(SAFE) == set(OF_SAFE)
-    assert set(get_args(TableAlgorithm)) == set(ADJUSTING)
+def test_reading_a_specification_imports_no_algorithm_and_no_numeric_library() -> None:
+    heavy = ("numpy", "pandas", "pyarrow", "scipy", "numba", "highspy", "pyspark")
+    program = (
+        "import sys, microguard.schemas.specification.read\n"
+        f"found = sorted(set({heavy}) & set(sys.modules))\n"
+        "found += [name for name in sys.modules if name.startswith('microguard.sdc.')]\n"
+        "print(*found)"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    imported = set(printed.stdout.split())
+    assert imported - {"microguard.sdc.errors"} == {
+        f"microguard.sdc.{name}"
+        for name in (
+            "algorithms",
+            "algorithms.adjustment",
+            "algorithms.algorithm",
+            "algorithms.microaggregation",
+            "algorithms.nominal",
+            "algorithms.parameters",
+            "algorithms.safe",
+        )
+    }
 
 
-def test_efforts_and_kinds_of_a_specification_are_those_of_the_methods() -> None:
-    for name, row in NUMERIC.items():
-        assert (name, CLUSTERING[name].efforts) == (name, row.efforts)
-        assert (name, CLUSTERING[name].nominal) == (name, row.nominal)
-        assert (name, CLUSTERING[name].record_weights) == (name, row.record_weights)
-    for name, nominal in NOMINAL.items():
-        assert (name, COMBINATIONS[name].efforts) == (name, nominal.efforts)
-    for name, of_safe in SAFE_METHODS.items():
-        assert (name, SAFE[name].efforts) == (name, of_safe.efforts)
+def test_every_row_names_a_function_that_takes_its_parameters() -> None:
+    for table in (MICROAGGREGATION, FREQUENCY, SAFE, ADJUSTMENT):
+        for name, row in table.items():
+            assert callable(row.solve), name
+            if table is MICROAGGREGATION:
+                takes = "parameters" in signature(row.solve).parameters
+                assert takes == (row.parameters is not None), name
 
 
 def test_exact_is_refused_where_nothing_of_the_whole_is_proved() -> None:
@@ -126,14 +133,51 @@ def test_where_there_are_several_weights_the_one_that_counts_is_named() -> None:
             build("numeric", weights=weights, **options)
 
 
-def test_parameters_of_a_specification_are_those_of_the_methods() -> None:
-    assert set(Safe.model_fields) == {field.name for field in fields(SafeParams)}
-    assert set(TwoStep.model_fields) == {field.name for field in fields(Guidance)}
-    assert set(ChiExact.model_fields) <= {field.name for field in fields(ChiExactParameters)}
-    assert set(Genetic.model_fields) == {field.name for field in fields(GeneticParams)}
-    for section, key, values in ((KWard, "ranking", RANKINGS), (ColumnGeneration, "rounding", ROUNDINGS)):
-        of_specification, _ = get_args(section.model_fields[key].annotation)
-        assert set(get_args(of_specification)) == set(values) - {"md"}  # the paper's short name
+def test_a_section_of_a_specification_is_the_parameters_of_its_algorithm() -> None:
+    for kinds, options, expected in (
+        ("numeric", {"algorithm": "vmdav", "vmdav": {"gain": 1}}, VmdavParameters(1.0)),
+        ("numeric", {"algorithm": "k-ward", "k_ward": {"ranking": "pv"}}, KWardParameters("pv")),
+        (
+            "nominal",
+            {"name": "safe", "safe": {"extra_error_from": [5, 9]}},
+            SafeParams(extra_error_from=(5, 9)),
+        ),
+        ("nominal", {"algorithm": "chi-exact", "chi_exact": {"deviation_weight": 2.0}}, CHI_EXACT_BY_WEIGHT),
+        ("nominal", {"algorithm": "own-hhe", "two_step": {"gamma": 0.5, "reward": 1.5}}, Guidance(0.5, 1.5)),
+        ("nominal", {"algorithm": "own-hhe", "two_step": {}}, None),
+        ("numeric", {"algorithm": "mdav", "vmdav": {}}, None),
+    ):
+        assert build(kinds, **options).method.algorithm_parameters == expected
+
+
+def test_what_decides_a_release_names_a_section_as_far_as_it_is_given() -> None:
+    given = build("nominal", name="safe", safe={"slice": 2})
+    assert given.model_dump(mode="json", exclude_defaults=True)["method"] == {
+        "name": "safe",
+        "safe": {"slice": 2},
+    }
+    assert "method" not in build("nominal").model_dump(mode="json", exclude_defaults=True)
+
+
+def test_limits_of_parameters_are_the_same_in_a_specification_and_in_python() -> None:
+    for parameters in (VmdavParameters, KWardParameters, GeneticParams, ChiExactParameters, SafeParams):
+        for field in fields(parameters):
+            for value in (-1, 0, 1, 2, 3, 0.5, 10**12, "x", None, (3, 2), True, float("nan")):
+                try:
+                    parameters(**{field.name: value})
+                    fits = True
+                except InvalidParameter:
+                    fits = False
+                section = next(
+                    name
+                    for name, each in Method.model_fields.items()
+                    if parameters in get_args(get_args(each.annotation)[0])
+                )
+                try:
+                    Method.model_validate({section: {field.name: value}})
+                    assert fits, (field.name, value)
+                except ValidationError:
+                    assert not fits, (field.name, value)
 
 
 @pytest.mark.parametrize(
@@ -170,11 +214,11 @@ def run(specification: Specification, kinds: Kinds) -> None:
         }
     )
     method = specification.method
-    way = specification.way(specification.clusterings[0])
-    if way == "safe":
+    strategy = specification.strategy(specification.clusterings[0])
+    if strategy == "safe":
         name = "safe" if method.algorithm == "auto" else method.algorithm
         safe(frame, K, 2, algorithm=name, keep_records=True)
-    elif way == "combinations":
+    elif strategy == "frequency":
         anonymise(frame, K, 2, algorithm=method.algorithm, effort=method.effort)
     else:
         nominal = [name for name, kind in COLUMNS[kinds].items() if kind == "nominal"]
@@ -208,8 +252,8 @@ def test_whatever_a_specification_accepts_can_be_carried_out(kinds: Kinds) -> No
                 refused += 1
                 continue
             accepted += 1
-            way = specification.way(specification.clusterings[0])
-            whole = way == "clusters" or effort == "standard"
+            strategy = specification.strategy(specification.clusterings[0])
+            whole = strategy == "microaggregation" or effort == "standard"
             if (representative == "auto" and whole) or (algorithm == "auto" and effort == "standard"):
                 run(specification, kinds)
     assert accepted > 0
@@ -223,7 +267,7 @@ def test_clusters_of_nominal_variables_take_what_clusters_them() -> None:
             build("nominal", representative=representative, algorithm="own-eee")
         with pytest.raises(SpecificationError, match=r"\[method\] effort.*local-search"):
             build("nominal", representative=representative, algorithm="local-search", effort="fast")
-    for representative in ON_COMBINATIONS:
+    for representative in BY_CONTROL_TABLES:
         with pytest.raises(SpecificationError, match=r"\[method\] algorithm"):
             build("nominal", representative=representative, algorithm="mdav")
 
@@ -252,3 +296,20 @@ def test_an_algorithm_of_one_variable_is_refused_for_two(algorithm: str) -> None
 def test_parameters_that_an_algorithm_cannot_carry_are_refused(method: dict[str, Any], named: str) -> None:
     with pytest.raises(SpecificationError, match=named):
         build("numeric", **method)
+
+
+def test_a_row_is_all_that_an_algorithm_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(0).normal(size=(RECORDS, 2))
+    copied = replace(MICROAGGREGATION["vmdav"], efforts=("fast",))
+    monkeypatch.setitem(MICROAGGREGATION, "sweep", copied)
+    method = build("numeric", algorithm="sweep", effort="fast", vmdav={"gain": 1.1}).method
+    found = microaggregate(
+        points, K, algorithm="sweep", effort="fast", parameters=method.algorithm_parameters
+    )
+    same = microaggregate(points, K, algorithm="vmdav", parameters=VmdavParameters(1.1))
+    assert (found.labels == same.labels).all()
+    with pytest.raises(SpecificationError, match=r"\[method\] effort"):
+        build("numeric", algorithm="sweep")
+    monkeypatch.setitem(FREQUENCY, "anneal", FREQUENCY["local-search"])
+    assert build("nominal", algorithm="anneal")
+    anonymise(pd.DataFrame({"a": list("ppqqpq") * 2}), K, 1, algorithm="anneal")

@@ -88,14 +88,14 @@ def test_an_infeasible_linear_program_comes_with_a_ray_that_proves_it():
 
 def test_a_master_that_cannot_go_on_from_its_basis_starts_once_more(monkeypatch):
     master = Master(program([10], [[1]], [1], [1]))
-    read, answers = master_room.read_out, []
+    read, answers = master_room.read_solution, []
 
     def failing_first(highs, integer):
         solution = read(highs, integer)
         answers.append(solution if answers else replace(solution, status=Status.FAILED))
         return answers[-1]
 
-    monkeypatch.setattr(master_room, "read_out", failing_first)
+    monkeypatch.setattr(master_room, "read_solution", failing_first)
     solution = master.solve()
     assert [answer.status for answer in answers] == [Status.FAILED, Status.OPTIMAL]
     assert solution.bound == pytest.approx(10)
@@ -103,14 +103,14 @@ def test_a_master_that_cannot_go_on_from_its_basis_starts_once_more(monkeypatch)
 
 @pytest.mark.parametrize("integer", [None, [True, True]], ids=["linear", "integer"])
 def test_a_program_that_can_be_solved_is_tried_until_an_algorithm_solves_it(monkeypatch, integer):
-    read, answers = solving.read_out, []
+    read, answers = solving.read_solution, []
 
     def failing_twice(highs, whole):
         solution = read(highs, whole)
         answers.append(solution if len(answers) == 2 else replace(solution, status=Status.FAILED))
         return answers[-1]
 
-    monkeypatch.setattr(solving, "read_out", failing_twice)
+    monkeypatch.setattr(solving, "read_solution", failing_twice)
     solution = solve(
         program([1, 2], [[1, 1]], [3], [INFINITY], upper=5, integer=integer),
         Limits(options={} if integer else {"solver": "ipm", "run_crossover": "off"}),
@@ -121,8 +121,8 @@ def test_a_program_that_can_be_solved_is_tried_until_an_algorithm_solves_it(monk
 
 
 def test_what_every_algorithm_gives_up_is_a_failure_and_no_answer(monkeypatch):
-    read = solving.read_out
-    monkeypatch.setattr(solving, "read_out", lambda h, i: replace(read(h, i), status=Status.FAILED))
+    read = solving.read_solution
+    monkeypatch.setattr(solving, "read_solution", lambda h, i: replace(read(h, i), status=Status.FAILED))
     assert solve(program([1], [[1]], [1], [2])).status is Status.FAILED
 
 
@@ -154,6 +154,6 @@ def test_bounds_and_costs_of_a_growing_program_change_in_place():
     assert master.solve().objective == pytest.approx(1.5)
     master.change_row_bounds(np.array([0]), np.array([4.0]), np.array([INFINITY]))
     assert master.solve().objective == pytest.approx(2.0)
-    master.use({"simplex_iteration_limit": 0})
+    master.set_options({"simplex_iteration_limit": 0})
     master.change_cost(0, -1.0)
     assert master.solve().status is not Status.OPTIMAL

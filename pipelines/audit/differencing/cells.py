@@ -72,8 +72,8 @@ def count_disclosed_cells(tables: Sequence[PublishedTable], records: Sequence[Pu
 
 def _cells(folder: Path, table: Mapping[str, Any], value: str) -> pd.DataFrame:
     frame = pq.read_table(folder / table["file"]).to_pandas()
-    codes = {name: frame[name].astype(str) for name in frame.columns if name != value}
-    return pd.DataFrame({**codes, _VALUE: frame[value].astype(float)})
+    codes = {name: frame[name].astype(str) for name in table["columns"] if name != value}
+    return pd.DataFrame({**codes, _VALUE: frame[value].astype(float)}).dropna(subset=[_VALUE])
 
 
 def _undone(table: PublishedTable, release: PublishedRecords) -> np.ndarray:

@@ -17,7 +17,7 @@ from microguard.pipelines.audit.differencing.histories import mix_bits
 
 
 def views(releases: Sequence[Classes]) -> list[list[Classes]]:
-    """Return the view with versions of records as unknowns, and one view per variable with known values.
+    """Return the views for linear systems: of versions of records, and of each variable with known values.
 
     Parameters
     ----------

@@ -83,9 +83,9 @@ class PublishedRecords:
 
 
 def is_records(folder: Path) -> bool:
-    """Return whether a release folder contains records (and not a protected table)."""
+    """Return whether a release folder has k-anonymous records (no table, and no perturbed records)."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return "guarantee" in manifest and isinstance(manifest["guarantee"], dict)
+    return isinstance(manifest.get("guarantee"), dict) and "k" in manifest["guarantee"]
 
 
 def read_records(folder: Path) -> PublishedRecords:

@@ -10,18 +10,22 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from microguard.pipelines.engine.column_names import column, map_in_arrow
+from microguard.pipelines.engine.column_names import map_in_arrow
 from microguard.pipelines.engine.parallelism import tasks_at_once
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.key import key_name
 from microguard.pipelines.publication.ledger import Entry
+from microguard.pipelines.publication.source_fingerprints.amount_fingerprint import (
+    amount_fingerprint,
+    mixed,
+)
 from microguard.pipelines.publication.source_fingerprints.conflicts import ledger_of
 from microguard.pipelines.publication.source_fingerprints.source_fingerprint import (
     FILE,
@@ -31,10 +35,16 @@ from microguard.pipelines.publication.source_fingerprints.source_fingerprint imp
     Subset,
     subsets_of,
 )
+from microguard.pipelines.publication.source_fingerprints.totals import (
+    Totals,
+    largest_code,
+    totals_of_cells,
+    totals_of_records,
+    value_hash,
+)
 from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import SIZE
 from microguard.schemas.specification.model import Specification
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -43,8 +53,6 @@ CELLS = 1024
 #: Records of the first piece that a task reads, then twice as many, and so on up to the largest.
 FIRST_PIECE, LARGEST_PIECE = 4 * CELLS, 1024 * CELLS
 UNIT = "unit"
-#: Text that is a number; trying to cast each text would make Spark throw and catch an error for each value.
-NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 #: What a task returns of a subset: arrays of int64 as bytes, marks row by row.
 _PARTS = t.StructType(
     [
@@ -68,7 +76,7 @@ _ROWS = t.StructType(
 def keep_fingerprint(
     screened: ValidatedInput, reader: Specification, specification: Specification, entry: Entry, areas: Areas
 ) -> None:
-    """Write the fingerprint of a release's source to its evidence; a source of given cells has none.
+    """Write the fingerprint of a release's source to its evidence.
 
     Parameters
     ----------
@@ -76,17 +84,39 @@ def keep_fingerprint(
         How the input was read.
     """
     table = specification.table
-    if entry.identity["content"] == "table" and table is not None and table.source == "cells":
-        return
+    finished = entry.identity["content"] == "table" and table is not None and table.source == "cells"
     unit = specification.unit
     columns = [name for name in reader.published if name != unit]
     if not columns:  # nothing identifies records; a source of the same name still conflicts
         return
     ledger, folder = ledger_of(entry), areas.record(entry.release_id)
-    compute = partial(compute_fingerprint, screened.keyed, columns, unit, screened.remaining)
-    compute(areas.key()).write(folder / FILE)
+    places = [(areas.key(), folder / FILE)]
     if ledger is not None:
-        compute(ledger.key(areas.public.folder)).write(folder / SHARED)
+        places.append((ledger.key(areas.public.folder), folder / SHARED))
+    frame, records = screened.keyed, screened.remaining
+    if finished:
+        assert table is not None
+        fingerprints = [SourceFingerprint(records, key_name(key), None, {}) for key, _ in places]
+        totals = totals_of_cells(frame, table)
+    else:
+        fingerprints = [compute_fingerprint(frame, columns, unit, records, key) for key, _ in places]
+        totals = _totals(frame, reader, {unit}, fingerprints[0])
+    for (key, path), fingerprint in zip(places, fingerprints, strict=True):
+        replace(fingerprint, amounts=amount_fingerprint(*totals, salts_of(key))).write(path)
+
+
+def _totals(
+    frame: DataFrame, reader: Specification, left_out: set[str | None], fingerprint: SourceFingerprint
+) -> Totals:
+    """Compute totals by the codes of those columns that the fingerprint has counts of."""
+    numeric = [name for name in reader.published if reader.variables[name].kind == "numeric"]
+    weights = [name for name in reader.with_role("weight") if name in frame.columns]
+    limits = {
+        name: largest_code(fingerprint.cells[(name,)])
+        for name in reader.published
+        if (name,) in fingerprint.cells and name not in left_out.union(numeric, weights)
+    }
+    return totals_of_records(frame, limits, numeric, weights[0] if weights else None)
 
 
 def compute_fingerprint(
@@ -130,8 +160,7 @@ class Sample:
     def __init__(self, names: tuple[str, ...], with_unit: bool, key: bytes) -> None:
         self.names, self._with_unit = names, with_unit
         self.subsets = subsets_of(list(names))
-        digest = hmac.new(key, b"sketches of sources", hashlib.sha256).digest()
-        self._salts = np.frombuffer(digest[:16], "<u8")
+        self._salts = salts_of(key)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows of one task."""
@@ -156,7 +185,13 @@ class Sample:
         return columns, others.pop() if len(others) == 1 and len(columns) > 2 else None
 
     def _mixed(self, column: pa.Array) -> np.ndarray:
-        return _mixed(column.to_numpy().view(np.uint64), self._salts)
+        return mixed(column.to_numpy().view(np.uint64), self._salts)
+
+
+def salts_of(key: bytes) -> np.ndarray:
+    """Return the (2,) uint64 halves of the key of a fingerprint."""
+    digest = hmac.new(key, b"sketches of sources", hashlib.sha256).digest()
+    return np.frombuffer(digest[:16], "<u8")
 
 
 def _in_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -256,20 +291,6 @@ class Smallest:
         )
 
 
-def value_hash(name: str, frame: DataFrame) -> Column:
-    """Hash a value independently of its type in the file: 7, 7.0 and "7" are one value."""
-    value = column(name)
-    if isinstance(frame.schema[name].dataType, t.NumericType):
-        return f.xxhash64(_zero(value.cast("double")))
-    text = value.cast("string")
-    number = f.xxhash64(_zero(text.try_cast(t.DoubleType())))
-    return f.when(text.rlike(NUMBER), number).otherwise(f.xxhash64(text))
-
-
-def _zero(number: Column) -> Column:
-    return f.when(number == 0, f.lit(0.0)).otherwise(number)
-
-
 def _summed(hashed: list[np.ndarray], columns: list[int]) -> np.ndarray:
     """Sum the hashes of some columns, independently of their order and names.
 
@@ -282,13 +303,3 @@ def _summed(hashed: list[np.ndarray], columns: list[int]) -> np.ndarray:
 def _cells(hashes: np.ndarray) -> np.ndarray:
     """Convert hashes to non-negative int64 in the same order, a type that Spark and Parquet have."""
     return (hashes >> np.uint64(1)).view(np.int64)
-
-
-def _mixed(hashes: np.ndarray, salts: np.ndarray) -> np.ndarray:
-    """Mix hashes with a key: two rounds of SplitMix64 (Steele, Lea and Flood 2014), half a key each."""
-    for salt in salts:
-        hashes = hashes ^ salt
-        hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        hashes = hashes ^ (hashes >> np.uint64(31))
-    return hashes

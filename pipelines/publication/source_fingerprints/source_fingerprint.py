@@ -2,7 +2,8 @@
 
 It has a sample of the units, if a variable identifies them, and counts of combinations of columns: of pairs
 by name, and of all columns and all but one under any names. It therefore finds a subset, a file of other
-columns, one with a coarser region, or a table of the same records.
+columns, one with a coarser region, or a table of the same records. The cells of a finished table have no
+records: totals by single codes show that they are sums of a file.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.files import private_folder, sync_folder
+from microguard.pipelines.publication.source_fingerprints.amount_fingerprint import (
+    AmountFingerprint,
+    share_amounts,
+)
 from microguard.pipelines.publication.source_fingerprints.overlap import (
     CellCounts,
     is_numbering,
@@ -60,13 +65,16 @@ class SourceFingerprint:
     units : UnitFingerprint or None
         If a variable identifies the units.
     cells : dict of tuple of str to CellCounts
-        Counts of each of `subsets_of` the columns.
+        Counts of each of `subsets_of` the columns; none of the cells of a finished table.
+    amounts : AmountFingerprint or None
+        Totals by single codes; None in files of software that did not write them.
     """
 
     records: int
     key: str
     units: UnitFingerprint | None
     cells: dict[Subset, CellCounts]
+    amounts: AmountFingerprint | None = None
 
     @classmethod
     def from_rows(cls, rows: pa.Table, subsets: list[Subset], records: int, key: str) -> SourceFingerprint:
@@ -88,7 +96,7 @@ class SourceFingerprint:
             marks = np.array(rows["marks"].slice(0, parts[0].stop).to_pylist(), np.int64).view(np.uint64)
             known = len(marks) if np.all(whole[parts[0]]) else max(records, len(marks) + 1)
             units = UnitFingerprint(hashes[parts[0]].astype(np.uint64), marks, known)
-        return cls(records, key, units, cells)
+        return cls(records, key, units, cells, _amounts(place, hashes, rows, len(subsets)))
 
     def write(self, path: Path) -> None:
         """Write the fingerprint to a file in one step."""
@@ -108,10 +116,19 @@ class SourceFingerprint:
             )
             for subset, cells, records, whole in parts
         ]
-        table = pa.concat_tables(tables)
-        marks = [] if self.units is None else list(self.units.marks.view(np.int64))
-        none = [None] * (len(table) - len(marks))
-        table = table.append_column("marks", pa.array([*none, *marks], pa.list_(pa.int64())))
+        marks: list[Any] = [None] * sum(map(len, tables))
+        if self.units is not None:
+            marks[len(marks) - len(self.units.units) :] = list(self.units.marks.view(np.int64))
+        if self.amounts is not None:
+            of_amounts = {
+                "subset": (len(self.cells) + self.amounts.measures).astype(np.int32),
+                "cell": self.amounts.codes,
+                "records": np.ones(len(self.amounts.codes), np.int64),
+                "whole": np.ones(len(self.amounts.codes), bool),
+            }
+            tables.append(pa.table(of_amounts))
+            marks += list(self.amounts.totals)
+        table = pa.concat_tables(tables).append_column("marks", pa.array(marks, pa.list_(pa.int64())))
         private_folder(path.parent)
         fresh = path.with_name(f".{path.name}.{os.getpid()}")
         pq.write_table(table.replace_schema_metadata({b"about": json.dumps(about).encode()}), fresh)
@@ -140,9 +157,20 @@ def same_records(left: SourceFingerprint, right: SourceFingerprint) -> bool:
     if left.units is not None and right.units is not None and similarity(left.units, right.units).same:
         return True
     sizes = (left.records, right.records)
-    return _same_in_pairs(left, right, sizes) or any(
-        share_records(one, other, sizes) for one, other in _wide_pairs(left, right)
+    return (
+        _same_in_pairs(left, right, sizes)
+        or any(share_records(one, other, sizes) for one, other in _wide_pairs(left, right))
+        or share_amounts(left.amounts, right.amounts)
     )
+
+
+def _amounts(place: np.ndarray, codes: np.ndarray, rows: pa.Table, first: int) -> AmountFingerprint | None:
+    """Return the totals from the rows of a fingerprint whose subsets end before `first`."""
+    start = int(np.searchsorted(place, first))
+    if start == len(place):
+        return None
+    totals = np.array(rows["marks"].slice(start).to_pylist(), np.int64)
+    return AmountFingerprint(place[start:].astype(np.int64) - first, codes[start:], totals)
 
 
 def share_units(left: SourceFingerprint, right: SourceFingerprint) -> bool | None:

@@ -193,7 +193,9 @@ class FolderStorage:
     def require_lock(self) -> None:
         """Refuse to continue unless `lock` was entered: nobody can take a file lock over."""
         if not self._held:
-            raise AreaTaken(f"The {PLACES[self._key]} is not locked by this run.")
+            raise AreaTaken(
+                f"The {PLACES[self._key]} is not locked by this run: lock it before writing there."
+            )
 
     def _path(self, name: str) -> Path:
         path = self.folder / name

@@ -114,15 +114,15 @@ class Lease:
 
     def _change(self, *, held: bool) -> None:
         if self._version is None:
-            raise AreaTaken("The place is not held by this run.")
+            raise AreaTaken("The object store is not locked by this run: lock it before writing there.")
         try:
             self._version = self._swap(self._version, held=held)
         except VersionChanged:
             found = self._read()
             if found is None or found[0]["holder"] != self._holder:
                 raise AreaTaken(
-                    "Another run took over what this one held in the object store, because this one gave no "
-                    "sign of life for some time. What it had published is taken back; call it again."
+                    "Another run took over the lock of this one in the object store, because this one did "
+                    "not renew it for some time. What it published is withdrawn. Call it again."
                 ) from None
             self._version = self._swap(found[1], held=held)  # the answer to the last change was lost
 
@@ -135,6 +135,6 @@ class Lease:
         found = self._storage.get(LEASE)
         if found is None:
             return None
-        remedy = "Delete it while no run is at work: the next one makes it anew."
+        remedy = "Delete it while no run is at work: the next run creates a new one."
         what = f"{LEASE} of an object store"
         return parse_json(found.content, what, remedy, "holder", "held"), found.version

@@ -145,7 +145,7 @@ class MirroredFolder:
             If another run stored a state since.
         """
         if self._state is None:
-            raise AreaTaken("The evidence area is not held by this run.")
+            raise AreaTaken("The evidence area is not locked by this run: lock it before writing there.")
         before, here = self._state.files, self._here()
         if here == {name: _digest(each) for name, each in before.items()}:
             return
@@ -258,8 +258,8 @@ class MirroredFolder:
         except VersionChanged:
             self._state = None
             raise AreaTaken(
-                "Another run took the evidence area over, because this one gave no sign of life for some "
-                "time. Nothing of this one counts from here on; call it again."
+                "Another run took over the lock of the evidence area, because this one did not renew it for "
+                "some time. Nothing of this one counts from here on. Call it again."
             ) from None
         self._state = state
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from microguard.pipelines.publication.storage.faults import StoreDenied
 from microguard.pipelines.publication.storage.mirror import STATE
-from microguard.pipelines.publication.storage.storage import storage_at
+from microguard.pipelines.publication.storage.storage import Key, storage_at
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.consistency import CURRENT
 from microguard.schemas.specification.model import Specification
@@ -42,8 +42,9 @@ def refuse_neighbours(specification: Specification) -> None:
             f"[publish] path = {specification.publish.path!r}: expected a place apart from every evidence "
             f"area, found a {STATE} in it, above it or below it. Choose another place."
         )
-    for key, place in (("evidence", evidence), ("ledger", ledger)):
-        if place is not None and _in_store(place) and any(_has(each, CURRENT) for each in _upwards(place)):
+    keys: tuple[tuple[Key, str | None], ...] = (("evidence", evidence), ("ledger", ledger))
+    for key, place in keys:
+        if place and _in_store(place) and any(_has(each, CURRENT, key) for each in _upwards(place)):
             raise SpecificationError(
                 f"[publish] {key} = {getattr(specification.publish, key)!r}: expected a place outside every "
                 "public area, found releases in it or above it. Choose another place."
@@ -77,8 +78,8 @@ def _below(address: str, levels: int = 2) -> Iterator[str]:
             yield from _below(inside, levels - 1)
 
 
-def _has(address: str, name: str) -> bool:
+def _has(address: str, name: str, key: Key = "path") -> bool:
     try:
-        return storage_at(address).exists(name)
+        return storage_at(address, key).exists(name)
     except _UNSEEN:
         return False

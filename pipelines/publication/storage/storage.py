@@ -7,8 +7,9 @@ class to the laws below.
 Laws
 ----
 - A file is written whole or not at all, and is durable once the call returns.
-- Of several writers of one name, `put_if_absent` lets exactly one succeed. `replace` succeeds only for the
-  writer whose version is still the current one.
+- Of several writers of different contents to one name, `put_if_absent` succeeds for exactly one, and
+  `replace` only for the one whose version is still current. A write of the content that is there already
+  succeeds: it repeats a write whose answer was lost.
 - `list_files` names exactly the files that were put and not deleted.
 - A tree appears with its last file and disappears with its first: readers who look for that file never see
   half a tree.
@@ -116,7 +117,7 @@ class Storage(Protocol):
         ...
 
     def download(self, name: str, target: Path) -> None:
-        """Write the content of a file to an open-able local path.
+        """Write the content of a file to a local path.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The evidence of a table published with noise by cell keys.
+"""Measure a table published with noise by cell keys.
 
 Beside ``table``, ``changes`` and ``metrics`` as for other tables (`pipelines.tables.measures`):
 
@@ -34,7 +34,7 @@ from microguard.schemas.specification.table import Table
 
 @dataclass(frozen=True)
 class NoiseComparison:
-    """Original counts beside those with noise: what the measures of such a table look at."""
+    """Original counts next to those with noise: the input of the measures."""
 
     table: Table
     cells: Cells
@@ -42,7 +42,7 @@ class NoiseComparison:
 
     @cached_property
     def sections(self) -> dict[str, Any]:
-        """All measures, by section."""
+        """Return all measures, by section."""
         counts, noisy = self.cells.units, self.noisy
         change = np.abs(noisy.values - counts)
         least = noisy.noise.parameters.k

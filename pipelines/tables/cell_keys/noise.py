@@ -1,4 +1,4 @@
-"""Counts with noise by cell keys: what is published, and what it says to whoever knows the method."""
+"""Add noise by cell keys to counts, and compute what an attacker who knows the method learns."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.pipelines.tables.cell_identity import cell_codes
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.published_before import (
     PublishedCell,
     PublishedValues,
     StandingValueFails,
-    cell_codes,
     standing_cells,
 )
 from microguard.schemas.specification.model import Specification
@@ -30,7 +30,7 @@ MOST_LINKED = 4000
 
 @dataclass(frozen=True, eq=False)
 class NoisyCounts:
-    """Published counts, and what an attacker who knows all but the keys makes of them.
+    """Published counts, and what an attacker who knows all but the keys learns from them.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class NoisyCounts:
 
 
 def noise_table(specification: Specification) -> NoiseTable:
-    """The noise that a specification asks for, its defaults resolved."""
+    """Return the noise of a specification, its defaults resolved."""
     table = specification.table
     assert table is not None
     least = table.minimum_frequency or specification.release.k
@@ -64,7 +64,7 @@ def noise_table(specification: Specification) -> NoiseTable:
 def standing_counts(
     cells: Cells, table: Table, before: Iterable[PublishedCell], *, accepted: bool
 ) -> PublishedValues:
-    """Cells of this table that readers have seen; nothing new beside others, which it is not judged with.
+    """Return the cells published before; refuse new cells next to tables that are not judged together.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def standing_counts(
 def published_counts(
     cells: Cells, keys: np.ndarray, noise: NoiseTable, standing: PublishedValues
 ) -> np.ndarray:
-    """(cells,) int64 what each cell is published at; cells of records that stand published keep their value.
+    """Return the (cells,) int64 published counts; cells of the same records keep their earlier value.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def published_counts(
 def attacked(
     cells: Cells, values: np.ndarray, noise: NoiseTable, *, most_cells: int, seed: int
 ) -> NoisyCounts:
-    """What is left of doubt: by each cell alone, by all of them together, and by the largest noise.
+    """Compute the attacker's posteriors from each cell alone and from all of them, and the intervals.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def attacked(
 
 
 def _drawn(cells: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """All of the cells, or so many of them by the seed, in order."""
+    """Return all of the cells, or a sample of them drawn by the seed, in order."""
     if len(cells) <= most:
         return cells
     return np.sort(np.random.default_rng(seed).choice(cells, size=most, replace=False))

@@ -1,4 +1,4 @@
-"""The product "table" where counts are published with noise by cell keys: each by itself, nothing adds up."""
+"""The product "table" of counts with noise by cell keys: each count by itself, nothing adds up."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from microguard.pipelines.tables.cell_keys.noise import (
     standing_counts,
 )
 from microguard.pipelines.tables.cell_keys.record_keys import keys_of_cells
-from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups
 from microguard.pipelines.tables.product import contradicts, examined_at_most
 from microguard.pipelines.tables.published_before import StandingValueFails, new_cells
 from microguard.pipelines.tables.published_cells import write_published_cells
-from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
-from microguard.schemas.errors import InputRejected, ProtectionFailed
+from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct, cells_of
+from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.requirements.tables import table_requirements
 from microguard.sdc.errors import SdcError
@@ -40,7 +39,7 @@ class NoisyTables(TableProduct[NoiseComparison]):
     measures = measures_of("table", ("table", "noise", "changes", "metrics"))
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[NoiseComparison]:
-        """Tabulate, add the noise, and examine what an attacker is left with.
+        """Tabulate, add the noise, and compute what an attacker learns.
 
         Raises
         ------
@@ -48,10 +47,7 @@ class NoisyTables(TableProduct[NoiseComparison]):
         """
         key = job.areas.key()
         with job.progress.stage("tabulate"):
-            try:
-                cells = cells_of_microdata(screened.frame, self.specification).keyed(key)
-            except SdcError as error:
-                raise InputRejected(f"The input makes no table: {error}.") from error
+            cells = cells_of(screened, self.specification, key)
             keys = keys_of_cells(screened.frame, self.specification, cells, key)
         noise = noise_table(self.specification)
         with job.progress.stage("adjust"):

@@ -1,4 +1,4 @@
-"""Keys of cells: the sum of secret keys of the records behind each, whatever the table, order or partition.
+"""Compute the keys of cells: sums of the secret keys of their records, independent of table and order.
 
 A record's key is a keyed hash of its unit: the same in every table, period and release of an evidence area,
 whatever source or name they go by, so that the same records never get noise a second time.
@@ -27,7 +27,7 @@ _CONTEXT = b"keys of cells"
 
 
 def keys_of_cells(frame: DataFrame, specification: Specification, cells: Cells, secret: bytes) -> np.ndarray:
-    """(cells,) uint64 keys, 0 where no record is behind a cell.
+    """Return the (cells,) uint64 keys, 0 for a cell without records.
 
     Parameters
     ----------
@@ -86,6 +86,6 @@ def _hashed(secret: bytes, unit: Column) -> Column:
 
 
 def _sum() -> Column:
-    """Sum modulo the span; NULL where a record has no key."""
+    """Return the sum modulo the span; NULL if a record has no key."""
     lost = f.bool_or(f.col(_KEY).isNull())
     return f.when(~lost, f.pmod(f.sum(_KEY), f.lit(KEY_SPAN))).alias(_KEY)

@@ -1,9 +1,8 @@
-"""Annealing of directions on a stand-in for the linear program: one run, exchangeable costs.
+"""Simulated annealing of directions on a cheap model of the linear program.
 
-A stand-in prices directions by the residuals they leave on the lines, so that a change of one direction
-costs a few additions. What the residuals cost, and how a change is proposed, is the stand-in's own; the
-run is the same for all: from hot to cold, by equal factors where nothing else is said, in stretches between
-two looks at the clock, cells with only one admissible direction left alone.
+A model assigns an energy to the constraint residuals of directions. The change of energy by one flip is
+cheap to compute. The schedule is the same for all models: the temperature decreases by a constant factor per
+sweep unless the model changes it. The deadline is checked after each segment of sweeps.
 """
 
 from __future__ import annotations
@@ -21,22 +20,23 @@ from scipy import sparse
 
 
 class Columns(NamedTuple):
-    """Entries of each sensitive cell: ``lines`` and ``entries`` from pointers[cell] to pointers[cell + 1]."""
+    """Compressed columns of the sensitive cells: those of cell c are pointers[c]:pointers[c + 1]."""
 
     pointers: np.ndarray
-    lines: np.ndarray
+    constraints: np.ndarray
     entries: np.ndarray
 
 
-class Stretch(NamedTuple):
-    """Sweeps from `first` to before `last` of a run.
+class Segment(NamedTuple):
+    """Consecutive sweeps of a run, from `first` to before `last`.
 
     Attributes
     ----------
-    cells : sensitive cells that may go either way
+    cells : sensitive cells that may have either direction
     hot, cold : first and last temperature of the run
-    first, last, sweeps : int, `sweeps` those of the whole run
-    seed : of this stretch
+    first, last : int
+    sweeps : int, of the whole run
+    seed : int, of this segment
     """
 
     cells: np.ndarray
@@ -48,15 +48,15 @@ class Stretch(NamedTuple):
     seed: int
 
 
-class Walk(NamedTuple):
-    """Where a run stands.
+class State(NamedTuple):
+    """State of a run.
 
     Attributes
     ----------
     directions : (p,) int8, 0 down and 1 up
-    residuals : (lines,) signed base deviations summed per line
-    chosen : (p,) int8, the answer so far
-    least : (1,) its energy, for the stand-ins that keep the best directions met
+    residuals : (constraints,) sums of the signed base deviations
+    chosen : (p,) int8, the result so far
+    least : (1,) energy of the result, for models that keep the best directions
     """
 
     directions: np.ndarray
@@ -66,31 +66,29 @@ class Walk(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class StandIn(ABC):
-    """What directions are annealed on.
+class EnergyModel(ABC):
+    """Model of the cost of directions.
 
     Attributes
     ----------
     problem : Problem
-    incidence : sparse (lines, p)
-        Relations of the sensitive cells, over all lines or those they touch.
+    incidence : sparse (constraints, p)
+        Columns of the sensitive cells, over all constraints or over those that contain one.
     """
 
     problem: Problem
     incidence: sparse.csc_matrix
-    #: Moves between two looks at the clock.
-    stretch_moves: ClassVar[float] = 2e6
-    #: First temperature of a run that refines directions, relative to that from random ones.
-    warmth: ClassVar[float] = 1.0
+    #: Moves between two checks of the deadline.
+    segment_moves: ClassVar[float] = 2e6
 
     @cached_property
     def columns(self) -> Columns:
-        """`incidence` as the kernels read it."""
+        """`incidence` in the form that the kernels use."""
         matrix = self.incidence
         return Columns(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
 
     def residuals(self, directions: np.ndarray) -> np.ndarray:
-        """(lines,) signed base deviations summed per line."""
+        """Compute the constraint residuals of directions, (constraints,)."""
         return np.asarray(self.incidence @ self.problem.base(directions))
 
     def anneal(
@@ -101,46 +99,53 @@ class StandIn(ABC):
         deadline: Deadline | None = None,
         heat: float = 1.0,
     ) -> np.ndarray:
-        """Directions (p,) after annealing from the given ones; sweeps times p proposals.
+        """Anneal directions.
 
-        `heat` is the first temperature relative to the one that leaves nothing of them.
+        Parameters
+        ----------
+        directions : (p,) start
+        sweeps : int
+        seed : int
+        deadline : Deadline, optional
+        heat : float
+            First temperature, relative to that for a random start. Lower values keep most of the start.
+
+        Returns
+        -------
+        (p,) int8 array
         """
         cells = np.flatnonzero(self.problem.forced < 0)
         start = self.problem.admissible(directions)
-        if len(cells) == 0 or sweeps < 1 or self.incidence.nnz == 0:  # no line has a cell: all cost the same
+        if len(cells) == 0 or sweeps < 1 or self.incidence.nnz == 0:  # all directions have the same energy
             return start
         deadline = deadline or Deadline.after(None)
         hot, cold = self.temperatures(cells)
         hot = max(heat * hot, cold)
-        walk = Walk(start.copy(), self.residuals(start), start, np.full(1, np.inf))
-        step = max(1, int(self.stretch_moves / len(cells)))
+        state = State(start.copy(), self.residuals(start), start, np.full(1, np.inf))
+        step = max(1, int(self.segment_moves / len(cells)))
         for first in range(0, sweeps, step):
             last = min(first + step, sweeps)
-            self.cool(walk, Stretch(cells, hot, cold, first, last, sweeps, seed + first))
+            self.run_segment(state, Segment(cells, hot, cold, first, last, sweeps, seed + first))
             if deadline.passed:
                 break
-        return walk.chosen
-
-    def refine(self, directions: np.ndarray, sweeps: int, seed: int, deadline: Deadline) -> np.ndarray:
-        """Directions (p,) after annealing from good ones, of which most stay."""
-        return self.anneal(directions, sweeps, seed, deadline, self.warmth)
+        return state.chosen
 
     @abstractmethod
     def temperatures(self, cells: np.ndarray) -> tuple[float, float]:
-        """First and last temperature for a run over these cells, in units of the energy."""
+        """Return the first and last temperature of a run over these cells, in units of the energy."""
 
     @abstractmethod
-    def cool(self, walk: Walk, stretch: Stretch) -> None:
-        """Run one stretch: directions, residuals and the answer so far change in place."""
+    def run_segment(self, state: State, segment: Segment) -> None:
+        """Run one segment; the state changes in place."""
 
 
 @kernel
-def temperature_at(stretch: Stretch, sweep: int) -> float:
-    """Temperature of a sweep of the run."""
-    return stretch.hot * (stretch.cold / stretch.hot) ** (sweep / max(1, stretch.sweeps - 1))
+def temperature_at(segment: Segment, sweep: int) -> float:
+    """Return the temperature of a sweep."""
+    return segment.hot * (segment.cold / segment.hot) ** (sweep / max(1, segment.sweeps - 1))
 
 
 @kernel
-def turn(swing: np.ndarray, directions: np.ndarray, cell: int) -> float:
-    """How far a change of direction moves the cell's base deviation."""
+def flip_change(swing: np.ndarray, directions: np.ndarray, cell: int) -> float:
+    """Return the change of the base deviation of a cell if its direction changes."""
     return -swing[cell] if directions[cell] == 1 else swing[cell]

@@ -1,16 +1,17 @@
-"""Directions by belief propagation: lines tell their cells how likely each direction is, until all agree.
+"""Find directions by belief propagation, reinforced until the beliefs are certain.
 
-Directions weigh exp(-sum of |line residuals| / temperature), the stand-in of `line_sums`. Given what its
-cells hear from their other lines, a line says of each how much likelier it makes up than down; a cell's
-belief is what its lines say together, and a part of its last belief. With this memory beliefs harden into
-directions. At n x n x n these leave 4 (n = 20) to 22 % (n = 36) less on the lines than annealing in the
-same time, which freezes where no few cells can be turned any more.
+The probability of directions is proportional to exp(-sum of |constraint residuals| / temperature), see
+`constraint_residuals`. Each constraint sends each of its cells a message: the log-odds of up, given the
+messages that the other cells get from their other constraints. The belief of a cell is the sum of its
+messages and a share of its previous belief (reinforcement), which drives the beliefs to certainty. On n x n x
+n tables the residuals are 4 % (n = 20) to 22 % (n = 36) smaller than those of annealing in the same time,
+which freezes when no change of a few cells helps.
 
-A line says it exactly, over all patterns of its cells: half of its cells against the other half, in the order
-of their sums (meet in the middle).
+A message is computed exactly, over all directions of the cells of the constraint, by meet in the middle: the
+directions of one half are matched with those of the other half in the order of their sums.
 
-Source: Braunstein and Zecchina 2006, Learning by message passing in networks of discrete synapses (the
-memory: reinforcement); Kschischang, Frey and Loeliger 2001, Factor graphs and the sum-product algorithm.
+Source: Braunstein and Zecchina 2006, Learning by message passing in networks of discrete synapses
+(reinforcement); Kschischang, Frey and Loeliger 2001, Factor graphs and the sum-product algorithm.
 """
 
 from __future__ import annotations
@@ -19,45 +20,44 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from microguard.sdc.cta.annealing.constraint_residuals import line_weights
+from microguard.sdc.cta.annealing.constraint_residuals import constraint_weights
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.kernels.compile import borrowing, kernel
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Sensitive cells of a line at most: a half of them has 2^12 patterns.
+#: Maximum number of sensitive cells of a constraint; half of them have 2^12 patterns.
 MOST_CELLS = 24
-#: Relative to the mean level times the mean line weight. At 20x20x20 from 0.2 to 0.6 all
-#: end alike, at 36x36x36 0.4 leaves 5 % more on the lines.
+#: Temperature relative to the mean level times the mean constraint weight. At 20x20x20 results are equal from
+#: 0.2 to 0.6; at 36x36x36 0.4 leaves 5 % larger residuals.
 TEMPERATURE = 0.3
-#: Share of its last belief that a cell keeps: at the end of a run, growing from nothing by equal steps. What
-#: ends at 0.6 leaves 1 % more on the lines.
+#: Share of its previous belief that a cell keeps in the last round; it grows linearly from 0. With 0.6 the
+#: residuals are 1 % larger.
 MEMORY = 0.3
-#: Share of its last message that a line repeats: without it messages of few cells swing to and fro.
+#: Share of the previous message in a new one. Without damping, the messages of short constraints oscillate.
 DAMPING = 0.5
-#: Spread of the beliefs a run begins with, which the seed draws: where up and down are alike, none
-#: would stay.
-FIRST_SPREAD = 0.1
-#: Spread of the logarithms of line weights, which the seed draws, times the root of the number of cells, and
-#: at most: on small tables beliefs end alike wherever they begin, on large ones other weights leave more on
-#: the lines.
+#: Standard deviation of the random initial beliefs, which break the symmetry of up and down.
+INITIAL_SPREAD = 0.1
+#: Standard deviation of the logarithms of the random factors of constraint weights: this number divided by
+#: the square root of the number of cells, and its maximum. On small tables runs with equal weights end alike;
+#: on large ones random factors increase the residuals.
 WEIGHT_SPREAD, MOST_SPREAD = 5.0, 0.3
-#: Digits of these weights: powers of different processors may differ in the last bit of a double.
-DIGITS = 9
-#: Log-odds beyond which a belief is certain to floating-point numbers.
+#: Decimals of these factors: exponentials may differ in the last bit between processors.
+DECIMALS = 9
+#: Log-odds above which a probability is 1 in floating-point arithmetic.
 _CERTAIN = 30.0
-#: Rounds between two looks at the clock.
-_STRETCH = 20
+#: Rounds between two checks of the deadline.
+_CHECK_INTERVAL = 20
 _TINY = 1e-290
 
 
 class Rows(NamedTuple):
-    """Cells of each line, from pointers[line] to pointers[line + 1], and the entries of each cell among them.
+    """Sensitive cells of each constraint, and the entries of each cell.
 
     Attributes
     ----------
-    pointers, cells : of the lines
-    cell_pointers, places : the entries of a cell are at places[cell_pointers[cell]] and on
+    pointers, cells : cells of constraint i are cells[pointers[i]:pointers[i + 1]]
+    cell_pointers, places : entries of cell c are at places[cell_pointers[c]:cell_pointers[c + 1]]
     """
 
     pointers: np.ndarray
@@ -67,13 +67,13 @@ class Rows(NamedTuple):
 
 
 class Halves(NamedTuple):
-    """Patterns of the first and the second half of each line's cells.
+    """All direction patterns of the first and of the second half of the cells of each constraint.
 
     Attributes
     ----------
-    pointers : (2 lines + 1,) where the patterns of each half begin
-    sums : signed base deviations of each pattern, ascending within each half
-    codes : these patterns, a bit for each cell in the order of the half, 1 for up
+    pointers : (2 constraints + 1,) start of the patterns of each half
+    sums : sum of the signed base deviations of each pattern, ascending within each half
+    codes : the patterns, one bit per cell of the half, 1 for up
     """
 
     pointers: np.ndarray
@@ -81,30 +81,32 @@ class Halves(NamedTuple):
     codes: np.ndarray
 
 
-class Run(NamedTuple):
-    """Where a run stands, in log-odds of up.
+class Messages(NamedTuple):
+    """State of a run, in log-odds of up.
 
     Attributes
     ----------
-    beliefs, kept : (p,) of the cells, and what they keep of them
-    messages : (entries,) of lines to their cells
+    beliefs : (p,)
+    reinforcement : (p,) share of the previous beliefs that the cells keep
+    to_cells : (entries,) messages from constraints to their cells
     """
 
     beliefs: np.ndarray
-    kept: np.ndarray
-    messages: np.ndarray
+    reinforcement: np.ndarray
+    to_cells: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Beliefs:
-    """Belief propagation on the sums of a problem's line residuals.
+class BeliefPropagation:
+    """Belief propagation for the sum of the constraint residuals of a problem.
 
     Attributes
     ----------
     problem : Problem
-    rows, halves : of its lines
-    steepness : (lines,)
-        Weight of each line over the temperature.
+    rows : Rows
+    halves : Halves
+    steepness : (constraints,)
+        Weight of each constraint divided by the temperature.
     """
 
     problem: Problem
@@ -113,8 +115,8 @@ class Beliefs:
     steepness: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem) -> Beliefs:
-        """Prepare a problem whose lines have `MOST_CELLS` sensitive cells at most."""
+    def for_problem(cls, problem: Problem) -> BeliefPropagation:
+        """Enumerate the patterns of a problem whose constraints have at most `MOST_CELLS` sensitive cells."""
         incidence = sparse.csr_matrix(problem.incidence)
         incidence.sort_indices()
         numbers = np.arange(incidence.nnz)
@@ -126,38 +128,42 @@ class Beliefs:
             np.cumsum([0, *counts]),
             numbers[np.argsort(cells, kind="stable")],
         )
-        weights = line_weights(problem)
+        weights = constraint_weights(problem)
         touched = np.diff(incidence.indptr) > 0
         scale = float(np.mean(problem.swing)) / 2 * float(np.mean(weights[touched])) if touched.any() else 1.0
         return cls(problem, rows, _halves(problem, incidence), weights / (TEMPERATURE * scale))
 
-    def settle(self, rounds: int, seed: int, deadline: Deadline) -> np.ndarray:
-        """Directions (p,) that beliefs from a random start have hardened into after so many rounds.
+    def run(self, rounds: int, seed: int, deadline: Deadline) -> np.ndarray:
+        """Run so many rounds and return the more likely directions (p,).
 
-        Lines weigh a little more or less than they do, by the seed.
+        The seed determines the initial beliefs and small random changes of the constraint weights.
         """
         problem = self.problem
         rng = np.random.default_rng(seed)
-        first = FIRST_SPREAD * rng.standard_normal(problem.size)
+        initial = INITIAL_SPREAD * rng.standard_normal(problem.size)
         spread = min(MOST_SPREAD, WEIGHT_SPREAD / max(problem.size, 1) ** 0.5)
         factors = np.exp(spread * rng.standard_normal(len(self.steepness)))
-        steepness = self.steepness * np.round(factors, DIGITS)
+        steepness = self.steepness * np.round(factors, DECIMALS)
         certain = np.where(problem.forced == 1, _CERTAIN, -_CERTAIN)
-        run = Run(np.where(problem.forced >= 0, certain, 0.0), first, np.zeros(len(self.rows.cells)))
+        beliefs = np.where(problem.forced >= 0, certain, 0.0)
+        messages = Messages(beliefs, initial, np.zeros(len(self.rows.cells)))
         longest = int(np.max(np.diff(self.halves.pointers), initial=1))
         scratch = np.zeros((3, longest))
-        for start in range(0, rounds, _STRETCH):
-            for number in range(start, min(start + _STRETCH, rounds)):
+        for start in range(0, rounds, _CHECK_INTERVAL):
+            for number in range(start, min(start + _CHECK_INTERVAL, rounds)):
                 memory = MEMORY * number / max(1, rounds - 1)
-                _gather(self.rows, run, problem.forced, memory)
-                _tell(self.rows, self.halves, steepness, run, scratch)
+                _update_beliefs(self.rows, messages, problem.forced, memory)
+                _update_messages(self.rows, self.halves, steepness, messages, scratch)
             if deadline.passed:
                 break
-        return problem.admissible(run.beliefs > 0)
+        return problem.admissible(messages.beliefs > 0)
 
 
 def pattern_count(problem: Problem) -> int | None:
-    """Patterns of all halves, which a round takes as long as; None where a line has too many cells."""
+    """Count the patterns of all halves, to which the time of a round is proportional.
+
+    Return None if a constraint has more than `MOST_CELLS` sensitive cells.
+    """
     cells = np.diff(sparse.csr_matrix(problem.incidence).indptr)
     if cells.max(initial=0) > MOST_CELLS:
         return None
@@ -166,8 +172,8 @@ def pattern_count(problem: Problem) -> int | None:
 
 def _halves(problem: Problem, incidence: sparse.csr_matrix) -> Halves:
     sums, codes = [], []
-    for line in range(incidence.shape[0]):
-        begin, end = incidence.indptr[line], incidence.indptr[line + 1]
+    for constraint in range(incidence.shape[0]):
+        begin, end = incidence.indptr[constraint], incidence.indptr[constraint + 1]
         middle = begin + (end - begin) // 2
         for first, last in ((begin, middle), (middle, end)):
             cells, entries = incidence.indices[first:last], incidence.data[first:last]
@@ -182,47 +188,49 @@ def _halves(problem: Problem, incidence: sparse.csr_matrix) -> Halves:
 
 
 @kernel
-def _gather(rows: Rows, run: Run, forced: np.ndarray, memory: float) -> None:
-    """Beliefs from what lines say and cells keep."""
-    for cell in range(len(run.beliefs)):
+def _update_beliefs(rows: Rows, state: Messages, forced: np.ndarray, memory: float) -> None:
+    """Add up the messages and the reinforcement of each cell."""
+    for cell in range(len(state.beliefs)):
         if forced[cell] < 0:
-            belief = run.kept[cell]
+            belief = state.reinforcement[cell]
             for entry in range(rows.cell_pointers[cell], rows.cell_pointers[cell + 1]):
-                belief += run.messages[rows.places[entry]]
-            run.beliefs[cell] = belief
-            run.kept[cell] = memory * belief
+                belief += state.to_cells[rows.places[entry]]
+            state.beliefs[cell] = belief
+            state.reinforcement[cell] = memory * belief
 
 
 @kernel
-def _tell(rows: Rows, halves: Halves, steepness: np.ndarray, run: Run, scratch: np.ndarray) -> None:
-    """New messages of all lines, each of which its cells hear before the next one speaks."""
+def _update_messages(
+    rows: Rows, halves: Halves, steepness: np.ndarray, state: Messages, scratch: np.ndarray
+) -> None:
+    """Compute the messages of all constraints, one constraint after the other."""
     one, other, shares = scratch[0], scratch[1], scratch[2]
-    for line in range(len(steepness)):
-        begin, end = rows.pointers[line], rows.pointers[line + 1]
+    for constraint in range(len(steepness)):
+        begin, end = rows.pointers[constraint], rows.pointers[constraint + 1]
         if begin == end:
             continue
         middle = begin + (end - begin) // 2
-        _weigh(rows.cells, run, begin, middle, one)
-        _weigh(rows.cells, run, middle, end, other)
-        _match(halves, 2 * line, one, 2 * line + 1, other, steepness[line], shares)
-        _say(rows.cells, run, begin, middle, shares)
-        _match(halves, 2 * line + 1, other, 2 * line, one, steepness[line], shares)
-        _say(rows.cells, run, middle, end, shares)
+        _pattern_weights(rows.cells, state, begin, middle, one)
+        _pattern_weights(rows.cells, state, middle, end, other)
+        _match_halves(halves, 2 * constraint, one, 2 * constraint + 1, other, steepness[constraint], shares)
+        _messages_of_half(rows.cells, state, begin, middle, shares)
+        _match_halves(halves, 2 * constraint + 1, other, 2 * constraint, one, steepness[constraint], shares)
+        _messages_of_half(rows.cells, state, middle, end, shares)
 
 
 @borrowing
-def _heard(cells: np.ndarray, run: Run, entry: int) -> float:
-    """Log-odds of a line's cell by all but that line."""
-    return max(-_CERTAIN, min(_CERTAIN, run.beliefs[cells[entry]] - run.messages[entry]))
+def _cavity(cells: np.ndarray, state: Messages, entry: int) -> float:
+    """Return the log-odds of the cell of an entry without the message of its constraint."""
+    return max(-_CERTAIN, min(_CERTAIN, state.beliefs[cells[entry]] - state.to_cells[entry]))
 
 
 @borrowing
-def _weigh(cells: np.ndarray, run: Run, begin: int, end: int, weights: np.ndarray) -> None:
-    """Weights of all patterns of some entries by what their cells hear elsewhere."""
+def _pattern_weights(cells: np.ndarray, state: Messages, begin: int, end: int, weights: np.ndarray) -> None:
+    """Compute the probabilities of all patterns of some entries from their cavity log-odds."""
     weights[0] = 1.0
     count = 1
     for entry in range(begin, end):
-        up = 1.0 / (1.0 + np.exp(-_heard(cells, run, entry)))
+        up = 1.0 / (1.0 + np.exp(-_cavity(cells, state, entry)))
         for pattern in range(count):
             weights[count + pattern] = weights[pattern] * up
             weights[pattern] *= 1.0 - up
@@ -230,7 +238,7 @@ def _weigh(cells: np.ndarray, run: Run, begin: int, end: int, weights: np.ndarra
 
 
 @borrowing
-def _match(
+def _match_halves(
     halves: Halves,
     mine: int,
     weights: np.ndarray,
@@ -239,10 +247,10 @@ def _match(
     steepness: float,
     shares: np.ndarray,
 ) -> None:
-    """Share of each pattern of one half: its weight times what the other half makes of its residuals.
+    """Compute the probability of each pattern of one half, summed over all patterns of the other half.
 
-    Patterns of the other half that leave the residual above zero are passed in one walk, those below in one
-    back; what was passed fades by the step that the residual grows.
+    One pass in ascending order sums over patterns with a positive residual, one in descending order over the
+    others. From one pattern to the next, the sum so far is multiplied by an exponential of the step.
     """
     first, last = halves.pointers[mine], halves.pointers[mine + 1]
     low, high = halves.pointers[theirs], halves.pointers[theirs + 1]
@@ -268,8 +276,8 @@ def _match(
 
 
 @borrowing
-def _say(cells: np.ndarray, run: Run, begin: int, end: int, shares: np.ndarray) -> None:
-    """Messages to the cells of a half, the last first, whose two directions halve what is summed on."""
+def _messages_of_half(cells: np.ndarray, state: Messages, begin: int, end: int, shares: np.ndarray) -> None:
+    """Compute the messages to the cells of a half by marginalising the last cell, one after the other."""
     count = 1 << (end - begin)
     for entry in range(end - 1, begin - 1, -1):
         count //= 2
@@ -278,5 +286,5 @@ def _say(cells: np.ndarray, run: Run, begin: int, end: int, shares: np.ndarray) 
             down += shares[pattern]
             up += shares[count + pattern]
             shares[pattern] += shares[count + pattern]
-        said = np.log(up + _TINY) - np.log(down + _TINY) - _heard(cells, run, entry)
-        run.messages[entry] = DAMPING * run.messages[entry] + (1.0 - DAMPING) * said
+        message = np.log(up + _TINY) - np.log(down + _TINY) - _cavity(cells, state, entry)
+        state.to_cells[entry] = DAMPING * state.to_cells[entry] + (1.0 - DAMPING) * message

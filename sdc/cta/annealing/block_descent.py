@@ -1,12 +1,12 @@
-"""Descent by blocks: the linear program of a block of lines with all else held, one block after the other.
+"""Block descent: improve a table block by block, with all other cells fixed.
 
-The program of a whole table takes minutes from some 50,000 cells on. Those of blocks take hundredths of a
-second; they close lines that are open, spread adjustments as the whole program would within the block, and
-flip directions by their duals. Blocks overlap, and are drawn anew for every pass. Where lines are very short,
-an integer program turns the 60 directions of a block of 1600 lines at once, in a few seconds.
+The linear program of a table with more than about 50,000 cells takes minutes, that of a block of constraints
+a few hundredths of a second. It restores violated constraints, optimises the deviations within the block and
+flips directions by their duals. Blocks overlap and are redrawn in every pass. If constraints are very short,
+an integer program optimises all 60 directions of a block of 1600 constraints in a few seconds.
 
 Source: González and Castro 2011, A heuristic block coordinate descent approach for controlled tabular
-adjustment; their blocks are of directions, these of lines.
+adjustment. Their blocks are sets of directions, these are sets of constraints.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from microguard.sdc.cta.annealing.dual_flips import flip_by_duals
-from microguard.sdc.cta.program.directed import SLACK_TOLERANCE
+from microguard.sdc.cta.program.constraint_graph import ConstraintGraph
+from microguard.sdc.cta.program.fixed_directions import VIOLATION_TOLERANCE
 from microguard.sdc.cta.program.model import base_model
-from microguard.sdc.cta.program.near_lines import NearLines
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.search import COST_TOLERANCE, Search, TimeUp
 from microguard.sdc.cta.program.work import work_from_basis, work_from_nothing
@@ -27,31 +27,31 @@ from microguard.sdc.solver import Limits, solve
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Lines of a block that spreads adjustments, and of one that flips directions too: wide ones spread better,
-#: small ones flip more cheaply.
-SPREADING_LINES, FLIPPING_LINES = 3000, 500
-#: How many times wider blocks become where lines are not yet as they must be.
+#: Number of constraints of a block whose linear program is solved once, and of a block in which directions
+#: are flipped: larger blocks give better solutions, smaller ones cheaper flips.
+SOLVED_CONSTRAINTS, FLIPPING_CONSTRAINTS = 3000, 500
+#: Factor by which blocks grow while constraints are violated.
 WIDENING = 4
-#: Share of a block's lines, the nearest to its first, that no other block of the pass begins at.
+#: Share of the constraints of a block, nearest to its first, at which no other block of the pass starts.
 CORE = 0.4
-#: Work of the flips of a block, in programs of its size from nothing.
+#: Work of the flips of a block, relative to one solve of its program.
 FLIP_PROGRAMS = 15
-#: Share of the cost that a pass of flips must gain for another one to follow.
+#: Minimum relative gain of a pass of flips for another pass to follow.
 LEAST_GAIN = 1e-3
-#: Lines of a block whose directions an integer program turns, their share of a smaller table, its nodes and
-#: the relative gap at which it ends.
-TURNING_LINES, TURNING_SHARE, NODES, GAP = 1600, 0.75, 30, 1e-4
-#: Integer programs of blocks at most, where each is next to nothing.
-MOST_TURNS = 60
+#: Number of constraints of a block whose directions an integer program optimises, the maximum share of all
+#: constraints, and node limit and relative gap of the program.
+OPTIMISED_CONSTRAINTS, OPTIMISED_SHARE, NODES, GAP = 1600, 0.75, 30, 1e-4
+#: Maximum number of integer programs, which matters if each takes nearly no work.
+MOST_OPTIMISED_BLOCKS = 60
 
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Cells inside a block, the positions of the sensitive ones in ``Problem.sensitive``, and its problem."""
+    """Cells inside a block, positions of the sensitive ones in ``Problem.sensitive``, and the subproblem."""
 
     inside: np.ndarray
     sensitive: np.ndarray
-    part: Problem
+    problem: Problem
 
 
 @dataclass(eq=False)
@@ -61,14 +61,14 @@ class BlockDescent:
     Attributes
     ----------
     problem : Problem
-        Without kept statistics, which would tie all blocks together.
+        Without kept statistics, because these couple all blocks.
     directions : (p,) int8 of 0 and 1
     deviations : (cells,) scaled
-        Lines may be open, and sensitive cells off their levels, when it begins.
+        Initially they may violate constraints and protection levels.
     programs : int
-        Linear programs asked.
+        Number of programs solved.
     work : float
-        Of these, as `sdc.cta.program.work` counts it.
+        Of these, in the units of `sdc.cta.program.work`.
     """
 
     problem: Problem
@@ -79,8 +79,8 @@ class BlockDescent:
 
     def __post_init__(self) -> None:
         problem, cells = self.problem, self.problem.table.cells
-        self._near = NearLines(problem.lines)
-        self._lines_of = np.bincount(problem.lines.indices, minlength=cells)
+        self._graph = ConstraintGraph(problem.constraints)
+        self._constraints_of_cell = np.bincount(problem.constraints.indices, minlength=cells)
         self._place_sensitive, self._place_free = np.full((2, cells), -1, dtype=np.int64)
         self._place_sensitive[problem.sensitive] = np.arange(problem.size)
         self._place_free[problem.free] = np.arange(len(problem.free))
@@ -90,88 +90,97 @@ class BlockDescent:
         """Scaled objective of the deviations."""
         return self.problem.cost(self.deviations) / self.problem.objective_unit
 
-    def spread(self, seed: int, deadline: Deadline) -> None:
-        """One pass of wide blocks, and ever wider ones about the lines that are not as they must be."""
+    def solve_blocks(self, seed: int, deadline: Deadline) -> None:
+        """Run one pass of wide blocks, then of successively wider ones around violated constraints."""
         rng = np.random.default_rng(seed)
-        lines = SPREADING_LINES
-        starts = np.arange(self.problem.lines.shape[0])
+        size = SOLVED_CONSTRAINTS
+        starts = np.arange(self.problem.constraints.shape[0])
         while len(starts) and not deadline.passed:
-            self._pass(rng.permutation(starts), lines, 0, np.inf, deadline)
-            if lines >= self.problem.lines.shape[0]:
+            self._pass(rng.permutation(starts), size, 0, np.inf, deadline)
+            if size >= self.problem.constraints.shape[0]:
                 return
-            starts, lines = self._faulty_lines(), lines * WIDENING
+            starts, size = self._violated_constraints(), size * WIDENING
 
-    def flip(self, most_work: float, seed: int, deadline: Deadline) -> None:
-        """Passes of small blocks, with flips, until the work is done or a pass gains little."""
+    def flip_blocks(self, most_work: float, seed: int, deadline: Deadline) -> None:
+        """Run passes of small blocks with flips until the work is used up or a pass gains little."""
         rng = np.random.default_rng(seed)
         before, most_work = np.inf, self.work + most_work
         while self.cost < before * (1 - LEAST_GAIN) and self.work < most_work and not deadline.passed:
             before = self.cost
-            starts = rng.permutation(self.problem.lines.shape[0])
-            self._pass(starts, FLIPPING_LINES, FLIP_PROGRAMS, most_work, deadline)
+            starts = rng.permutation(self.problem.constraints.shape[0])
+            self._pass(starts, FLIPPING_CONSTRAINTS, FLIP_PROGRAMS, most_work, deadline)
 
-    def _faulty_lines(self) -> np.ndarray:
-        """Lines that are open, or hold a cell off its level or beyond its capacities."""
+    def _violated_constraints(self) -> np.ndarray:
+        """Return constraints that are violated or contain a cell outside its levels and capacities."""
         problem, deviations = self.problem, self.deviations
         lowest, highest = np.zeros((2, len(deviations)))
         lowest[problem.free], highest[problem.free] = -problem.fall, problem.rise
         upwards = self.directions > 0
-        lowest[problem.sensitive] = np.where(upwards, problem.up, -problem.down - problem.fall_room)
-        highest[problem.sensitive] = np.where(upwards, problem.up + problem.rise_room, -problem.down)
-        outside = np.maximum(lowest - deviations, deviations - highest) > SLACK_TOLERANCE
-        is_open = abs(problem.lines @ deviations) > SLACK_TOLERANCE
-        return np.flatnonzero(is_open | (abs(problem.lines) @ outside > 0))
+        lowest[problem.sensitive] = np.where(upwards, problem.up, -problem.down - problem.fall_slack)
+        highest[problem.sensitive] = np.where(upwards, problem.up + problem.rise_slack, -problem.down)
+        outside = np.maximum(lowest - deviations, deviations - highest) > VIOLATION_TOLERANCE
+        violated = abs(problem.constraints @ deviations) > VIOLATION_TOLERANCE
+        return np.flatnonzero(violated | (abs(problem.constraints) @ outside > 0))
 
     def _pass(
-        self, starts: np.ndarray, lines: int, flip_programs: int, most_work: float, deadline: Deadline
+        self, starts: np.ndarray, size: int, flip_programs: int, most_work: float, deadline: Deadline
     ) -> None:
-        """Blocks of so many lines, until each of the starts was near the first line of one."""
-        remaining = np.zeros(self.problem.lines.shape[0], dtype=bool)
+        """Improve blocks of `size` constraints until each of the starts was in the core of one."""
+        remaining = np.zeros(self.problem.constraints.shape[0], dtype=bool)
         remaining[starts] = True
         for first in starts:
             if self.work >= most_work or deadline.passed:
                 return
             if remaining[first]:
-                block = self._near.around(np.array([first]), lines)
-                remaining[block[: int(CORE * lines)]] = False
-                with suppress(TimeUp, SolverFailed):  # the block stays as it is
+                block = self._graph.nearest(np.array([first]), size)
+                remaining[block[: int(CORE * size)]] = False
+                with suppress(TimeUp, SolverFailed):  # then the block is not changed
                     self._improve(np.sort(block), flip_programs, deadline)
 
-    def turn(self, whole: Search, most_work: float, seed: int) -> None:
-        """Turn all directions of blocks about random sensitive cells by integer programs of so much work.
+    def optimise_blocks(self, whole: Search, most_work: float, seed: int) -> None:
+        """Optimise the directions of blocks around random sensitive cells by integer programs.
 
-        All lines are closed when it begins; the program of the whole table is asked after every gain.
+        All constraints must hold initially. After every gain the linear program of the whole table is solved.
+
+        Parameters
+        ----------
+        whole : Search
+        most_work : float
+            In the units of `sdc.cta.program.work`.
+        seed : int
 
         Raises
         ------
         TimeUp
         """
         rng = np.random.default_rng(seed)
-        columns = sparse.csc_matrix(self.problem.lines)
-        width = min(TURNING_LINES, int(TURNING_SHARE * self.problem.lines.shape[0]))
+        columns = sparse.csc_matrix(self.problem.constraints)
+        width = min(OPTIMISED_CONSTRAINTS, int(OPTIMISED_SHARE * self.problem.constraints.shape[0]))
         spent = self.work + whole.work
-        for _ in range(MOST_TURNS):
+        for _ in range(MOST_OPTIMISED_BLOCKS):
             if self.work + whole.work - spent >= most_work:
                 return
             whole.check_time()
             cell = self.problem.sensitive[rng.integers(self.problem.size)]
             about = columns.indices[columns.indptr[cell] : columns.indptr[cell + 1]]
-            block = self._block(np.sort(self._near.around(about, width)))
-            if block is not None and block.part.size > 1 and self._turn(block, whole.deadline):
-                answer = whole.ask(self.directions)
-                self.deviations = answer.deviations.copy()
+            block = self._block(np.sort(self._graph.nearest(about, width)))
+            if block is not None and block.problem.size > 1 and self._optimise(block, whole.deadline):
+                evaluation = whole.evaluate(self.directions)
+                self.deviations = evaluation.deviations.copy()
 
-    def _turn(self, block: _Block, deadline: Deadline) -> bool:
-        """Whether it gained."""
-        part = block.part
+    def _optimise(self, block: _Block, deadline: Deadline) -> bool:
+        """Optimise the directions of a block; return whether the cost decreased."""
+        part = block.problem
         model = base_model(part)
         start = np.zeros(len(model.program.costs))
         start[model.binaries] = self.directions[block.sensitive]
         limits = Limits(nodes=NODES, seconds=max(deadline.remaining, 0.1), relative_gap=GAP)
         solution = solve(model.program, limits, start=start)
-        columns, lines = len(start), part.lines.shape[0]
+        columns, constraints = len(start), part.constraints.shape[0]
         self.programs += 1
-        self.work += work_from_nothing(columns, lines) + work_from_basis(columns, lines, solution.iterations)
+        self.work += work_from_nothing(columns, constraints) + work_from_basis(
+            columns, constraints, solution.iterations
+        )
         if solution.values is None:
             return False
         costs, inside = self.problem.table.costs, block.inside
@@ -182,14 +191,14 @@ class BlockDescent:
         self.directions[block.sensitive] = model.directions(solution.values)
         return True
 
-    def _improve(self, lines: np.ndarray, flip_programs: int, deadline: Deadline) -> None:
-        block = self._block(lines)
+    def _improve(self, constraints: np.ndarray, flip_programs: int, deadline: Deadline) -> None:
+        block = self._block(constraints)
         if block is None:
             return
-        search = Search(block.part, deadline)
+        search = Search(block.problem, deadline)
         try:
-            answer = search.ask(self.directions[block.sensitive], one_of_many=True)
-            flip_by_duals(search, flip_programs * answer.work)
+            evaluation = search.evaluate(self.directions[block.sensitive], similar_follow=True)
+            flip_by_duals(search, flip_programs * evaluation.work)
         finally:
             self.programs += search.programs
             self.work += search.work
@@ -197,15 +206,14 @@ class BlockDescent:
                 self.directions[block.sensitive] = search.best.directions
                 self.deviations[block.inside] = search.best.deviations[block.inside]
 
-    def _block(self, lines: np.ndarray) -> _Block | None:
-        """The cells all of whose lines are among these, and what the others hold; None where there are
-        none."""
-        rows = sparse.csr_matrix(self.problem.lines[lines])
+    def _block(self, constraints: np.ndarray) -> _Block | None:
+        """Build the subproblem of the cells whose constraints are all among these; None if there are none."""
+        rows = sparse.csr_matrix(self.problem.constraints[constraints])
         met, times = np.unique(rows.indices, return_counts=True)
-        inside = met[times == self._lines_of[met]]
+        inside = met[times == self._constraints_of_cell[met]]
         sensitive, free = self._place_sensitive[inside], self._place_free[inside]
         sensitive, free = sensitive[sensitive >= 0], free[free >= 0]
         if len(sensitive) + len(free) == 0:
             return None
-        held = rows @ self.deviations - rows[:, inside] @ self.deviations[inside]
-        return _Block(inside, sensitive, self.problem.part(lines, sensitive, free, held))
+        outside = rows @ self.deviations - rows[:, inside] @ self.deviations[inside]
+        return _Block(inside, sensitive, self.problem.subproblem(constraints, sensitive, free, outside))

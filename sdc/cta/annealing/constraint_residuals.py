@@ -1,8 +1,8 @@
-"""Annealing on the sum of |line residuals|: the cheapest stand-in of all, a few additions per flip.
+"""Sum of the absolute constraint residuals, the cheapest model of the linear program.
 
-Where a margin takes each residual the sum *is* the excess, up to the totals of the margins; in three and
-more dimensions a linear program spares a share of it that hardly depends on the directions. On random
-n x n x n tables from n = 20 on its directions beat those of the quadratic surrogate at a tenth of the time.
+If a free margin compensates each residual, the sum is the objective beyond the unavoidable part, up to the
+totals of the margins. In three or more dimensions the linear program saves a share of it that hardly depends
+on the directions.
 """
 
 from __future__ import annotations
@@ -11,91 +11,98 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from microguard.sdc.cta.annealing.annealing import Columns, StandIn, Stretch, Walk, temperature_at, turn
+from microguard.sdc.cta.annealing.annealing import (
+    Columns,
+    EnergyModel,
+    Segment,
+    State,
+    flip_change,
+    temperature_at,
+)
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.kernels.compile import kernel
 from scipy import sparse
 
-#: First temperature relative to the mean level (times the mean line weight), and the last at most.
+#: First temperature relative to the mean level times the mean constraint weight, and maximum of the last one.
 HOT, WARMEST_END = 0.75, 0.02
-#: Last temperature relative to the first, from which steps are equal.
-BY_STEPS = 0.01
+#: Ratio of last to first temperature from which the temperature decreases linearly.
+LINEAR_FROM = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class LineSums(StandIn):
-    """Sum of |r| over the lines that sensitive cells touch, each at its cheapest free cell's cost.
+class ResidualSum(EnergyModel):
+    """Weighted sum of |residual| over the constraints; weights are the costs of the cheapest free cells.
 
-    The answer is where the run ends: writing down the best directions met would cost p each time, a flip a
-    few additions.
+    The result of a run is its last state: storing the best directions would cost p per improvement, a flip
+    costs a few additions.
 
     Attributes
     ----------
-    problem, incidence : of `StandIn`, over all lines
-    weights : (lines,)
+    problem, incidence : see `EnergyModel`; over all constraints
+    weights : (constraints,)
     """
 
     weights: np.ndarray
-    stretch_moves: ClassVar[float] = 2e7
+    segment_moves: ClassVar[float] = 2e7
 
     @classmethod
-    def of(cls, problem: Problem) -> LineSums:
-        """Over all lines."""
+    def for_problem(cls, problem: Problem) -> ResidualSum:
+        """Build the model of a problem."""
         incidence = problem.incidence
         incidence.sort_indices()
-        return cls(problem, incidence, line_weights(problem))
+        return cls(problem, incidence, constraint_weights(problem))
 
     def temperatures(self, cells: np.ndarray) -> tuple[float, float]:
-        """By the mean level and line weight, and at last by how many cells share a line."""
+        """Derive the temperatures from mean level and weight, and from the number of cells per constraint."""
         touched = np.unique(self.incidence.indices)
         scale = float(np.mean(self.problem.swing)) / 2 * float(np.mean(self.weights[touched]))
-        # the more cells share a line, the smaller the residuals that they can still be arranged to
+        # constraints with more cells can have smaller residuals
         end = min(WARMEST_END, (len(touched) / len(cells)) ** 2)
         return HOT * scale, end * scale
 
-    def cool(self, walk: Walk, stretch: Stretch) -> None:
-        """One cell after the other, in their order."""
-        _cool(self.columns, self.problem.swing, self.weights, walk, stretch)
+    def run_segment(self, state: State, segment: Segment) -> None:
+        """Propose a flip of each cell, in their order, in each sweep."""
+        _anneal(self.columns, self.problem.swing, self.weights, state, segment)
 
 
-def line_weights(problem: Problem) -> np.ndarray:
-    """(lines,) cost of the cheapest free cell of each; a line without one weighs what the dearest does."""
-    rows = sparse.csr_matrix(problem.lines[:, problem.free])
+def constraint_weights(problem: Problem) -> np.ndarray:
+    """Return the cost of the cheapest free cell of each constraint; without one, the largest of these."""
+    rows = sparse.csr_matrix(problem.constraints[:, problem.free])
     cheapest = np.full(rows.shape[0], np.inf)
     owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     np.minimum.at(cheapest, owner, problem.free_costs[rows.indices])
-    open_lines = np.isfinite(cheapest)
-    dearest = float(np.max(cheapest, where=open_lines, initial=0.0))
-    weights = np.where(open_lines, cheapest, dearest)
+    has_free_cell = np.isfinite(cheapest)
+    largest = float(np.max(cheapest, where=has_free_cell, initial=0.0))
+    weights = np.where(has_free_cell, cheapest, largest)
     return weights if weights.any() else np.ones(len(weights))
 
 
 @kernel
-def _temperature_at(stretch: Stretch, sweep: int) -> float:
-    """By equal steps: most of the time is for where cells of large levels freeze, at half the first one.
+def _temperature(segment: Segment, sweep: int) -> float:
+    """Return the temperature of a sweep: linear, or geometric if the last temperature is very low.
 
-    By equal factors where many cells share a line, to the small residuals that they can be arranged to.
+    Cells with large levels freeze at half of the first temperature, where a linear schedule spends more time.
     """
-    if stretch.cold < BY_STEPS * stretch.hot:
-        return temperature_at(stretch, sweep)
-    return stretch.hot + (stretch.cold - stretch.hot) * (sweep / max(1, stretch.sweeps - 1))
+    if segment.cold < LINEAR_FROM * segment.hot:
+        return temperature_at(segment, sweep)
+    return segment.hot + (segment.cold - segment.hot) * (sweep / max(1, segment.sweeps - 1))
 
 
 @kernel
-def _cool(columns: Columns, swing: np.ndarray, weights: np.ndarray, walk: Walk, stretch: Stretch) -> None:
-    np.random.seed(stretch.seed)
-    pointers, lines, entries = columns
-    directions, residuals, chosen, _ = walk
-    for sweep in range(stretch.first, stretch.last):
-        temperature = _temperature_at(stretch, sweep)
-        for cell in stretch.cells:
-            move = turn(swing, directions, cell)
+def _anneal(columns: Columns, swing: np.ndarray, weights: np.ndarray, state: State, segment: Segment) -> None:
+    np.random.seed(segment.seed)
+    pointers, constraints, entries = columns
+    directions, residuals, chosen, _ = state
+    for sweep in range(segment.first, segment.last):
+        temperature = _temperature(segment, sweep)
+        for cell in segment.cells:
+            move = flip_change(swing, directions, cell)
             change = 0.0
             for a in range(pointers[cell], pointers[cell + 1]):
-                before = residuals[lines[a]]
-                change += weights[lines[a]] * (abs(before + move * entries[a]) - abs(before))
+                before = residuals[constraints[a]]
+                change += weights[constraints[a]] * (abs(before + move * entries[a]) - abs(before))
             if change <= 0.0 or np.random.random() < np.exp(-change / temperature):
                 directions[cell] = 1 - directions[cell]
                 for a in range(pointers[cell], pointers[cell + 1]):
-                    residuals[lines[a]] += move * entries[a]
+                    residuals[constraints[a]] += move * entries[a]
     chosen[:] = directions

@@ -1,8 +1,8 @@
-"""Annealing under a bundle of duals of the linear program.
+"""Annealing of directions on a bundle of cuts from the duals of the linear program (Benders cuts).
 
-The cost of directions is convex in them, so the gradient of every answer gives a cut: the cost elsewhere is
-at least ``cost + gradient @ (B' - B)`` (Benders). Far from the answers the cuts promise too much; there the
-quadratic surrogate, fitted to the answers, takes over: energy = max(cuts, a + b sqrt(r' G r)).
+The cost of directions is convex, so each evaluation gives a cut: for other directions B' the cost is at least
+``cost + gradient @ (B' - B)``. Far from the evaluated directions the cuts are weak. There the quadratic model
+takes over, fitted to the evaluations: energy = max(cuts, a + b sqrt(r' G r)).
 """
 
 from __future__ import annotations
@@ -10,31 +10,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.sdc.cta.annealing.annealing import Columns, Stretch, temperature_at, turn
-from microguard.sdc.cta.annealing.surrogate import Surrogate, change_of_energy, forces_and_energy, move_forces
-from microguard.sdc.cta.program.directed import Answer
+from microguard.sdc.cta.annealing.annealing import Columns, Segment, flip_change, temperature_at
+from microguard.sdc.cta.annealing.quadratic_model import (
+    QuadraticModel,
+    change_of_energy,
+    forces_and_energy,
+    move_forces,
+)
+from microguard.sdc.cta.program.fixed_directions import Evaluation
 from microguard.sdc.cta.program.search import Search
 from microguard.sdc.kernels.compile import kernel
 
-#: Cuts kept: the latest ones, which stand near the incumbent.
+#: Maximum number of cuts; the latest ones are near the incumbent.
 MAX_CUTS = 500
-#: First temperatures tried in turn, relative to the incumbent's cost beyond the unavoidable part: cold ones
-#: refine the incumbent, warm ones leave it. The last temperature is a hundredth of the first.
+#: First temperatures of the rounds, used in turn, relative to the cost of the incumbent beyond the
+#: unavoidable part: low ones refine the incumbent, high ones leave it. The last temperature is the first
+#: times `COOLING`.
 TEMPERATURES = (0.003, 0.01, 0.02, 0.006)
 COOLING = 0.01
 
 
 @dataclass(frozen=True)
 class CutParams:
-    """Rounds of annealing and asking, sweeps per round, and work of the programs after which they end."""
+    """Number of rounds, sweeps per round, and maximum work of the linear programs."""
 
     rounds: int
     sweeps: int
     work: float
 
 
-def anneal_under_cuts(search: Search, surrogate: Surrogate, params: CutParams, seed: int) -> None:
-    """Anneal from the incumbent, ask for the result, add its cut; so many rounds or so much work.
+def anneal_under_cuts(search: Search, model: QuadraticModel, params: CutParams, seed: int) -> None:
+    """Anneal from the incumbent, evaluate the result and add its cut, round by round.
 
     Raises
     ------
@@ -44,16 +50,16 @@ def anneal_under_cuts(search: Search, surrogate: Surrogate, params: CutParams, s
     free = np.flatnonzero(problem.forced < 0)
     if search.best is None or len(free) == 0:
         return
-    answers = list(search.answers[-MAX_CUTS:])
-    if search.best not in answers:
-        answers.append(search.best)
-    guess = _fit(surrogate, answers)
-    width = params.rounds + len(answers)
+    evaluations = list(search.evaluations[-MAX_CUTS:])
+    if search.best not in evaluations:
+        evaluations.append(search.best)
+    guess = _fit(model, evaluations)
+    width = params.rounds + len(evaluations)
     slopes = np.zeros((problem.size, width))
     constants = np.zeros(width)
-    for position, answer in enumerate(answers):
-        _write(slopes, constants, position, answer)
-    cuts = len(answers)
+    for position, evaluation in enumerate(evaluations):
+        _write(slopes, constants, position, evaluation)
+    cuts = len(evaluations)
     most = search.work + params.work
     for round_number in range(params.rounds):
         if search.work >= most:
@@ -64,34 +70,34 @@ def anneal_under_cuts(search: Search, surrogate: Surrogate, params: CutParams, s
         scale = max(search.best.cost - problem.unavoidable, 1e-9 * search.best.cost)
         hot = TEMPERATURES[round_number % len(TEMPERATURES)] * scale
         chosen = _anneal(
-            surrogate.columns,
+            model.columns,
             problem.swing,
-            surrogate.matrix,
-            surrogate.residuals(start),
+            model.matrix,
+            model.residuals(start),
             start.copy(),
             np.ascontiguousarray(slopes[:, first:cuts]),
             constants[first:cuts] + start @ slopes[:, first:cuts],
             guess,
-            Stretch(free, hot, COOLING * hot, 0, params.sweeps, params.sweeps, seed + round_number),
+            Segment(free, hot, COOLING * hot, 0, params.sweeps, params.sweeps, seed + round_number),
         )
         search.count_moves(params.sweeps * len(free))
         before = search.programs
-        answer = search.ask(chosen)
+        evaluation = search.evaluate(chosen)
         if search.programs > before:
-            _write(slopes, constants, cuts, answer)
+            _write(slopes, constants, cuts, evaluation)
             cuts += 1
 
 
-def _write(slopes: np.ndarray, constants: np.ndarray, position: int, answer: Answer) -> None:
-    slopes[:, position] = answer.gradient
-    constants[position] = answer.cost - answer.gradient @ answer.directions
+def _write(slopes: np.ndarray, constants: np.ndarray, position: int, evaluation: Evaluation) -> None:
+    slopes[:, position] = evaluation.gradient
+    constants[position] = evaluation.cost - evaluation.gradient @ evaluation.directions
 
 
-def _fit(surrogate: Surrogate, answers: list[Answer]) -> np.ndarray:
-    """Least-squares (a, b) of cost = a + b sqrt(energy); the cuts alone where the fit is not increasing."""
-    roots = np.sqrt([max(surrogate.energy(a.directions), 0.0) for a in answers])
-    costs = np.array([a.cost for a in answers])
-    if len(answers) < 3 or np.ptp(roots) == 0:
+def _fit(model: QuadraticModel, evaluations: list[Evaluation]) -> np.ndarray:
+    """Fit cost = a + b sqrt(energy) by least squares; return (-inf, 0) if b is not positive."""
+    roots = np.sqrt([max(model.energy(a.directions), 0.0) for a in evaluations])
+    costs = np.array([a.cost for a in evaluations])
+    if len(evaluations) < 3 or np.ptp(roots) == 0:
         return np.array([-np.inf, 0.0])
     slope, intercept = np.polyfit(roots, costs, 1)
     return np.array([intercept, slope]) if slope > 0 else np.array([-np.inf, 0.0])
@@ -107,31 +113,31 @@ def _anneal(
     slopes: np.ndarray,
     cuts: np.ndarray,
     guess: np.ndarray,
-    stretch: Stretch,
+    segment: Segment,
 ) -> np.ndarray:
-    """Best directions met other than those it starts from, whose cost is known.
+    """Return the best directions that differ from the start, whose cost is known.
 
     Parameters
     ----------
-    residuals, directions : where it starts; the directions are changed in place
-    slopes, cuts : (p, cuts) gradients, and (cuts,) their values where it starts, changed in place
+    residuals, directions : of the start; the directions change in place
+    slopes, cuts : (p, cuts) gradients, and (cuts,) values of the cuts at the start, which change in place
     guess : (a, b) of `_fit`
     """
-    np.random.seed(stretch.seed)
-    pointers, lines, entries = columns
-    cells = stretch.cells
+    np.random.seed(segment.seed)
+    pointers, constraints, entries = columns
+    cells = segment.cells
     forces, energy = forces_and_energy(matrix, residuals)
     cost = max(cuts.max(), guess[0] + guess[1] * np.sqrt(max(energy, 0.0)))
     start = directions.copy()
-    apart = 0  # cells whose direction differs from the start, which is not worth another question
+    apart = 0  # number of cells whose direction differs from the start
     best, chosen = np.inf, directions.copy()
-    for sweep in range(stretch.first, stretch.last):
-        temperature = temperature_at(stretch, sweep)
+    for sweep in range(segment.first, segment.last):
+        temperature = temperature_at(segment, sweep)
         for _ in range(len(cells)):
             cell = cells[np.random.randint(len(cells))]
             step = -1.0 if directions[cell] == 1 else 1.0
-            move = turn(swing, directions, cell)
-            change = change_of_energy(pointers, lines, entries, matrix, forces, cell, move)
+            move = flip_change(swing, directions, cell)
+            change = change_of_energy(pointers, constraints, entries, matrix, forces, cell, move)
             limit = cost - temperature * np.log(1.0 - np.random.random())
             moved = guess[0] + guess[1] * np.sqrt(max(energy + change, 0.0))
             if moved > limit:
@@ -150,7 +156,7 @@ def _anneal(
             energy += change
             for k in range(len(cuts)):
                 cuts[k] += step * slopes[cell, k]
-            move_forces(pointers, lines, entries, matrix, forces, cell, move)
+            move_forces(pointers, constraints, entries, matrix, forces, cell, move)
             if cost < best and apart > 0:
                 best = cost
                 chosen[:] = directions

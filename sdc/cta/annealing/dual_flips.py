@@ -1,4 +1,4 @@
-"""Flip cells one and two at a time by the linear program, in the order of the gain that its duals promise."""
+"""Improve directions by flips of one or two cells, tried in the order of the gains that the duals predict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from scipy import sparse
 
 
 def flip_by_duals(search: Search, work: float) -> None:
-    """Flip one or two cells of a line while it helps, by linear programs of so much work.
+    """Flip one cell, or two cells of a constraint, until no flip improves or the work is used up.
+
+    The reduced costs bound the change of the objective from below, so flips without predicted gain are
+    skipped.
+
+    Parameters
+    ----------
+    search : Search
+        With a solution.
+    work : float
+        Of the linear programs, in the units of `sdc.cta.program.work`.
 
     Raises
     ------
@@ -21,21 +31,21 @@ def flip_by_duals(search: Search, work: float) -> None:
         improving = False
         incumbent = search.best
         assert incumbent is not None
-        for cells in _promising(incumbent.gradient, incumbent.directions, search.problem.forced, neighbours):
+        for cells in _candidates(incumbent.gradient, incumbent.directions, search.problem.forced, neighbours):
             if search.work >= most_work:
                 return
             flipped = incumbent.directions.copy()
             flipped[list(cells)] = 1 - flipped[list(cells)]
-            search.ask(flipped, one_of_many=True)
+            search.evaluate(flipped, similar_follow=True)
             if search.best is not incumbent:
                 improving = True
                 break
 
 
-def _promising(
+def _candidates(
     gradient: np.ndarray, directions: np.ndarray, forced: np.ndarray, neighbours: sparse.csr_matrix
 ) -> list[tuple[int, ...]]:
-    """Single flips and opposite pairs whose bound on the change is negative, most promising first."""
+    """Return single flips and opposite pairs with a negative predicted change, in ascending order of it."""
     change = np.where(directions > 0, -gradient, gradient)
     change = np.where(forced >= 0, np.inf, change)
     moves: list[tuple[float, tuple[int, ...]]] = [(c, (i,)) for i, c in enumerate(change) if c < 0]

@@ -1,9 +1,8 @@
-"""Totals that differ from their only part that shows: somebody is in the parts that are published as 0.
+"""Find totals that differ from their only non-zero part: their parts published as 0 are not all empty.
 
-The same records have the same noise. So a total whose records all lie in one part is published exactly as
-that part, and one that is published otherwise has records in its other parts, few as they are (differencing:
-Asghar and Kaafar 2020, Rinott, O'Keefe, Shlomo and Skinner 2018). Of a total with a single part hidden this
-is certain.
+The same records have the same noise. So a total whose records all are in one part is published exactly as
+that part. If it is published at another value, other parts have records, however few (differencing: Asghar
+and Kaafar 2020, Rinott, O'Keefe, Shlomo and Skinner 2018). Of only one such part this is certain.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _LEAST_ODDS = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Parts published as 0 of which one at least is not.
+    """Sets of parts published as 0, at least one of which is not empty.
 
     Attributes
     ----------
@@ -49,11 +48,11 @@ class Differences:
 
     @property
     def occupied(self) -> np.ndarray:
-        """Positions of the cells that are not 0 for certain: the only hidden part of a differing total."""
+        """Return the cells that are certainly not 0: the only hidden part of a differing total."""
         return np.unique(self.hidden[np.diff(self.hidden.indptr) == 1].indices)
 
     def known(self, found: Candidates, cells: np.ndarray, alone: Candidates) -> Candidates:
-        """Posterior of some cells given which totals differ, too.
+        """Return the posterior of some cells, also given which totals differ.
 
         Parameters
         ----------
@@ -78,5 +77,5 @@ class Differences:
 
 
 def _odds_of_zero(found: Candidates) -> np.ndarray:
-    """(cells,) probability that a cell is empty."""
+    """Return the (cells,) probability that a cell is empty."""
     return np.asarray(np.where(found.counts == 0, found.odds, 0.0).sum(axis=1))

@@ -1,4 +1,4 @@
-"""Odds of noise with mean 0 and a stated variance that say as little else as they can: of largest entropy."""
+"""Compute the maximum-entropy distribution of noise with mean 0 and a given variance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HALVINGS, _STEPS = 60, 200
 
 
 def noise_of_largest_entropy(noise: np.ndarray, variance: float) -> np.ndarray:
-    """(values,) odds of these values of noise with mean 0 and this variance, or the variance nearest to it.
+    """Return the odds of each value of noise with mean 0 and this variance, or the nearest possible one.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def noise_of_largest_entropy(noise: np.ndarray, variance: float) -> np.ndarray:
 
 
 def _between(noise: np.ndarray, below: float, above: float) -> np.ndarray:
-    """The only odds of two values with mean 0."""
+    """Return the only odds of two values with mean 0."""
     odds = np.zeros(len(noise))
     if below == above:
         odds[noise == 0] = 1.0
@@ -72,7 +72,7 @@ def _between(noise: np.ndarray, below: float, above: float) -> np.ndarray:
 
 
 def _density(exponent: np.ndarray) -> tuple[np.ndarray, float]:
-    """Normalised exponentials, and the logarithm of their sum."""
+    """Return the normalised exponentials, and the logarithm of their sum."""
     highest = float(exponent.max())
     weights = np.exp(exponent - highest)
     total = float(weights.sum())

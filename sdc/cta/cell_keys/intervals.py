@@ -1,9 +1,9 @@
-"""True counts that bounded noise leaves possible, every margin being the sum of its parts before the noise.
+"""Bound true counts by bounded noise and the additivity of the true counts.
 
-What no odds are needed for: the noise of a cell is never larger than D, so that all published cells together
-bound every true count. Where one value is left, it is known. Ends are those of linear programs, rounded
-inwards to whole counts: in tables of two dimensions of which one is hierarchical nothing narrower holds, in
-others whole numbers may leave less, which the odds of `posterior` see.
+The noise of a cell is at most D, so all published cells together bound every true count. If one
+value is left, it is known. The bounds are those of linear programs, rounded inwards to counts. In tables
+of two dimensions, one of them hierarchical, they are exact. In others integrality may narrow them further,
+which the odds of `posterior` take into account.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SLACK = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class CountIntervals:
-    """Least and largest true count of some cells.
+    """Smallest and largest possible true counts of some cells.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class CountIntervals:
 
     @property
     def determined(self) -> np.ndarray:
-        """(k,) whether one count is left."""
+        """Return the (k,) cells of which one count is left."""
         return np.asarray(self.lower == self.upper)
 
 
@@ -79,7 +79,7 @@ def _program(
     """The program of what is possible, and every cell as a sum of its columns: of the cells that are no
     totals where these determine all others, which makes it far smaller, of the cells themselves
     elsewhere."""
-    summation = Summation.of(relations)
+    summation = Summation.from_relations(relations)
     if summation is None:
         cells, lines = np.arange(len(lower)), np.zeros(relations.shape[0])
         sums, matrix, row_lower, row_upper = sparse.eye_array(len(lower)).tocsr(), relations, lines, lines

@@ -1,11 +1,10 @@
-"""What a count published by cell keys says about the true one, to somebody who knows all but the keys.
+"""Compute the posterior of true counts published with cell keys, for an attacker who lacks only the keys.
 
-First of each cell alone, by Bayes' rule. Then of each cell given all that is published beside it: every
-margin is the sum of its parts before the noise, and has noise of its own, so that a cell can be estimated
-from its margins and their other parts as well (averaging attacks: Asghar and Kaafar 2020; Rinott, O'Keefe,
-Shlomo and Skinner 2018). All cells but one are taken as normal there, with the mean and variance that each
-has alone, which makes the estimate linear; the cell itself keeps its odds (one step of expectation
-propagation, Minka 2001).
+First of each cell alone, by Bayes' rule. Then given all other published cells: the true margins are the sums
+of their parts and each has noise of its own, so a cell can also be estimated from its margins and their other
+parts (averaging attacks: Asghar and Kaafar 2020; Rinott, O'Keefe, Shlomo and Skinner 2018). There all other
+cells are assumed normal with the mean and variance that each has alone, which makes the estimate linear. The
+cell itself keeps its odds (one step of expectation propagation, Minka 2001).
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
-#: Least variance of a cell: one that is all but known would make the equations singular.
+#: Smallest variance of a cell: a cell that is nearly known would make the equations singular.
 _LEAST_VARIANCE = 1e-6
-#: What is added to each line, over what it has: lines that follow from others leave the equations solvable.
+#: Relative ridge on each constraint: redundant ones leave the equations solvable.
 _REDUNDANT = 1e-9
-#: Right-hand sides solved at once: what they fill stays below some hundred megabytes.
+#: Right-hand sides solved at once: their memory stays below some hundred megabytes.
 _TOGETHER = 256
-#: Equations that are solved at most, by a factorisation that may fill: half a gigabyte.
+#: Most equations that are solved, by a factorisation that may fill in: half a gigabyte.
 MOST_EQUATIONS = 8000
 
 
@@ -48,38 +47,38 @@ class Candidates:
 
     @property
     def counts(self) -> np.ndarray:
-        """(cells, 2 D + 1) the counts."""
+        """Return the (cells, 2 D + 1) counts."""
         return np.asarray(self.first[:, None] + np.arange(self.odds.shape[1]))
 
     @property
     def mean(self) -> np.ndarray:
-        """(cells,) expected counts."""
+        """Return the (cells,) expected counts."""
         return np.asarray((self.odds * self.counts).sum(axis=1))
 
     @property
     def variance(self) -> np.ndarray:
-        """(cells,) variances."""
+        """Return the (cells,) variances."""
         return np.asarray((self.odds * (self.counts - self.mean[:, None]) ** 2).sum(axis=1))
 
     @property
     def lower(self) -> np.ndarray:
-        """(cells,) least count that is possible."""
+        """Return the (cells,) smallest possible count."""
         return np.asarray(self.first + np.argmax(self.odds > 0, axis=1))
 
     @property
     def upper(self) -> np.ndarray:
-        """(cells,) largest count that is possible."""
+        """Return the (cells,) largest possible count."""
         last = self.odds.shape[1] - 1
         return np.asarray(self.first + last - np.argmax(self.odds[:, ::-1] > 0, axis=1))
 
     def surest(self, k: int) -> np.ndarray:
-        """(cells,) probability of the likeliest true count of 1 to k - 1."""
+        """Return the (cells,) probability of the likeliest true count from 1 to k - 1."""
         small = (self.counts > 0) & (self.counts < k)
         return np.asarray(np.where(small, self.odds, 0.0).max(axis=1))
 
 
 def candidates(table: NoiseTable, counts: np.ndarray, published: np.ndarray, alike: np.ndarray) -> Candidates:
-    """Posterior of each cell alone.
+    """Return the posterior of each cell given its own published value.
 
     Parameters
     ----------
@@ -106,7 +105,7 @@ def candidates(table: NoiseTable, counts: np.ndarray, published: np.ndarray, ali
 
 
 def given_all(alone: Candidates, relations: sparse.csr_matrix, cells: np.ndarray) -> Candidates:
-    """Posterior of some cells given everything that is published.
+    """Return the posterior of some cells given all published values.
 
     Parameters
     ----------
@@ -121,7 +120,7 @@ def given_all(alone: Candidates, relations: sparse.csr_matrix, cells: np.ndarray
         Where the table is too large.
     """
     spread = np.maximum(alone.variance, _LEAST_VARIANCE)
-    summation = Summation.of(relations)
+    summation = Summation.from_relations(relations)
     parts = len(alone.first) if summation is None else len(summation.internal)
     if min(parts, relations.shape[0]) > MOST_EQUATIONS:
         raise InvalidParameter(

@@ -1,1 +1,1 @@
-"""Every cell to a multiple of a base next to it, additive, by a keyed walk that keeps expectations."""
+"""Controlled rounding to multiples of a base: additive, keyed, unbiased if the random walk decides alone."""

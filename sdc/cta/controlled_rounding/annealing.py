@@ -1,9 +1,10 @@
-"""Adjacent multiples for as many cells as possible, where not all can have them or nobody can tell.
+"""Controlled rounding by simulated annealing, for tables on which an integer program takes too long.
 
-Inner cells go to a multiple next to their values, and totals are their sums. Annealing decides which inner
-cells go up so that totals lie as little as possible beyond their own adjacent multiples, summed over all
-totals; to turn a cell from where the key has drawn it costs a little. Tables of four dimensions, and large
-ones of three, for which an integer program takes hours, end with one cell in a hundred a base further away.
+Each internal cell is rounded to one of its two adjacent multiples of the base, and totals are their sums.
+Annealing chooses which internal cells to round up. It minimises the distances of the totals from their own
+adjacent multiples, plus a small cost for each cell that differs from its keyed draw. In tables of four
+dimensions, and in large tables of three, about one cell in a hundred ends one base beyond its adjacent
+multiples.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.kernels.random import integer_below, new_stream, uniform
 from scipy import sparse
 
-#: Moves by effort; ten million take two seconds.
+#: Number of proposed moves by effort; ten million take two seconds.
 _MOVES = {"fast": 10_000_000, "standard": 50_000_000, "thorough": 200_000_000, "exact": 200_000_000}
-#: Moves of a cell beyond which more gain nothing.
-_MOVES_OF_A_CELL = 50_000
-#: First and last temperature, in bases beyond; cooler ends leave up to three times as much.
+#: Maximum number of moves per cell; more moves gain nothing.
+_MOVES_PER_CELL = 50_000
+#: First and last temperature, in bases. A last temperature of half this leaves up to three times the cost.
 _HOT, _COLD = 1.0, 0.2
-#: Cost of a cell turned, in bases beyond.
-_TURNING = 0.02
+#: Cost of a cell that differs from its draw, in bases.
+_DIFFERENCE_COST = 0.02
 
 
 class _Totals(NamedTuple):
@@ -35,14 +36,14 @@ class _Totals(NamedTuple):
 def annealed_multiples(
     summation: Summation, targets: np.ndarray, box: Box, order: np.ndarray, seed: int, effort: str
 ) -> np.ndarray:
-    """(cells,) whole numbers that add up, the inner ones within the box, totals as near to it as was found.
+    """Return additive whole numbers (cells,): internal cells within the box, totals near it.
 
     Parameters
     ----------
     summation : Summation
-    targets : (cells,) whole numbers within the box
+    targets : (cells,) keyed draws, whole numbers within the box
     box : Box
-    order : (cells,) canonical order of the cells, so that the answer does not depend on theirs
+    order : (cells,) canonical order of the cells, which makes the result independent of their input order
     seed : int
     effort : {"fast", "standard", "thorough", "exact"}
     """
@@ -55,14 +56,14 @@ def annealed_multiples(
     matrix = sparse.csc_matrix(summation.matrix[outer][:, column[moving]])
     raised = (targets[moving] > box.lower[moving]).astype(np.int64)
     multiples = np.where(inner, box.lower, 0.0)
-    sums = np.rint(summation.resum(multiples)[outer] + matrix @ raised).astype(np.int64)
-    moves = min(_MOVES[effort], _MOVES_OF_A_CELL * len(moving))
+    sums = np.rint(summation.recompute_margins(multiples)[outer] + matrix @ raised).astype(np.int64)
+    moves = min(_MOVES[effort], _MOVES_PER_CELL * len(moving))
     of_cell = _Totals(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64))
     ends = box.lower[outer].astype(np.int64), box.upper[outer].astype(np.int64)
     if len(moving):
         _anneal(of_cell, *ends, sums, raised, raised.copy(), moves, new_stream(seed))
     multiples[moving] += raised
-    return np.rint(summation.resum(multiples))
+    return np.rint(summation.recompute_margins(multiples))
 
 
 @kernel
@@ -71,7 +72,7 @@ def _anneal(of_cell, lower, upper, sums, raised, targets, moves, stream):
     for _ in range(moves):
         cell = integer_below(stream, len(raised))
         step = 1 - 2 * raised[cell]
-        change = _TURNING if raised[cell] == targets[cell] else -_TURNING
+        change = _DIFFERENCE_COST if raised[cell] == targets[cell] else -_DIFFERENCE_COST
         for at in range(of_cell.pointers[cell], of_cell.pointers[cell + 1]):
             total = of_cell.totals[at]
             there = sums[total]

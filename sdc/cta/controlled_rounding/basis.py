@@ -1,8 +1,8 @@
-"""A basis of the relations of a table that grows and changes cell by cell: which cells give way to another.
+"""A simplex basis of the constraints of a table, extended and changed cell by cell.
 
-Lines start without a cell of their own and take one each, if they depend on no other line. The inverse is
-kept in product form, one eta vector a cell that entered, and made anew from the basis when it has grown
-(Dantzig and Orchard-Hays 1954).
+The basic cells compensate a change of a nonbasic cell so that all constraints still hold. The basis starts
+empty; each linearly independent constraint gets one basic cell. The inverse is stored in product form with
+one eta vector per pivot, and refactorised when it has grown too long (Dantzig and Orchard-Hays 1954).
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from scipy import sparse
 
-#: Entries of a direction below it are none: sums of a few thousand floats of size one leave less.
+#: Entries of a direction below this are treated as zero: rounding errors of a few thousand sums are smaller.
 ENTRY_TOLERANCE = 1e-9
-#: Entries that a cell may leave or enter the basis by; smaller ones make it ill conditioned.
+#: Smallest pivot element; smaller ones make the basis ill-conditioned.
 PIVOT = 1e-6
 NONE = -1
-#: The product form is made anew once it has so many entries, and so many times those that it last began with.
+#: The basis is refactorised once the eta file exceeds both this size and this multiple of its initial size.
 _MANY_ENTRIES, _GROWTH = 50_000, 3
 
 
 class _Columns(NamedTuple):
     pointers: np.ndarray
-    lines: np.ndarray
+    rows: np.ndarray
     entries: np.ndarray
 
 
@@ -32,68 +32,75 @@ class _Etas(NamedTuple):
     rows: np.ndarray
     pivots: np.ndarray
     ends: np.ndarray
-    lines: np.ndarray
+    places: np.ndarray
     entries: np.ndarray
 
 
 class Basis:
-    """Cells that follow when another one moves.
+    """Basic cells, which compensate a change of another cell.
 
     Parameters
     ----------
-    relations : sparse (lines, cells)
+    relations : sparse (constraints, cells)
 
     Attributes
     ----------
-    cells : (lines,) cell that gives way for each line, `NONE` where none does
-    direction : (lines,) of the cell last asked for: what its rise by one takes from the cell of each line
-    touched : (lines,) positions of its entries, the first `count` of them
+    cells : (constraints,) basic cell of each constraint, `NONE` if it has none
+    direction : (constraints,)
+        Of the cell last passed to `ftran`: decrease of each basic cell if that cell increases by one.
+    touched : (constraints,) positions of the nonzero entries of `direction`; the first `count` are valid
     count : int
     work : int
-        Entries of the product form that were read.
+        Number of eta entries read.
     """
 
     def __init__(self, relations: sparse.csr_matrix) -> None:
         columns = sparse.csc_matrix(relations)
-        lines = relations.shape[0]
+        rows = relations.shape[0]
         self._columns = _Columns(
             columns.indptr.astype(np.int64), columns.indices.astype(np.int64), columns.data.astype(float)
         )
-        self.cells = np.full(lines, NONE, dtype=np.int64)
-        self.direction, self.touched, self.count = np.zeros(lines), np.empty(lines, dtype=np.int64), 0
-        self._marked = np.zeros(lines, dtype=bool)
+        self.cells = np.full(rows, NONE, dtype=np.int64)
+        self.direction, self.touched, self.count = np.zeros(rows), np.empty(rows, dtype=np.int64), 0
+        self._marked = np.zeros(rows, dtype=bool)
         self._etas = _Etas(
             rows=np.empty(64, dtype=np.int64),
             pivots=np.empty(64),
             ends=np.zeros(65, dtype=np.int64),
-            lines=np.empty(1024, dtype=np.int64),
+            places=np.empty(1024, dtype=np.int64),
             entries=np.empty(1024),
         )
-        self._size = self._filled = self._began = self.work = 0
+        self._size = self._filled = self._initial = self.work = 0
 
-    def move(self, cell: int) -> int:
-        """Compute the direction of a cell, and find the line without a cell that it would open most."""
+    def ftran(self, cell: int) -> int:
+        """Compute the direction of a cell.
+
+        Returns
+        -------
+        int
+            The constraint without a basic cell in which the direction has its largest entry, or `NONE`.
+        """
         self._clear()
-        if self._filled > max(_MANY_ENTRIES, _GROWTH * self._began):
-            self._renew()
+        if self._filled > max(_MANY_ENTRIES, _GROWTH * self._initial):
+            self._refactorise()
         return self._direction(cell)
 
-    def enter(self, line: int, cell: int) -> None:
-        """Let the cell last asked for give way for a line from now on."""
-        self.cells[line] = cell
+    def pivot(self, row: int, cell: int) -> None:
+        """Make the cell last passed to `ftran` the basic cell of a constraint."""
+        self.cells[row] = cell
         etas, needed = self._etas, self._filled + self.count
-        if self._size + 1 >= len(etas.rows) or needed > len(etas.lines):
+        if self._size + 1 >= len(etas.rows) or needed > len(etas.places):
             etas = etas._replace(
                 rows=_longer(etas.rows), pivots=_longer(etas.pivots), ends=_longer(etas.ends)
             )
-            while needed > len(etas.lines):
-                etas = etas._replace(lines=_longer(etas.lines), entries=_longer(etas.entries))
+            while needed > len(etas.places):
+                etas = etas._replace(places=_longer(etas.places), entries=_longer(etas.entries))
             self._etas = etas
-        self._filled = _append(line, self.direction, self.touched, self.count, etas, self._size, self._filled)
+        self._filled = _append(row, self.direction, self.touched, self.count, etas, self._size, self._filled)
         self._size += 1
 
     def _direction(self, cell: int) -> int:
-        self.count, open_line, read = _solve(
+        self.count, free_row, read = _solve(
             cell,
             self._columns,
             self.direction,
@@ -104,18 +111,18 @@ class Basis:
             self.cells,
         )
         self.work += int(read)
-        return int(open_line)
+        return int(free_row)
 
-    def _renew(self) -> None:
+    def _refactorise(self) -> None:
         entered = np.sort(self.cells[self.cells != NONE])
         self.cells[:] = NONE
         self._size = self._filled = 0
         for cell in entered:
-            line = self._direction(int(cell))
-            if line != NONE:  # one that depends on the others within the tolerance stays where it is
-                self.enter(line, int(cell))
+            row = self._direction(int(cell))
+            if row != NONE:  # a cell that depends on the others within the tolerance leaves the basis
+                self.pivot(row, int(cell))
             self._clear()
-        self._began = self._filled
+        self._initial = self._filled
 
     def _clear(self) -> None:
         _clear(self.direction, self.touched, self._marked, self.count)
@@ -136,9 +143,9 @@ def _clear(direction, touched, marked, count):
 def _solve(cell, columns, direction, touched, marked, etas, size, cells):
     count, read = 0, size
     for at in range(columns.pointers[cell], columns.pointers[cell + 1]):
-        line = columns.lines[at]
-        direction[line], marked[line] = columns.entries[at], True
-        touched[count] = line
+        row = columns.rows[at]
+        direction[row], marked[row] = columns.entries[at], True
+        touched[count] = row
         count += 1
     for eta in range(size):
         if direction[etas.rows[eta]] == 0.0:
@@ -147,28 +154,28 @@ def _solve(cell, columns, direction, touched, marked, etas, size, cells):
         direction[etas.rows[eta]] = share
         read += etas.ends[eta + 1] - etas.ends[eta]
         for at in range(etas.ends[eta], etas.ends[eta + 1]):
-            line = etas.lines[at]
-            left = direction[line] - share * etas.entries[at]
-            direction[line] = left if abs(left) > ENTRY_TOLERANCE else 0.0
-            if not marked[line]:
-                marked[line] = True
-                touched[count] = line
+            row = etas.places[at]
+            left = direction[row] - share * etas.entries[at]
+            direction[row] = left if abs(left) > ENTRY_TOLERANCE else 0.0
+            if not marked[row]:
+                marked[row] = True
+                touched[count] = row
                 count += 1
-    open_line, largest = NONE, PIVOT
+    free_row, largest = NONE, PIVOT
     for at in range(count):
-        line = touched[at]
-        if cells[line] == NONE and abs(direction[line]) > largest:
-            open_line, largest = line, abs(direction[line])
-    return count, open_line, read
+        row = touched[at]
+        if cells[row] == NONE and abs(direction[row]) > largest:
+            free_row, largest = row, abs(direction[row])
+    return count, free_row, read
 
 
 @kernel
-def _append(row, direction, touched, count, etas, size, filled):
-    etas.rows[size], etas.pivots[size] = row, direction[row]
+def _append(pivot_row, direction, touched, count, etas, size, filled):
+    etas.rows[size], etas.pivots[size] = pivot_row, direction[pivot_row]
     for at in range(count):
-        line = touched[at]
-        if line != row and direction[line] != 0.0:
-            etas.lines[filled], etas.entries[filled] = line, direction[line]
+        row = touched[at]
+        if row != pivot_row and direction[row] != 0.0:
+            etas.places[filled], etas.entries[filled] = row, direction[row]
             filled += 1
     etas.ends[size + 1] = filled
     return filled

@@ -1,4 +1,4 @@
-"""The multiples of the base that each cell may become, in units of the base."""
+"""Bounds on the rounded value of each cell, in units of the base."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Ends of what cells may become.
+    """Adjacent multiples of each cell.
 
     Attributes
     ----------
-    lower, upper : (cells,) whole numbers: the multiples next to each value, twice the same where it is one
-    fixed : (cells,) boolean array: zeros, and cells that stand published, which nothing relaxes
+    lower, upper : (cells,) whole numbers
+        The multiples below and above each value; equal if the value is a multiple.
+    fixed : (cells,) boolean array
+        Zeros and cells published before, whose bounds are never widened.
     """
 
     lower: np.ndarray
@@ -22,18 +24,21 @@ class Box:
     fixed: np.ndarray
 
     @classmethod
-    def around(cls, shares: np.ndarray, held: np.ndarray) -> Box:
-        """Of values in units of the base; `held` (cells,) is what a cell stands published with, or NaN."""
-        standing = np.isfinite(held)
-        lower = np.where(standing, held, np.floor(shares))
-        upper = np.where(standing, held, np.ceil(shares))
-        return cls(lower, upper, standing | (shares == 0))
+    def from_values(cls, shares: np.ndarray, held: np.ndarray) -> Box:
+        """Compute the bounds of values (cells,) in units of the base.
 
-    def wider(self, bases: int) -> tuple[np.ndarray, np.ndarray]:
-        """Ends that lie so many bases further out, none below zero."""
+        `held` (cells,) is the value a cell was published with before, NaN if it was not.
+        """
+        published_before = np.isfinite(held)
+        lower = np.where(published_before, held, np.floor(shares))
+        upper = np.where(published_before, held, np.ceil(shares))
+        return cls(lower, upper, published_before | (shares == 0))
+
+    def widened(self, bases: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return lower and upper bounds widened by so many bases, not below zero."""
         lower = np.where(self.fixed, self.lower, np.maximum(self.lower - bases, 0.0))
         return lower, np.where(self.fixed, self.upper, self.upper + bases)
 
-    def beyond(self, multiples: np.ndarray) -> np.ndarray:
-        """(cells,) how many bases beyond the box each cell lies."""
+    def violation(self, multiples: np.ndarray) -> np.ndarray:
+        """Return by how many bases each cell exceeds its bounds, (cells,)."""
         return np.maximum(np.maximum(multiples - self.upper, self.lower - multiples), 0.0)

@@ -1,4 +1,4 @@
-"""Controlled rounding: every cell of a table of counts to a multiple of a base, additive, by a keyed walk."""
+"""Controlled rounding: round all counts of a table to multiples of a base and keep it additive."""
 
 from __future__ import annotations
 
@@ -26,59 +26,61 @@ def controlled_rounding(
     relax: bool = False,
     effort: str = "standard",
 ) -> Adjustment:
-    """Round every cell to a multiple of the base next to it so that every line still adds up.
+    """Round every cell to an adjacent multiple of the base so that all constraints still hold.
 
-    Multiples of the base stay, and with them zeros. The expectation of a cell over all keys is its value
-    where the walk alone decides (`Adjustment.algorithm` is `WALK_ALONE`), which it always does in two
-    dimensions of which at most one is hierarchical, unless cells stand published; elsewhere it is near it.
+    Multiples of the base, zeros included, do not change. If the random walk alone rounds all cells
+    (`Adjustment.algorithm` is `WALK_ALONE`), the expectation of a cell over all keys is its value. That is
+    always the case in two dimensions, at most one of them hierarchical, without cells published before.
+    Otherwise the expectation is close to the value.
 
     Parameters
     ----------
     table : CellTable
-        Of `with_adjacent_multiples`. Values are counts; the result is checked against levels and
-        capacities, and priced by the costs.
+        From `with_adjacent_multiples`. Values are counts. The result is checked against protection levels
+        and capacities; costs define the reported objective.
     base : int
-    key, identities : of `keyed_numbers`; (cells,) names, in whose order cells are moved
+    key : bytes
+    identities : (cells,) distinct names, which define the order in which cells are moved; see `keyed_numbers`
     held : (cells,) array, optional
-        What a cell stands published with, NaN where it does not.
+        Value with which a cell was published before, NaN if it was not.
     relax : bool
-        Whether cells may go beyond the next multiples, as few and as little as is found, where these cannot
-        add up, or where an integer program would take hours to tell.
+        Whether cells may exceed their adjacent multiples if no additive adjacent multiples exist, or if an
+        integer program would take hours to decide it.
     effort : {"fast", "standard", "thorough", "exact"}
-        Work of what finishes a walk that ends between multiples: an integer program, or annealing.
+        Work of the integer program or annealing that rounds the cells that the walk leaves unrounded.
 
     Raises
     ------
     InvalidParameter, ShapeMismatch
-        Where values are no counts, held ones no multiples, or names are missing or stand twice.
+        If values are not counts, held values are not multiples, or names are missing or not distinct.
     ImpossibleProtection
-        Where no multiples add up.
+        If no additive multiples exist.
     NoSolutionFound
-        Where none were found, and no proof that there are none.
+        If none were found, without a proof that none exist.
     SolverFailed
-        Where the rounded table failed its check.
+        If the rounded table failed its independent check.
 
     References
     ----------
-    Cox 1987 (unbiased controlled rounding); Salazar-Gonzalez 2006, Controlled rounding and cell perturbation
-    (the programs, and zero-restricted rounding with its relaxation).
+    Cox 1987, A constructive procedure for unbiased controlled rounding; Salazar-Gonzalez 2006, Controlled
+    rounding and cell perturbation (integer programs, zero-restricted rounding and its relaxation).
     """
     held = np.full(table.cells, np.nan) if held is None else np.asarray(held, dtype=float)
     _check_arguments(table, base, identities, held, effort)
     shares = table.values / base
-    box = Box.around(shares, held / base)
-    draws = Draws.of(table, key, identities)
+    box = Box.from_values(shares, held / base)
+    draws = Draws.from_key(table, key, identities)
     rounded = Rounding(table, shares, box, draws, effort).round(relax)
     return _result(table, base, rounded, held)
 
 
 def with_adjacent_multiples(table: CellTable, base: int) -> CellTable:
-    """The table with room up to the next multiple either way, and none where the value is a multiple."""
+    """Set the capacities of a table to the distances to the adjacent multiples of the base."""
     return replace(table, lower_capacity=table.values % base, upper_capacity=-table.values % base)
 
 
 def room_beyond(table: CellTable, deviations: np.ndarray) -> Relaxation | None:
-    """Room that rounding took beyond the capacities of a table, None where it took none."""
+    """Return by how much rounding exceeded the capacities of a table; None if it did not."""
     lower = np.maximum(-deviations - table.lower_capacity, 0.0)
     upper = np.maximum(deviations - table.upper_capacity, 0.0)
     cells = int(np.sum((lower > 0) | (upper > 0)))
@@ -93,23 +95,26 @@ def _check_arguments(
     table: CellTable, base: int, identities: Sequence[str], held: np.ndarray, effort: str
 ) -> None:
     if base < 2:
-        raise InvalidParameter("a base below 2 changes no count")
+        raise InvalidParameter(f"the rounding base must be 2 or more, found {base}")
     if effort not in EFFORTS:
         raise InvalidParameter(f"unknown effort {effort!r}; expected one of {', '.join(EFFORTS)}")
     if len(identities) != table.cells or held.shape != (table.cells,):
-        raise ShapeMismatch(f"expected a name and a held value for each of {table.cells} cells")
+        raise ShapeMismatch(
+            f"expected one name and one held value for each of {table.cells} cells, found "
+            f"{len(identities)} names and held values of shape {held.shape}"
+        )
     if len(set(identities)) < len(identities):
-        raise InvalidParameter("two cells have the same name; their order would not be known")
+        raise InvalidParameter("the names of the cells are not distinct; give each cell a name of its own")
     if table.quality is not None:
-        raise InvalidParameter("controlled rounding keeps totals and no other statistics; leave them out")
+        raise InvalidParameter("controlled rounding preserves only totals; remove the kept statistics")
     counts = table.values
     if np.any(counts < 0) or np.any(counts != np.rint(counts)):
-        raise InvalidParameter("a value is no count; controlled rounding is for whole numbers from 0 on")
+        raise InvalidParameter("a value is not a count; controlled rounding needs whole numbers of 0 or more")
     odd = np.isfinite(held) & ((held < 0) | (held % base != 0))
     if odd.any():
         raise InvalidParameter(
-            f"{int(odd.sum())} cell(s) stand published at values that are no multiples of the base {base}; "
-            "publish with the base of then, or by another method",
+            f"{int(odd.sum())} cell(s) were published before with values that are not multiples of the base "
+            f"{base}; use the base of that release, or another method",
             variable=int(np.argmax(odd)),
         )
 
@@ -118,7 +123,7 @@ def _result(table: CellTable, base: int, rounded: Rounded, held: np.ndarray) -> 
     values = base * rounded.multiples
     deviations = values - table.values
     relaxed = room_beyond(table, deviations)
-    if np.any(values % base) or not check(table if relaxed is None else relaxed.of(table), values).sound:
+    if np.any(values % base) or not check(table if relaxed is None else relaxed.apply(table), values).sound:
         raise SolverFailed("the rounded table failed its independent check; nothing is returned")
     rest = table.values % base
     nearest = np.where(np.isfinite(held), np.abs(held - table.values), np.minimum(rest, -table.values % base))

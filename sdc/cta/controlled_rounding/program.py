@@ -1,8 +1,10 @@
-"""Two programs beside a walk: what finishes cells that it leaves between multiples, and where it may start.
+"""Programs before and after the random walk of controlled rounding.
 
-The end of a walk need not be whole in three dimensions or between two hierarchies. Then an integer program
-turns as few cells as it can from where the walk has taken them. Where cells stand published, the true values
-around them do not add up to them; a linear program finds the nearest values that do.
+In three dimensions, or with two hierarchies, the walk need not end at multiples. An integer program then
+rounds the remaining cells, with as few differences from their keyed draws as possible.
+
+Cells that were published before need not add up with the true values of the others. A linear program then
+finds the nearest additive values, from which the walk starts.
 """
 
 from __future__ import annotations
@@ -12,33 +14,32 @@ from microguard.sdc.cta.controlled_rounding.box import Box
 from microguard.sdc.solver import Limits, Program, Solution, solve
 from scipy import sparse
 
-#: Branch-and-bound nodes: solutions are found at the root or hardly ever.
+#: Branch-and-bound nodes; solutions are nearly always found at the root.
 NODES = 200
-#: How far from the fewest cells turned the integer program may end, relative to those it turns.
+#: Relative gap of the number of cells that differ from their draws.
 GAP = 0.5
-#: Solutions after which it ends at the latest, by effort. Of 4,136 cells in three dimensions, two of them
-#: hierarchical, the first takes a second and turns 42 % of them, the third 40 seconds and 24 %.
+#: Number of improving solutions after which the program stops, by effort. On 4,136 cells in three dimensions,
+#: two of them hierarchical, the first takes 1 s with 42 % different cells, the third 40 s with 24 %.
 _SOLUTIONS = {"fast": 1, "standard": 3, "thorough": 8, "exact": 8}
-#: Looks of branch and bound at its limits times the entries of the relations, by effort, where solutions do
-#: not end it; so many looks at least.
+#: Limit of branch and bound by effort: `Limits.steps` times the nonzero entries, and the minimum of steps.
 _STEP_ENTRIES = {"fast": 2e6, "standard": 1e7, "thorough": 4e7, "exact": 4e7}
 _LEAST_STEPS = 100
-#: Cells from which the first solution is taken, whatever the effort.
+#: Number of cells above which the program stops at its first solution, whatever the effort.
 MANY_CELLS = 6000
-#: Cost of a base beyond the box; a cell turned to the other end of its box costs 1.
-BEYOND_COST = 5.0
+#: Cost per base outside the bounds of a cell; a cell that differs from its draw costs 1.
+VIOLATION_COST = 5.0
 
 
 def nearest_start(relations: sparse.csr_matrix, shares: np.ndarray, box: Box, bases: int) -> Solution:
-    """Additive values next to the true ones within the box, or so many bases beyond it.
+    """Find the additive values nearest to the true ones, within bounds widened by so many bases.
 
-    The first (cells,) values of the solution are theirs, in units of the base.
+    The first (cells,) values of the solution are these values, in units of the base.
     """
-    cells, lines = len(shares), relations.shape[0]
+    cells = len(shares)
     one = sparse.eye_array(cells)
-    lower, upper = box.wider(bases)
+    lower, upper = box.widened(bases)
     matrix = sparse.block_array([[relations, None, None], [one, -one, one]]).tocsr()
-    rows = np.concatenate([np.zeros(lines), shares])
+    rows = np.concatenate([np.zeros(relations.shape[0]), shares])
     return solve(
         Program(
             costs=np.concatenate([np.zeros(cells), np.ones(2 * cells)]),
@@ -54,29 +55,28 @@ def nearest_start(relations: sparse.csr_matrix, shares: np.ndarray, box: Box, ba
 def nearest_multiples(
     relations: sparse.csr_matrix, targets: np.ndarray, box: Box, bases: int, effort: str
 ) -> Solution:
-    """Whole numbers that add up within the box, or at a price so many bases beyond it, most of them targets.
+    """Find additive whole numbers with as few differences from the targets as possible.
 
     Parameters
     ----------
-    relations : sparse (lines, cells)
-    targets : (cells,) whole numbers
+    relations : sparse (constraints, cells)
+    targets : (cells,) keyed draws, whole numbers
     box : Box
-    bases : how far beyond the box a cell may go
+    bases : number of bases by which a cell may exceed its bounds, at `VIOLATION_COST` each
     effort : {"fast", "standard", "thorough", "exact"}
 
     Returns
     -------
     Solution
-        Its first (cells,) values are the whole numbers over `box.lower`.
+        Its first (cells,) values are the whole numbers minus `box.lower`.
     """
-    turning = box.upper > box.lower
-    raised = turning & (targets >= box.upper)
-    lower, upper = box.wider(bases)
+    raised = (box.upper > box.lower) & (targets >= box.upper)
+    lower, upper = box.widened(bases)
     down, up = box.lower - lower, upper - box.upper
     blocks, costs, most = [relations], [np.where(raised, -1.0, 1.0)], [box.upper - box.lower]
     if bases:
         blocks += [-relations, relations]
-        costs += [np.full(2 * len(targets), BEYOND_COST)]
+        costs += [np.full(2 * len(targets), VIOLATION_COST)]
         most += [down, up]
     columns = np.concatenate(most)
     rows = -(relations @ box.lower)

@@ -1,4 +1,4 @@
-"""Odds of what a count is published at, where it goes up or down to a multiple of the base without bias."""
+"""Transition probabilities of unbiased rounding of counts to a base."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from microguard.sdc.errors import InvalidParameter
 
 
 def rounding_odds(base: int) -> np.ndarray:
-    """(2 base, 3) odds of 0, base and twice the base for the counts 0 to 2 base - 1.
+    """Return the probabilities (2 base, 3) of 0, base and 2 base for the counts 0 to 2 base - 1.
 
-    A count a above a multiple goes up with a / base: the only odds whose expectation is the count.
+    A count that exceeds a multiple by a is rounded up with probability a / base, which keeps the expectation.
     """
     if base < 2:
-        raise InvalidParameter("a base below 2 changes no count")
+        raise InvalidParameter(f"the rounding base must be 2 or more, found {base}")
     counts = np.arange(2 * base)
     excess = (counts % base) / base
     odds = np.zeros((2 * base, 3))

@@ -1,14 +1,15 @@
-"""A random walk from the true values to multiples of the base that stays additive and keeps expectations.
+"""Unbiased controlled rounding by a random walk from the true values to multiples of the base.
 
-The walk moves along directions d with M d = 0 inside the box of multiples next to each value. From x it can
-go as far as x + a d one way and x - c d the other, where a cell reaches an end of its box and stays; it goes
-up with odds c / (a + c), so that the expectation of every cell is its value. A direction is what one cell,
-moved by one, takes from the cells of a basis, as in the simplex method. Every cell is moved once at most;
-what is left are the cells of the basis. In two dimensions, one of them hierarchical, these are multiples too
-(the relations are those of a network), otherwise some may stay between two.
+The walk moves along directions d with M d = 0, within the adjacent multiples of each cell, so that all
+constraints hold at every step. From x the largest steps are x + a d and x - c d; there a cell reaches one of
+its multiples and is fixed. The walk takes the first with probability c / (a + c), so that the expectation of
+every cell is its value. A direction is the change of one cell and the compensating changes of the basic
+cells, as in the simplex method. Each cell is moved at most once. At the end only basic cells may differ from
+multiples. In two dimensions, at most one of them hierarchical, they are multiples too, because the
+constraints are those of a network.
 
-(Cox 1987, A constructive procedure for unbiased controlled rounding, walks along cycles of a two-way table;
-along any direction it is the dependent rounding of Gandhi, Khuller, Parthasarathy and Srinivasan 2006.)
+Source: Cox 1987, A constructive procedure for unbiased controlled rounding (cycles of a two-way table);
+Gandhi, Khuller, Parthasarathy, Srinivasan 2006, Dependent rounding (any direction).
 """
 
 from __future__ import annotations
@@ -18,16 +19,15 @@ from microguard.sdc.cta.controlled_rounding.basis import NONE, PIVOT, Basis
 from microguard.sdc.kernels.compile import kernel
 from scipy import sparse
 
-#: Of a base: room that is none. The walk may leave a box by so much, and is put back into it at its end.
-ROOM_TOLERANCE = 1e-9
+#: Tolerance of the bounds, in bases. The walk may exceed a bound by this much; the result is clipped.
+BOUND_TOLERANCE = 1e-9
 
-#: Entries read after which a walk ends where it is: a thousand million take about five seconds. A table of
-#: two hierarchies and 24,000 cells takes five thousand million, one of three dimensions and as many cells
-#: more.
+#: Number of eta entries read after which the walk stops; 1e9 take about five seconds. A table of two
+#: hierarchies and 24,000 cells needs 5e9; in three dimensions it needs more.
 MOST_WORK = 10_000_000_000
 
 
-def walked(
+def random_walk(
     relations: sparse.csr_matrix,
     start: np.ndarray,
     lower: np.ndarray,
@@ -35,64 +35,68 @@ def walked(
     order: np.ndarray,
     numbers: np.ndarray,
 ) -> np.ndarray:
-    """(cells,) where the walk ends, in units of the base; additive up to the tolerance.
+    """Return the end of the walk (cells,) in units of the base, additive up to the tolerance.
 
     Parameters
     ----------
-    relations : sparse (lines, cells), with ``relations @ start = 0``
-    start, lower, upper : (cells,) values and the ends of their boxes, in units of the base
-    order : (k,) positions of the cells strictly inside their box, as they are to be moved
-    numbers : (k,) independent and uniform in [0, 1), one for each of them
+    relations : sparse (constraints, cells), with ``relations @ start = 0``
+    start, lower, upper : (cells,) values and their bounds, in units of the base
+    order : (k,) positions of the cells strictly inside their bounds, in the order in which they are moved
+    numbers : (k,) independent and uniform in [0, 1), one for each of these cells
     """
     basis = Basis(relations)
     values, lower, upper = np.array(start, dtype=float), lower.astype(float), upper.astype(float)
     for cell, number in zip(order.tolist(), numbers.tolist(), strict=True):
         if basis.work > MOST_WORK:
             break
-        line = basis.move(cell)
-        if line == NONE:
-            line = _step(
+        row = basis.ftran(cell)
+        if row == NONE:
+            row = _step(
                 cell, number, values, lower, upper, basis.cells, basis.direction, basis.touched, basis.count
             )
-        if line != NONE:
-            basis.enter(line, cell)
+        if row != NONE:
+            basis.pivot(row, cell)
     return np.clip(values, lower, upper)
 
 
 @kernel
 def _step(cell, number, values, lower, upper, cells, direction, touched, count):
-    """Move a cell one way or the other; the line whose cell stopped it, `NONE` where it stopped by itself."""
-    up, up_line = upper[cell] - values[cell], NONE
-    down, down_line = values[cell] - lower[cell], NONE
+    """Move a cell up or down at random and return the constraint whose basic cell reached a bound first.
+
+    Returns `NONE` if the cell itself reached its bound.
+    """
+    up, up_row = upper[cell] - values[cell], NONE
+    down, down_row = values[cell] - lower[cell], NONE
     for sign in (1.0, -1.0):
-        way = up if sign > 0 else down
-        # of those that stop it within the tolerance the one with the largest entry, which keeps the basis
-        # well conditioned (Harris 1973, two passes)
-        most = way
+        own_slack = up if sign > 0 else down
+        # Harris 1973, two-pass ratio test: among the basic cells that reach a bound within the tolerance,
+        # choose the one with the largest pivot element, which keeps the basis well-conditioned
+        longest = own_slack
         for at in range(count):
-            follower, change = cells[touched[at]], -sign * direction[touched[at]]
+            basic, change = cells[touched[at]], -sign * direction[touched[at]]
             if abs(change) > PIVOT:
-                end = upper[follower] if change > 0 else lower[follower]
-                most = min(most, (max((end - values[follower]) / change, 0.0)) + ROOM_TOLERANCE / abs(change))
-        room, stopped, largest = way, NONE, 1.0 if way <= most else 0.0
+                bound = upper[basic] if change > 0 else lower[basic]
+                step = max((bound - values[basic]) / change, 0.0)
+                longest = min(longest, step + BOUND_TOLERANCE / abs(change))
+        shortest, blocking, largest = own_slack, NONE, 1.0 if own_slack <= longest else 0.0
         for at in range(count):
-            follower, change = cells[touched[at]], -sign * direction[touched[at]]
+            basic, change = cells[touched[at]], -sign * direction[touched[at]]
             if abs(change) > max(largest, PIVOT):
-                end = upper[follower] if change > 0 else lower[follower]
-                reach = max((end - values[follower]) / change, 0.0)
-                if reach <= most:
-                    room, stopped, largest = reach, touched[at], abs(change)
+                bound = upper[basic] if change > 0 else lower[basic]
+                step = max((bound - values[basic]) / change, 0.0)
+                if step <= longest:
+                    shortest, blocking, largest = step, touched[at], abs(change)
         if sign > 0:
-            up, up_line = room, stopped
+            up, up_row = shortest, blocking
         else:
-            down, down_line = room, stopped
+            down, down_row = shortest, blocking
     upward = number * (up + down) < down
-    step, line = (up, up_line) if upward else (-down, down_line)
+    step, row = (up, up_row) if upward else (-down, down_row)
     for at in range(count):
-        follower = cells[touched[at]]
-        if follower != NONE:
-            values[follower] -= step * direction[touched[at]]
+        basic = cells[touched[at]]
+        if basic != NONE:
+            values[basic] -= step * direction[touched[at]]
     values[cell] += step
-    leaving, rises = (cell, upward) if line == NONE else (cells[line], (direction[line] < 0) == upward)
+    leaving, rises = (cell, upward) if row == NONE else (cells[row], (direction[row] < 0) == upward)
     values[leaving] = upper[leaving] if rises else lower[leaving]
-    return line
+    return row

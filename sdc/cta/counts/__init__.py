@@ -1,1 +1,1 @@
-"""Frequency tables: small counts go up or down by a keyed draw, the rest follows at least cost."""
+"""Frequency tables: keyed unbiased draws for small counts, least-cost adjustment of other cells."""

@@ -1,8 +1,8 @@
-"""Draws that can stand together: in linked tables a total that two breakdowns share must be the sum of both.
+"""Make the draws of small counts consistent in linked tables.
 
-In one table, hierarchical or not, any draws can: the margins are summed again. Where a total is broken down
-twice, or stands published already, some draws give way: an integer program turns as few of them as it can,
-all small counts staying multiples of the base.
+In a single table, hierarchical or not, all draws are consistent, because margins are recomputed. They can be
+inconsistent if a total has two breakdowns or was published before. An integer program then changes as few
+draws as possible. All small counts remain multiples of the base.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from microguard.sdc.cta.program.infeasible import NoSolutionFound
 from microguard.sdc.solver import INFINITY, Limits, Program, solve
 from scipy import sparse
 
-#: Branch-and-bound nodes: to turn as few draws as possible is not worth more, as any solution will do.
+#: Branch-and-bound nodes. Any solution is acceptable; fewer changed draws are not worth more work.
 NODES = 200
-#: Cost of a draw that gives way, in counts of deviation elsewhere.
-TURNING_COST = 100.0
+#: Cost of a changed draw, in units of the deviation of other counts.
+CHANGE_COST = 100.0
 
 
 def consistent_draws(
@@ -26,38 +26,43 @@ def consistent_draws(
     is_total: np.ndarray,
     held: np.ndarray,
 ) -> np.ndarray:
-    """(cells,) multiples of the base for the small counts that are no totals, next to the ones drawn.
+    """Return consistent multiples of the base for the small counts, as near to the draws as possible.
 
     Parameters
     ----------
-    relations : sparse (lines, cells)
-    counts, drawn : (cells,) as in `draw`
-    is_total : (cells,) whether a cell is the sum of others: those are not drawn
-    held : (cells,) value that a cell stands published with, NaN where it does not
+    relations : sparse (constraints, cells)
+    counts, drawn : (cells,) original and drawn counts, see `draw`
+    is_total : (cells,) whether a cell is the sum of others; totals are not drawn
+    held : (cells,) value with which a cell was published before, NaN if it was not
+
+    Returns
+    -------
+    (cells,) array
+        `drawn` with consistent values of the small counts, and `held` where it is not NaN.
 
     Raises
     ------
     NoSolutionFound
-        Where no multiples were found that add up within the nodes.
+        If no consistent multiples were found within `NODES`.
     """
     cells = len(counts)
     fixed = np.isfinite(held)
     small = (counts > 0) & (counts < 2 * base) & ~is_total & ~fixed
     zero = (counts == 0) & ~fixed
     scale = np.where(small, float(base), 1.0)
-    # columns: value in units of `scale`, then its excess over and its lack of what was drawn
+    # columns: value in units of `scale`, then its positive and its negative difference from the draw
     one = sparse.eye_array(cells)
-    away = sparse.hstack([sparse.diags_array(scale), -one, one])
-    lines = sparse.hstack(
+    differences = sparse.hstack([sparse.diags_array(scale), -one, one])
+    constraints = sparse.hstack(
         [relations @ sparse.diags_array(scale), sparse.csr_array((relations.shape[0], 2 * cells))]
     )
     target = np.where(small, drawn, counts)
-    cost = np.where(small, TURNING_COST, 1.0)
+    cost = np.where(small, CHANGE_COST, 1.0)
     free_low = np.where(zero | is_total, 0.0, float(base))
     most = np.where(zero, 0.0, np.where(small, 2.0, INFINITY))
     program = Program(
         costs=np.concatenate([np.zeros(cells), cost, cost]),
-        matrix=sparse.vstack([lines, away]).tocsr(),
+        matrix=sparse.vstack([constraints, differences]).tocsr(),
         row_lower=np.concatenate([np.zeros(relations.shape[0]), target]),
         row_upper=np.concatenate([np.zeros(relations.shape[0]), target]),
         lower=np.concatenate([np.where(fixed, held, np.where(small, 0.0, free_low)), np.zeros(2 * cells)]),
@@ -67,9 +72,9 @@ def consistent_draws(
     solution = solve(program, Limits(nodes=NODES, relative_gap=0.01))
     if solution.values is None:
         raise NoSolutionFound(
-            "no draws of the small counts were found under which linked tables, or cells published before, "
-            "add up; protect fewer tables together, or merge categories"
+            "no draws of the small counts were found that agree with the linked tables and the cells "
+            "published before; protect fewer tables together, or merge categories"
         )
-    settled = np.where(fixed, held, drawn)
-    settled[small] = base * np.rint(solution.values[:cells][small])
-    return settled
+    consistent = np.where(fixed, held, drawn)
+    consistent[small] = base * np.rint(solution.values[:cells][small])
+    return consistent

@@ -1,4 +1,4 @@
-"""Counts as a table to adjust: the small ones go exactly where they were drawn to, the rest at least cost."""
+"""Convert counts to a table for adjustment: small counts move to their draws, other cells at least cost."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from microguard.sdc.cta.table.cell_table import CellTable
 
 
 def with_draws(table: CellTable, counts: np.ndarray, drawn: np.ndarray, base: int) -> CellTable:
-    """The table with one direction and one level for every small count, and margins that may follow.
+    """Make each small count a sensitive cell that must move exactly to its draw.
 
     Parameters
     ----------
     table : CellTable
-        Its capacities hold for large counts.
-    counts, drawn : (cells,) counts, and what the small ones that are no totals are published at
-    base : of `draw`
+        Its capacities apply to large counts.
+    counts, drawn : (cells,) original counts, and the draws of the small counts that are not totals
+    base : int, see `draw`
 
     Returns
     -------
     CellTable
-        Totals have room for any draw of their parts; a large count that is no total stays at `base` or
-        above, so that nothing below it is ever published.
+        The capacities of totals allow any draws of their parts. A large count that is not a total does not
+        decrease below `base`.
     """
     is_total = totals(table)
     change = drawn - counts
@@ -30,55 +30,58 @@ def with_draws(table: CellTable, counts: np.ndarray, drawn: np.ndarray, base: in
     large = (counts >= 2 * base) & ~is_total
     moving = small & (change != 0)
     up, down = np.maximum(change, 0.0), np.maximum(-change, 0.0)
-    room = float(np.sum(np.abs(change[small])))
-    upper = np.where(is_total, room, np.where(small, up, table.upper_capacity))
-    lower = np.where(is_total, np.minimum(room, table.values), np.where(small, down, table.lower_capacity))
+    largest = float(np.sum(np.abs(change[small])))
+    upper = np.where(is_total, largest, np.where(small, up, table.upper_capacity))
+    lower = np.where(is_total, np.minimum(largest, table.values), np.where(small, down, table.lower_capacity))
     lower = np.where(large, np.minimum(lower, counts - base), lower)
-    still = counts == 0
+    zero = counts == 0
     level = np.where(moving, np.abs(change), 0.0)
     return replace(
         table,
         sensitive=moving,
         lower_protection=level,
         upper_protection=level,
-        lower_capacity=np.where(still, 0.0, lower),
-        upper_capacity=np.where(still, 0.0, upper),
+        lower_capacity=np.where(zero, 0.0, lower),
+        upper_capacity=np.where(zero, 0.0, upper),
     )
 
 
 def as_known(table: CellTable, counts: np.ndarray, base: int) -> CellTable:
-    """What an attacker takes for possible: every small count, and every zero, within a base of what it shows,
-    and totals as far as all of these together take them.
+    """Describe what an attacker considers possible about a table of drawn counts.
+
+    Every small count and every zero is within one base of its published value. A total deviates by at most
+    the sum of these deviations.
 
     Parameters
     ----------
     table : CellTable
-        Of `with_draws`.
+        From `with_draws`.
+    counts : (cells,) original counts
+    base : int
     """
     is_total = totals(table)
     hidden = (counts < 2 * base) & ~is_total
     step = float(base)
     together = step * float(hidden.sum())
 
-    def room(capacity: np.ndarray) -> np.ndarray:
+    def possible(capacity: np.ndarray) -> np.ndarray:
         return np.where(is_total, together, np.where(hidden, step, capacity))
 
-    return _taken_for_possible(
-        table, hidden & (counts > 0), step, room(table.lower_capacity), room(table.upper_capacity)
-    )
+    lower, upper = possible(table.lower_capacity), possible(table.upper_capacity)
+    return _with_possible_deviations(table, hidden & (counts > 0), step, lower, upper)
 
 
 def as_rounded(table: CellTable, base: int) -> CellTable:
-    """What an attacker takes for possible where every count, totals too, is less than a base away."""
+    """Describe what an attacker considers possible if every published count is less than a base away."""
     small = (table.values > 0) & (table.values < 2 * base) & ~totals(table)
-    room = np.full(table.cells, base - 1.0)
-    return _taken_for_possible(table, small, base - 1.0, room, room)
+    capacity = np.full(table.cells, base - 1.0)
+    return _with_possible_deviations(table, small, base - 1.0, capacity, capacity)
 
 
-def _taken_for_possible(
+def _with_possible_deviations(
     table: CellTable, small: np.ndarray, step: float, lower: np.ndarray, upper: np.ndarray
 ) -> CellTable:
-    """The table whose small counts are sensitive by a step either way, within this room."""
+    """Make small counts sensitive with both protection levels `step`, and replace all capacities."""
     level = np.where(small, step, 0.0)
     return replace(
         table,
@@ -91,7 +94,7 @@ def _taken_for_possible(
 
 
 def totals(table: CellTable) -> np.ndarray:
-    """(cells,) whether a cell is the total of a line with parts that can be more than nothing."""
+    """Return whether each cell is the total of a constraint, (cells,)."""
     relations = table.relations
     summed = np.zeros(table.cells, dtype=bool)
     summed[relations.indices[relations.data < 0]] = True

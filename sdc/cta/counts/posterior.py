@@ -1,4 +1,4 @@
-"""What a published count says about the true one, to somebody who knows the method but not the key."""
+"""Posterior distribution of true counts for an attacker who knows the method but not the key."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Added to the number of cells of every true count: an attacker knows how frequent counts are in tables of
-#: this kind, not the last cell of this one.
+#: Pseudo-count of each true count in the prior: an attacker knows the distribution of counts in similar
+#: tables, but not exactly that of this table.
 PRIOR_CELLS = 1.0
-#: Cells that the odds of the method stand for, beside those of a table, where the table has odds of its own.
+#: Weight of the method's transition probabilities against the frequencies of the table, in cells.
 METHOD_CELLS = 20.0
 
 
 @dataclass(frozen=True, eq=False)
 class CountPosterior:
-    """True counts given published ones, and how the counts of one table moved.
+    """Posterior distribution of true counts, and transition frequencies of one table.
 
     Attributes
     ----------
     odds : (3, 2 base) probability of each true count 0 to 2 base - 1 given published 0, base, 2 base
-    moved : (2 base, 3) cells of each true count published at 0, base, 2 base
+    moved : (2 base, 3) number of cells of each true count published as 0, base, 2 base
         The transition matrix of Giessing and Höhne 2011, in cells.
-    largest : largest probability of a true count that is not 0 and below the least that may be known
+    largest : float
+        Largest posterior probability of a true count that is positive and below `least`.
     """
 
     odds: np.ndarray
@@ -39,16 +40,19 @@ def count_posterior(
     least: int,
     as_moved: bool = False,
 ) -> CountPosterior:
-    """Posterior of true counts by Bayes' rule, from the table's own frequencies of counts as prior.
+    """Compute the posterior of true counts by Bayes' rule; the prior is the table's frequencies of counts.
 
     Parameters
     ----------
-    original, published : (cells,) counts of the cells that are moved or zero
-    base : what small counts are published at multiples of
-    transition : (2 base, 3) odds of 0, base and twice the base for the true counts
-    least : the smallest count that may be known
-    as_moved : whether more than the odds of the method decided how counts moved; then `largest` is that of
-        these odds or of those that show in the table, whichever is larger
+    original, published : (cells,) counts of the cells that are drawn or zero
+    base : int
+        Small counts are published as multiples of it.
+    transition : (2 base, 3) probabilities of 0, base and 2 base for each true count
+    least : int
+        Smallest count that may be disclosed.
+    as_moved : bool
+        Whether something other than these probabilities also decided the published counts. Then `largest` is
+        the maximum under these probabilities and under the frequencies observed in the table.
     """
     small = original < 2 * base
     true = original[small].astype(int)
@@ -56,13 +60,13 @@ def count_posterior(
     odds = _by_bayes(transition, prior)
     moved = np.zeros((2 * base, 3), dtype=np.int64)
     for target in range(3):
-        there = published[small] == target * base
-        moved[:, target] = np.bincount(true[there], minlength=2 * base)
+        at_target = published[small] == target * base
+        moved[:, target] = np.bincount(true[at_target], minlength=2 * base)
     largest = float(odds[:, 1:least].max(initial=0.0))
     if as_moved:
-        together = moved + METHOD_CELLS * transition
-        shown = _by_bayes(together / together.sum(axis=1, keepdims=True), prior)
-        largest = max(largest, float(shown[:, 1:least].max(initial=0.0)))
+        combined = moved + METHOD_CELLS * transition
+        observed = _by_bayes(combined / combined.sum(axis=1, keepdims=True), prior)
+        largest = max(largest, float(observed[:, 1:least].max(initial=0.0)))
     return CountPosterior(odds, moved, largest)
 
 

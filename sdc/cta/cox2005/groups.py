@@ -1,4 +1,4 @@
-"""Groups of sensitive cells that move in one direction together, by size and improved by swaps."""
+"""Groups of sensitive cells that share one direction: by size, improved by swaps."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from scipy import sparse
 
 
 def groups_by_size(problem: Problem, count: int) -> np.ndarray:
-    """(p,) group of each cell: dealt out in turn from the largest to the smallest (Cox 2005, section 3).
+    """Assign the sensitive cells to groups in turn, in descending order of value, (p,).
 
-    A sensitive cell that equals one of its totals, itself sensitive, shares the total's group.
+    A sensitive cell that equals one of its sensitive totals is in the group of the total.
+
+    Source: Cox 2005, section 3.
     """
     groups = np.empty(problem.size, dtype=np.int64)
     groups[by_size(problem)] = np.arange(problem.size) % count
@@ -22,10 +24,12 @@ def groups_by_size(problem: Problem, count: int) -> np.ndarray:
 
 
 def swapped(problem: Problem, groups: np.ndarray) -> np.ndarray:
-    """Swap cells between groups while the number of totals shared within groups falls.
+    """Swap cells between groups until no swap reduces the number of totals shared within groups.
 
-    Hybrid-With-Swaps of Cox 2005, section 3: the score of a group counts, over its pairs of cells, the
-    totals they have in common; first improvement, in the order of cells, until none is left.
+    The score of a group is the number of common totals, summed over its pairs of cells. The first improving
+    swap in the order of cells is taken.
+
+    Source: Cox 2005, section 3 (Hybrid-With-Swaps).
     """
     incidence = problem.incidence
     improved = groups.astype(np.int64).copy()
@@ -34,25 +38,25 @@ def swapped(problem: Problem, groups: np.ndarray) -> np.ndarray:
 
 
 def _equal_totals(problem: Problem) -> list[tuple[int, int]]:
-    """Pairs (cell, total) of sensitive cells in one line with opposite entries and equal values."""
+    """Return the pairs of a sensitive cell and its sensitive total that have equal values."""
     rows = sparse.csr_matrix(problem.incidence)
     values = problem.table.values[problem.sensitive]
     pairs = []
-    for line in range(rows.shape[0]):
-        cells = rows.indices[rows.indptr[line] : rows.indptr[line + 1]]
-        entries = rows.data[rows.indptr[line] : rows.indptr[line + 1]]
+    for row in range(rows.shape[0]):
+        cells = rows.indices[rows.indptr[row] : rows.indptr[row + 1]]
+        entries = rows.data[rows.indptr[row] : rows.indptr[row + 1]]
         for total in cells[entries < 0]:
             pairs += [(int(cell), int(total)) for cell in cells[entries > 0] if values[cell] == values[total]]
     return pairs
 
 
 @kernel
-def _swap(pointers, lines, line_count, groups):
+def _swap(pointers, rows, row_count, groups):
     size, count = len(groups), groups.max() + 1
-    together = np.zeros((count, line_count), dtype=np.int64)
+    together = np.zeros((count, row_count), dtype=np.int64)
     for cell in range(size):
         for a in range(pointers[cell], pointers[cell + 1]):
-            together[groups[cell], lines[a]] += 1
+            together[groups[cell], rows[a]] += 1
     improving = True
     while improving:
         improving = False
@@ -63,22 +67,22 @@ def _swap(pointers, lines, line_count, groups):
                     continue
                 change = 0
                 for a in range(pointers[one], pointers[one + 1]):
-                    line = lines[a]
-                    change += together[second, line] - together[first, line] + 1
-                    together[first, line] -= 1
-                    together[second, line] += 1
+                    row = rows[a]
+                    change += together[second, row] - together[first, row] + 1
+                    together[first, row] -= 1
+                    together[second, row] += 1
                 for a in range(pointers[two], pointers[two + 1]):
-                    line = lines[a]
-                    change += together[first, line] - together[second, line] + 1
-                    together[second, line] -= 1
-                    together[first, line] += 1
+                    row = rows[a]
+                    change += together[first, row] - together[second, row] + 1
+                    together[second, row] -= 1
+                    together[first, row] += 1
                 if change < 0:
                     groups[one], groups[two] = second, first
                     improving = True
                 else:
                     for a in range(pointers[one], pointers[one + 1]):
-                        together[first, lines[a]] += 1
-                        together[second, lines[a]] -= 1
+                        together[first, rows[a]] += 1
+                        together[second, rows[a]] -= 1
                     for a in range(pointers[two], pointers[two + 1]):
-                        together[second, lines[a]] += 1
-                        together[first, lines[a]] -= 1
+                        together[second, rows[a]] += 1
+                        together[first, rows[a]] -= 1

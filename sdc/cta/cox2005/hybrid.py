@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from microguard.sdc.cta.cox2005.groups import groups_by_size, swapped
-from microguard.sdc.cta.program.model import Model, cut_model
+from microguard.sdc.cta.program.model import Model, constraint_cut_model
 from microguard.sdc.cta.program.search import Search
 from microguard.sdc.solver import Limits, Program, solve
 from scipy import sparse
@@ -15,7 +15,7 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class HybridParams:
-    """Numbers of groups tried in turn and branch-and-bound nodes for each."""
+    """Numbers of groups in the order tried, branch-and-bound nodes for each, whether cells are swapped."""
 
     group_counts: Sequence[int] = (16, 15, 14, 13, 12, 11, 10, 9)
     nodes: int = 2000
@@ -23,14 +23,14 @@ class HybridParams:
 
 
 def hybrid(search: Search, params: HybridParams) -> int:
-    """Best directions over M, M-1, ... groups; returns the nodes used.
+    """Solve the program for each number of groups; the search keeps the best. Return the nodes used.
 
     Raises
     ------
     TimeUp
     """
     problem = search.problem
-    model = cut_model(problem)
+    model = constraint_cut_model(problem)
     nodes = 0
     for count in params.group_counts:
         groups = groups_by_size(problem, min(count, max(1, problem.size)))
@@ -43,16 +43,16 @@ def hybrid(search: Search, params: HybridParams) -> int:
         if solution.values is not None:
             start = model.binaries.start
             chosen = np.rint(solution.values[start : start + membership.shape[1]])
-            search.ask((membership @ chosen).astype(np.int8), overtime=True)
+            search.evaluate((membership @ chosen).astype(np.int8), ignore_deadline=True)
         if problem.size <= count:
             break
     return nodes
 
 
 def grouped(model: Model, groups: np.ndarray) -> tuple[Program, sparse.csr_array]:
-    """The program with one binary per group, and the (p, groups) membership that expands it.
+    """Return the program with one binary per group, and the (p, groups) membership matrix.
 
-    Cells with only one admissible direction keep a binary of their own.
+    A cell with only one admissible direction has a binary of its own.
     """
     problem, program = model.problem, model.program
     group_of = np.where(problem.forced >= 0, groups.max(initial=0) + 1 + np.arange(problem.size), groups)
@@ -63,20 +63,20 @@ def grouped(model: Model, groups: np.ndarray) -> tuple[Program, sparse.csr_array
     )
     start, stop = model.binaries.start, model.binaries.stop
     matrix = sparse.csc_array(program.matrix)
-    gathered = sparse.hstack([matrix[:, :start], matrix[:, start:stop] @ membership, matrix[:, stop:]])
+    grouped_matrix = sparse.hstack([matrix[:, :start], matrix[:, start:stop] @ membership, matrix[:, stop:]])
     lower, upper = np.zeros(count), np.ones(count)
     np.maximum.at(lower, member, program.lower[start:stop])
     np.minimum.at(upper, member, program.upper[start:stop])
 
-    def spread(array: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    def replaced(array: np.ndarray, middle: np.ndarray) -> np.ndarray:
         return np.concatenate([array[:start], middle, array[stop:]])
 
     assert program.integer is not None
     return replace(
         program,
-        costs=spread(program.costs, membership.T @ program.costs[start:stop]),
-        matrix=gathered.tocsr(),
-        lower=spread(program.lower, lower),
-        upper=spread(program.upper, upper),
-        integer=spread(program.integer, np.ones(count, dtype=bool)),
+        costs=replaced(program.costs, membership.T @ program.costs[start:stop]),
+        matrix=grouped_matrix.tocsr(),
+        lower=replaced(program.lower, lower),
+        upper=replaced(program.upper, upper),
+        integer=replaced(program.integer, np.ones(count, dtype=bool)),
     ), membership

@@ -1,18 +1,18 @@
 """Metaheuristic learning by parametric images of the objective (Cox 2005, section 5).
 
-(LP') adds a penalty -M to variables with goal UP and +M to those with goal DN (9); how much a variable
-resists its goal, overtly (10)-(11), potentially (12)-(13) or while free (14)-(15), tells which direction it
-prefers. The paper refers to Cox et al. 2006 for the algorithm; decided here:
+The linear program (LP') adds a penalty -M to variables with goal UP and +M to those with goal DN, equation
+(9). The resistance of a variable to its goal, overt (10)-(11), potential (12)-(13) or free (14)-(15),
+indicates its preferred direction. The paper refers to Cox et al. 2006 for the algorithm. Choices made here:
 
-* the linear program is the relaxation with line cuts, M is the largest absolute dual effect of a direction
-  at the incumbent (larger would hide every resistance);
-* a goal vector covers a random half of the binaries; the first ones follow the incumbent and its opposite
-  halves, later ones the preferences learnt so far with some noise, which diversifies and focuses in turn;
-* resistances add up over all goal vectors, potential ones as a share of M; the preference of a variable is
-  its resistance to DN less that to UP;
-* the variables with the strongest preferences are fixed at them, those in doubt are left to a node-limited
-  integer program started from the incumbent; the share fixed shrinks from pass to pass;
-* the result becomes the incumbent of the next pass (proximate optimality).
+* The linear program is the relaxation with constraint cuts. M is the largest absolute reduced cost of a
+  direction at the incumbent; a larger M would hide all resistances.
+* A goal vector covers a random half of the binaries. Half of the vectors take their goals from the incumbent,
+  the others from the learnt preferences plus noise, which alternates intensification and diversification.
+* Resistances are summed over all goal vectors, potential ones as a share of M. The preference of a variable
+  is its resistance to DN minus its resistance to UP.
+* Variables with strong preferences are fixed. The others are decided by a node-limited integer program. Their
+  number grows from pass to pass.
+* The best solution is the incumbent of the next pass (proximate optimality).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from microguard.sdc.cta.cox2005.alternate import alternate
-from microguard.sdc.cta.program.model import Model, cut_model
+from microguard.sdc.cta.program.model import Model, constraint_cut_model
 from microguard.sdc.cta.program.search import Search
 from microguard.sdc.solver import Limits, Master, Status, solve
 
@@ -37,7 +37,7 @@ class LearningParams:
 
 
 def learn(search: Search, params: LearningParams, rng: np.random.Generator) -> int:
-    """Learn preferences, fix, solve what is in doubt, repeat; returns the nodes used.
+    """Run the passes: learn preferences, fix strong ones, solve for the rest. Return the nodes used.
 
     Raises
     ------
@@ -45,12 +45,12 @@ def learn(search: Search, params: LearningParams, rng: np.random.Generator) -> i
     """
     problem = search.problem
     if problem.size == 0:
-        search.ask(np.zeros(0, dtype=np.int8))
+        search.evaluate(np.zeros(0, dtype=np.int8))
         return 0
-    model = cut_model(problem)
+    model = constraint_cut_model(problem)
     image = Master(model.relaxed)
     if search.best is None:
-        search.ask(alternate(problem))
+        search.evaluate(alternate(problem))
     preference = np.zeros(problem.size)
     nodes = 0
     for number in range(params.passes):
@@ -70,7 +70,7 @@ def learn(search: Search, params: LearningParams, rng: np.random.Generator) -> i
 def _resistances(
     search: Search, model: Model, image: Master, preference: np.ndarray, goals: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """(p,) resistance to DN less resistance to UP, summed over a sample of goal vectors."""
+    """Return the resistance to DN minus the resistance to UP, (p,), summed over a sample of goal vectors."""
     incumbent = search.best
     assert incumbent is not None
     size, binaries = len(preference), model.binaries
@@ -105,13 +105,13 @@ def _resistances(
 
 
 def _solve_doubtful(search: Search, model: Model, fixed: np.ndarray, doubtful: np.ndarray, nodes: int) -> int:
-    """Integer program over the doubtful binaries, the others fixed; returns the nodes used."""
-    program = model.directed(model.problem.admissible(fixed))
+    """Solve the integer program over the doubtful binaries with the others fixed. Return the nodes used."""
+    program = model.with_directions(model.problem.admissible(fixed))
     lower, upper = program.lower.copy(), program.upper.copy()
     columns = model.binaries.start + doubtful
     lower[columns], upper[columns] = model.program.lower[columns], model.program.upper[columns]
     reduced = replace(program, lower=lower, upper=upper, integer=model.program.integer)
     solution = solve(reduced, Limits(nodes=nodes, seconds=search.deadline.remaining))
     if solution.values is not None:
-        search.ask(model.directions(solution.values))
+        search.evaluate(model.directions(solution.values))
     return solution.nodes

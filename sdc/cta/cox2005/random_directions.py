@@ -1,4 +1,4 @@
-"""Best of random directions: the baseline of Cox 2005, section 3."""
+"""Best of random directions, the baseline of Cox 2005, section 3."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from microguard.sdc.cta.program.search import Search
 
 
 def best_of_random(search: Search, repetitions: int, rng: np.random.Generator) -> None:
-    """Ask for so many random directions (Cox 2005, section 3: 100 and 1000).
+    """Evaluate so many random directions (Cox 2005, section 3: 100 and 1000); the search keeps the best.
 
     Raises
     ------
     TimeUp
     """
     for _ in range(repetitions):
-        search.ask(random_directions(search.problem, rng))
+        search.evaluate(random_directions(search.problem, rng))

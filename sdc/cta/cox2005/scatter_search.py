@@ -1,10 +1,10 @@
-"""Scatter search over directions, or over groups that share one (Cox 2005, section 4; Laguna, Marti 2003).
+"""Scatter search over directions of cells, or of groups of cells (Cox 2005, section 4; Laguna, Marti 2003).
 
-The paper used a closed solver; decided here: a point is a 0/1 vector over cells or groups. Two reference
-points combine by the point ``better + weight (worse - better)``, whose fractional entries are settled by
-chance; the best pair gives five points, the worst one. A point joins the reference set where it is cheaper
-than the worst member and at least one Euclidean unit from every other. When no point joins, the elite half
-stays and the rest is drawn again, each the most distant from the set among several random points.
+The paper used proprietary software. Choices made here: A point is a 0/1 vector over cells or groups. Two
+reference points are combined to ``better + weight (worse - better)``; fractional entries are rounded at
+random. The best pair gives five points, the worst pair one. A point enters the reference set if it is cheaper
+than the worst member and differs from all members. If no point enters, the elite half is kept and the rest is
+replaced; each new point is the most distant from the set among several random points.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from microguard.sdc.cta.program.search import Search
 
 @dataclass(frozen=True)
 class ScatterParams:
-    """Linear programs to solve, size of the reference set and how many of it are elite."""
+    """Number of linear programs, size of the reference set, its elite, candidates per new point, and points
+    from the best pair."""
 
     programs: int = 300
     reference: int = 10
@@ -35,12 +36,15 @@ class _Point:
 def scatter_search(
     search: Search, params: ScatterParams, rng: np.random.Generator, groups: np.ndarray | None = None
 ) -> None:
-    """Search until the programs are used up; the search keeps the best.
+    """Search until the number of programs is reached; the search keeps the best.
 
     Parameters
     ----------
+    search : Search
+    params : ScatterParams
+    rng : numpy Generator
     groups : (p,) array, optional
-        Group of each sensitive cell; without it each cell is its own.
+        Group of each sensitive cell; default: each cell is a group.
 
     Raises
     ------
@@ -54,38 +58,38 @@ def scatter_search(
     budget = search.programs + params.programs
     requests = 0
 
-    def ask(vector: np.ndarray) -> _Point:
+    def evaluate(vector: np.ndarray) -> _Point:
         nonlocal requests
         requests += 1
-        return _Point(vector, search.ask(vector[member]).cost)
+        return _Point(vector, search.evaluate(vector[member]).cost)
 
     points: list[_Point] = []
     if search.best is not None and groups is None:
         points.append(_Point(search.best.directions, search.best.cost))
-    points = _diversify(points, params, length, rng, ask)
+    points = _diversify(points, params, length, rng, evaluate)
     while search.programs < budget and requests < 4 * params.programs:
         joined = False
         for vector in _combinations(points, params, rng):
             if search.programs >= budget:
                 return
-            joined |= _join(points, ask(vector))
+            joined |= _join(points, evaluate(vector))
         if not joined:
-            points = _diversify(points[: params.elite], params, length, rng, ask)
+            points = _diversify(points[: params.elite], params, length, rng, evaluate)
 
 
-def _diversify(points, params, length, rng, ask) -> list[_Point]:
+def _diversify(points, params, length, rng, evaluate) -> list[_Point]:
     points = list(points)
     while len(points) < params.reference:
         drawn = rng.integers(0, 2, (params.candidates, length), dtype=np.int8)
         drawn[0] = 1 - points[-1].vector if points else drawn[0]
         near = [min((np.sum(v != p.vector) for p in points), default=0) for v in drawn]
-        points.append(ask(drawn[int(np.argmax(near))]))
+        points.append(evaluate(drawn[int(np.argmax(near))]))
     return sorted(points, key=lambda p: p.cost)
 
 
 def _combinations(points: list[_Point], params: ScatterParams, rng: np.random.Generator) -> list[np.ndarray]:
     vectors = []
-    last = 2 * len(points) - 3  # rank sum of the worst pair
+    last = 2 * len(points) - 3  # sum of the ranks of the worst pair
     for one in range(len(points)):
         for two in range(one + 1, len(points)):
             share = 1 - (one + two - 1) / max(1, last - 1)
@@ -98,7 +102,7 @@ def _combinations(points: list[_Point], params: ScatterParams, rng: np.random.Ge
 
 
 def _join(points: list[_Point], point: _Point) -> bool:
-    """Take a point into the reference set, sorted by cost, where it is good and different enough."""
+    """Insert a point into the reference set, sorted by cost, if it is cheap and new. Return whether it is."""
     if point.cost >= points[-1].cost or any(np.array_equal(point.vector, p.vector) for p in points):
         return False
     points[-1] = point

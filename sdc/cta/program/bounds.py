@@ -1,15 +1,15 @@
-"""Lower bounds on the objective, weakest and cheapest first."""
+"""Lower bounds on the objective, in ascending order of strength and cost."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.sdc.cta.program.cell_cuts import MARGINS, MOST_LINES, CellCuts, CellCutting
+from microguard.sdc.cta.program.cell_cuts import MOST_CONSTRAINTS, PERTURBATIONS, CellCuts, CellCutSeparation
+from microguard.sdc.cta.program.constraint_classes import disjoint_classes
+from microguard.sdc.cta.program.constraint_cuts import constraint_cuts
 from microguard.sdc.cta.program.covering import LEAST_SECONDS, Covering
-from microguard.sdc.cta.program.line_classes import disjoint_classes
-from microguard.sdc.cta.program.line_cuts import line_cuts
-from microguard.sdc.cta.program.model import adjustment_columns, beyond_cheaper_levels, cut_model
+from microguard.sdc.cta.program.model import adjustment_columns, beyond_cheaper_levels, constraint_cut_model
 from microguard.sdc.cta.program.plane_cuts import PlaneProgram, planes_of
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.work import work_from_basis, work_from_nothing
@@ -17,28 +17,28 @@ from microguard.sdc.cta.result import BoundKind
 from microguard.sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, NO_LIMIT, Limits, Master, Solution, Status
 from microguard.sdc.stop import Deadline
 
-#: Gain of a round of cell cuts, relative to the bound, below which wider neighbourhoods are tried; and that
-#: of their first round from which the narrow ones are left for them.
-SOON, LEAST_WIDENING = 1e-2, 2e-2
+#: Relative gain of a round of cell cuts below which the next width of neighbourhoods is tried, and the gain
+#: of that width in its first round from which the first width is not used again.
+LEAST_FIRST_GAIN, LEAST_WIDENING_GAIN = 1e-2, 2e-2
 
 
 @dataclass(frozen=True)
 class LowerBound:
-    """A scaled lower bound and what proved it."""
+    """A scaled lower bound and the kind of its proof."""
 
     value: float
     kind: BoundKind
 
 
 def unavoidable_bound(problem: Problem) -> LowerBound:
-    """What the sensitive cells cost at their cheaper levels."""
+    """Return the cost of all sensitive cells at their smaller levels."""
     return LowerBound(problem.unavoidable, "unavoidable part")
 
 
-def disjoint_lines_bound(problem: Problem) -> LowerBound:
-    """The unavoidable part and the line cuts of lines that share no cell, each at its cheapest cell."""
-    cuts = line_cuts(problem)
-    if len(cuts.lines) == 0:
+def disjoint_constraints_bound(problem: Problem) -> LowerBound:
+    """Add to the unavoidable part the cuts of disjoint constraints, each at the cost of its cheapest cell."""
+    cuts = constraint_cuts(problem)
+    if len(cuts.constraints) == 0:
         return unavoidable_bound(problem)
     costs = np.full(problem.table.cells, np.inf)
     costs[problem.free] = problem.free_costs
@@ -46,11 +46,11 @@ def disjoint_lines_bound(problem: Problem) -> LowerBound:
         costs[problem.sensitive] = problem.sensitive_costs
     classes = disjoint_classes(problem)
     sums = np.zeros(int(classes.max()) + 1)
-    rows = problem.lines
-    for line, least in zip(cuts.lines, cuts.least, strict=True):
-        cheapest = float(np.min(costs[rows.indices[rows.indptr[line] : rows.indptr[line + 1]]]))
-        sums[classes[line]] += least * cheapest if np.isfinite(cheapest) else 0.0
-    return LowerBound(problem.unavoidable + float(sums.max()), "line cuts")
+    rows = problem.constraints
+    for constraint, least in zip(cuts.constraints, cuts.least, strict=True):
+        cheapest = float(np.min(costs[rows.indices[rows.indptr[constraint] : rows.indptr[constraint + 1]]]))
+        sums[classes[constraint]] += least * cheapest if np.isfinite(cheapest) else 0.0
+    return LowerBound(problem.unavoidable + float(sums.max()), "constraint cuts")
 
 
 def relaxation_bound(
@@ -60,38 +60,49 @@ def relaxation_bound(
     cell_work: float = 0.0,
     covering_only: bool = False,
 ) -> LowerBound:
-    """The best of the relaxations: with line cuts, and cell cuts and plane cuts of so much work, sought over
-    the adjustments alone, and then with directions and lines; the disjoint lines where the clock ended it.
+    """Return the best bound of the linear relaxations.
 
-    Of a mirrored problem directions and lines prove nothing more: halfway between a solution and its opposite
-    no cell moves on balance.
+    The covering relaxation with constraint cuts, cell cuts and plane cuts is solved first. Then the binding
+    cuts are added to the relaxation with directions and constraints. The second step is skipped for a
+    mirrored problem: the average of a solution and its negative has no deviations, so that directions and
+    constraints do not raise the bound. If no relaxation is solved in time, the bound of disjoint constraints
+    is returned.
+
+    Parameters
+    ----------
+    problem : Problem
+    seconds : float
+    plane_work, cell_work : float
+        Work of the plane cuts and of the cell cuts, in the units of `sdc.cta.program.work`.
+    covering_only : bool
+        Whether to skip the second step.
     """
     seconds = max(seconds, LEAST_SECONDS)
     deadline = Deadline.after(seconds if np.isfinite(seconds) else None)
     best, cells, planes, covering = unavoidable_bound(problem), None, None, None
-    kind: BoundKind = "linear relaxation with line cuts"
+    kind: BoundKind = "linear relaxation with constraint cuts"
     if cell_work or plane_work or covering_only:
         covering = Covering(problem, deadline)
         if cell_work:
-            _tighten(covering, problem, cell_work, deadline)
+            _add_cell_cuts(covering, problem, cell_work, deadline)
             best = LowerBound(covering.bound, _kind(covering.binding_cells, None))
         if plane_work:
             programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
-            # of a mirrored problem no program with directions and lines follows
+            # the second step needs half of the remaining time
             share = 1.0 if problem.mirrored else 0.5
             left = max(share * deadline.remaining, LEAST_SECONDS)
-            covering.share_out(programs, plane_work, Deadline.after(left if np.isfinite(left) else None))
+            covering.add_plane_cuts(programs, plane_work, Deadline.after(left if np.isfinite(left) else None))
         cells, planes = covering.binding_cells, covering.binding_planes
         kind = _kind(cells, planes)
         best = _better(LowerBound(covering.bound, kind), best)
     if covering is not None and (covering_only or problem.mirrored):
-        return _better(disjoint_lines_bound(problem), best)
-    model = cut_model(problem)
+        return _better(disjoint_constraints_bound(problem), best)
+    model = constraint_cut_model(problem)
     master = Master(model.relaxed, Limits(options={"solver": "simplex"}))
-    solution = _relaxed(master, problem.lines.shape[0], deadline)
+    solution = _relaxed(master, problem.constraints.shape[0], deadline)
     if solution.status is not Status.OPTIMAL or solution.objective is None:
-        return _better(disjoint_lines_bound(problem), best)
-    kind_here: BoundKind = "linear relaxation with line cuts"
+        return _better(disjoint_constraints_bound(problem), best)
+    kind_here: BoundKind = "linear relaxation with constraint cuts"
     if cells is not None or planes is not None:
         if cells is not None:
             rows = cells.rows @ adjustment_columns(model)
@@ -108,52 +119,57 @@ def relaxation_bound(
     return _better(LowerBound(value, kind_here), best)
 
 
-def _tighten(covering: Covering, problem: Problem, most_work: float, deadline: Deadline) -> None:
-    """Add cell cuts of ever wider neighbourhoods, until the work is done or they are no longer worthwhile.
+def _add_cell_cuts(covering: Covering, problem: Problem, most_work: float, deadline: Deadline) -> None:
+    """Add cell cuts of successively wider neighbourhoods while they are worthwhile and work remains.
 
-    The first width is left early where the second gains more, so that there is work left for it.
+    The first width is abandoned early if the second one gains more, to leave work for it.
     """
-    lines = problem.lines.shape[0]
-    widths = [*(width for width in MOST_LINES if width < lines), lines][: len(MOST_LINES)]
-    cuttings = [CellCutting(problem, width) for width in widths]
+    constraints = problem.constraints.shape[0]
+    widths = [*(width for width in MOST_CONSTRAINTS if width < constraints), constraints][
+        : len(MOST_CONSTRAINTS)
+    ]
+    separations = [CellCutSeparation(problem, width) for width in widths]
     gained = 0.0
-    for cutting in cuttings[:2]:
-        gained = covering.tighten(cutting, most_work, deadline, SOON)
-        most_work -= cutting.work
-        cutting.work = 0.0
-        if not cutting.worthwhile:
+    for separation in separations[:2]:
+        gained = covering.add_cell_cuts(separation, most_work, deadline, LEAST_FIRST_GAIN)
+        most_work -= separation.work
+        separation.work = 0.0
+        if not separation.worthwhile:
             return
-    for cutting in cuttings[1:] if len(cuttings) > 1 and gained >= LEAST_WIDENING else cuttings:
-        for margin in MARGINS:
-            cutting.seek(margin)
-            covering.tighten(cutting, most_work, deadline)
-        most_work -= cutting.work
-        if not cutting.worthwhile:
+    for separation in (
+        separations[1:] if len(separations) > 1 and gained >= LEAST_WIDENING_GAIN else separations
+    ):
+        for perturbation in PERTURBATIONS:
+            separation.restart(perturbation)
+            covering.add_cell_cuts(separation, most_work, deadline)
+        most_work -= separation.work
+        if not separation.worthwhile:
             return
 
 
 def _kind(cells: CellCuts | None, planes: CellCuts | None) -> BoundKind:
-    """By the cuts that bind."""
+    """Name the bound after the strongest kind of binding cuts."""
     if cells is not None:
         return "linear relaxation with cell cuts"
-    return "linear relaxation with line cuts" if planes is None else "linear relaxation with plane cuts"
+    return "linear relaxation with constraint cuts" if planes is None else "linear relaxation with plane cuts"
 
 
 def _better(one: LowerBound, other: LowerBound) -> LowerBound:
     return one if one.value >= other.value else other
 
 
-def _relaxed(master: Master, lines: int, deadline: Deadline) -> Solution:
-    """Solve by the simplex method, which is fast on hierarchies, and by an interior point where it is not.
+def _relaxed(master: Master, constraints: int, deadline: Deadline) -> Solution:
+    """Solve by the simplex method; if it reaches its iteration limit, by the interior point method.
 
-    The crossover from an interior solution to a basis is limited too: it can take longer than either.
+    The simplex method is fast on hierarchies. The limit applies to the crossover of the interior point method
+    too, which can take longer than the method itself.
     """
-    iterations = int(work_from_nothing(master.columns, lines) / work_from_basis(0, lines, 1))
-    master.use({"simplex_iteration_limit": iterations})
+    iterations = int(work_from_nothing(master.columns, constraints) / work_from_basis(0, constraints, 1))
+    master.set_options({"simplex_iteration_limit": iterations})
     solution = master.solve(max(deadline.remaining, LEAST_SECONDS))
     if solution.status is not Status.OPTIMAL and not solution.timed_out:
-        master.use({"solver": "ipm"})
+        master.set_options({"solver": "ipm"})
         solution = master.solve(max(deadline.remaining, LEAST_SECONDS))
-        master.use({"solver": "simplex"})
-    master.use({"simplex_iteration_limit": NO_LIMIT})
+        master.set_options({"solver": "simplex"})
+    master.set_options({"simplex_iteration_limit": NO_LIMIT})
     return solution

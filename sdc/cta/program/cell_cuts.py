@@ -1,14 +1,16 @@
-"""Cuts of a sensitive cell: other cells must balance its change in every line, and theirs in further lines.
+"""Cell cuts: valid inequalities on the adjustments that compensate the change of one sensitive cell.
 
-A weighted sum of lines is a relation too: for any weights w deviations d have g @ d = 0 with g = w @ lines.
-In it the change of a sensitive cell s is balanced by the other cells, the sensitive ones by their levels:
+Let w be any weights of the constraints and g = w @ constraints. All deviations d have g @ d = 0. So the
+change of a sensitive cell s is compensated by the other cells, of which sensitive ones t contribute up to
+their levels:
 
-    sum of |g_c| adjustment_c over c other than s  >=  |g_s| least level_s - sum of |g_t| level_t over t,
+    sum of |g_c| adjustment_c over c other than s  >=  |g_s| smaller level_s - sum of |g_t| level_t over t.
 
-This holds for all weights, however they were found. They are the duals of the linear program that moves s as
-far as the adjustments of a relaxed solution allow. Where these cannot balance the level of s, the cut is
-violated, as a minimum cut is by a flow. With few sensitive cells this is most of what the
-relaxation misses: it makes a line good by moving a cell both up and down at once, which no other line feels.
+Separation: the weights are the duals of the linear program that maximises the change of s given the
+adjustments of a relaxed solution. If these cannot compensate the level of s, the cut is violated, just as a
+minimum cut is violated by a flow. In tables with few sensitive cells, cell cuts close most of the gap of the
+relaxation, in which a cell may move up and down at once and so satisfy one constraint without affecting
+others.
 """
 
 from __future__ import annotations
@@ -17,49 +19,51 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.sdc.cta.program.near_lines import NearLines
+from microguard.sdc.cta.program.constraint_graph import ConstraintGraph
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.work import work_from_basis
 from microguard.sdc.solver import Limits, Master, Program, Status
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Lines of a neighbourhood, ever more while there is work: few leave a change too many ways out, many make
-#: each program slower. In two dimensions 150 prove all but a thousandth of what 1000 do, in a tenth of the
-#: time; of a hierarchical table of 2,766 cells in three the adjustments alone prove 11 % more with 400, and
-#: 14 % with 1200.
-MOST_LINES = (150, 450, 1350)
-#: Cuts of a cell in a round: each is sought where the cells of those before have all the room they can get
-#: (nested cuts: Koch, Martin 1998), so that one round goes as far about a cell as ten would.
+#: Numbers of constraints of a neighbourhood, tried in this order while work remains. Small neighbourhoods
+#: give weak cuts, large ones slow programs. In two dimensions 150 give 99.9 % of the bound of 1000 in a tenth
+#: of the time. In a hierarchical table of 2,766 cells in three dimensions, 400 give an 11 % higher bound and
+#: 1200 14 %.
+MOST_CONSTRAINTS = (150, 450, 1350)
+#: Maximum number of cuts of a cell in a round. Each is separated after the cells of the earlier cuts got
+#: their full capacity (nested cuts: Koch, Martin 1998).
 MOST_NESTED = 10
-#: Of a neighbourhood, the share of lines nearest to its first cell whose sensitive cells are its own.
+#: Share of the constraints of a neighbourhood, nearest to its first cell, whose sensitive cells belong to it.
 CORE = 0.2
-#: Added to adjustments when a cut is sought, relative to the mean level: cells that a solution does not move
-#: could take any weight, which makes cuts weak. Wide margins find the cuts that prove most, narrow ones those
-#: that wide ones hide: the last three prove 1 to 2.5 % more than the first alone.
-MARGINS = (0.1, 0.03, 0.01, 0.003)
-#: Coefficients below it are the solver's dust, made up for at the right side.
-DUST = 1e-9
-#: Cells to try before judging whether cuts are worth their work, and the share of them that must have one:
-#: where a third of the cells is sensitive, the others balance every change, and one cell in fifty has a cut.
+#: Perturbations added to the adjustments in separation, relative to the mean level, tried in this order.
+#: Without one, cells with adjustment 0 could have any weight, which gives weak cuts. Large values find the
+#: strongest cuts; the three smaller ones raise the bound by another 1 to 2.5 %.
+PERTURBATIONS = (0.1, 0.03, 0.01, 0.003)
+#: Coefficients below this are numerical errors; the right side is corrected for them.
+NUMERICAL_ZERO = 1e-9
+#: After this number of cells, separation stops if a smaller share of them had a violated cut. If a third of
+#: the cells is sensitive, the others compensate nearly every change, and one cell in fifty has a cut.
 TRIALS, LEAST_SHARE = 40, 0.05
-#: Share of its right side that a cut must be violated by.
+#: Minimum violation of a cut, relative to its right side.
 LEAST_VIOLATION = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class _Neighbourhood:
-    """Lines about some sensitive cells as a linear program over the changes of their cells."""
+    """Sensitive cells, the constraints around them, and the linear program over changes of their cells."""
 
     members: np.ndarray
-    lines: sparse.csr_matrix
+    constraints: sparse.csr_matrix
     cells: np.ndarray
     program: Master
 
 
 @dataclass(frozen=True, eq=False)
 class CellCuts:
-    """Cuts: ``rows @ adjustments >= least`` over the adjustments of all cells beyond sensitive levels.
+    """Cuts ``rows @ adjustments >= least``.
+
+    The adjustment of a sensitive cell is its deviation beyond its level, of other cells the deviation.
 
     Attributes
     ----------
@@ -71,119 +75,119 @@ class CellCuts:
     least: np.ndarray
 
 
-class CellCutting:
-    """Finds violated cuts of the sensitive cells of a problem, round by round.
-
-    Attributes
-    ----------
-    work : float
-        As `sdc.cta.program.work` counts it.
-    tried, violated : int
-        Cells tried, and cells of which a violated cut was found.
-    margin : float
-        The one of `MARGINS` that cuts are sought with.
+class CellCutSeparation:
+    """Finds violated cell cuts of a problem in rounds.
 
     Parameters
     ----------
     problem : Problem
-    most_lines : int
+    most_constraints : int
         Of a neighbourhood.
+
+    Attributes
+    ----------
+    work : float
+        In the units of `sdc.cta.program.work`.
+    tried, violated : int
+        Number of cells tried, and of cells with a violated cut.
+    perturbation : float
+        The current one of `PERTURBATIONS`.
     """
 
-    def __init__(self, problem: Problem, most_lines: int = MOST_LINES[0]) -> None:
+    def __init__(self, problem: Problem, most_constraints: int = MOST_CONSTRAINTS[0]) -> None:
         self.work = 0.0
         self.tried = self.violated = 0
-        self.margin = MARGINS[0]
+        self.perturbation = PERTURBATIONS[0]
         self._problem = problem
         cells = problem.table.cells
-        self._levels, self._room, self._least = np.zeros(cells), np.zeros(cells), np.zeros(cells)
+        self._levels, self._capacity, self._least = np.zeros(cells), np.zeros(cells), np.zeros(cells)
         s, up, down = problem.sensitive, problem.up, problem.down
         self._levels[s] = np.maximum(up, down)
         self._least[s] = problem.cheaper_levels
-        self._room[problem.free] = np.maximum(problem.rise, problem.fall)
-        self._room[s] = np.maximum(problem.rise_room, problem.fall_room)
-        self._resting, self._missed = np.zeros((2, cells), dtype=np.int64)
-        self._made: list[_Neighbourhood] = []
-        self._to_be_made = _neighbourhoods(problem, most_lines)
+        self._capacity[problem.free] = np.maximum(problem.rise, problem.fall)
+        self._capacity[s] = np.maximum(problem.rise_slack, problem.fall_slack)
+        self._skipped_rounds, self._failures = np.zeros((2, cells), dtype=np.int64)
+        self._built: list[_Neighbourhood] = []
+        self._unbuilt = _neighbourhoods(problem, most_constraints)
 
     @property
     def worthwhile(self) -> bool:
-        """Whether enough of the cells tried had a cut."""
+        """Whether enough of the tried cells had a violated cut."""
         return self.tried < TRIALS or self.violated >= LEAST_SHARE * self.tried
 
-    def seek(self, margin: float) -> None:
-        """Seek cuts with another margin, of all cells again."""
-        self.margin = margin
-        self._resting[:] = self._missed[:] = 0
+    def restart(self, perturbation: float) -> None:
+        """Start again with all cells and another perturbation."""
+        self.perturbation = perturbation
+        self._skipped_rounds[:] = self._failures[:] = 0
 
-    def cuts(self, adjustments: np.ndarray, most_work: float, deadline: Deadline) -> CellCuts:
-        """Cuts that the adjustments (cells,) violate, `MOST_NESTED` a cell at most.
+    def separate(self, adjustments: np.ndarray, most_work: float, deadline: Deadline) -> CellCuts:
+        """Return cuts violated by the adjustments (cells,), at most `MOST_NESTED` per cell.
 
-        A cell without one rests a round, then two, then four. Ends when `work` has reached `most_work`, or is
-        not `worthwhile`.
+        A cell without a cut is skipped for one round, then for two, four and so on. The round ends early if
+        `work` reaches `most_work`, the deadline passes, or cuts are not `worthwhile`.
         """
         rows, least = [], []
-        margin = self.margin * float(np.mean(self._levels[self._problem.sensitive]))
-        reach = np.minimum(adjustments + margin, self._room) + self._levels
-        for near, cell in self._members(reach):
+        perturbation = self.perturbation * float(np.mean(self._levels[self._problem.sensitive]))
+        largest = np.minimum(adjustments + perturbation, self._capacity) + self._levels
+        for near, cell in self._members(largest):
             if self.work >= most_work or deadline.passed or not self.worthwhile:
                 break
-            if self._resting[cell]:
-                self._resting[cell] -= 1
+            if self._skipped_rounds[cell]:
+                self._skipped_rounds[cell] -= 1
                 continue
-            nested = self._nested(near, cell, adjustments, reach)
+            nested = self._nested(near, cell, adjustments, largest)
             self.tried += 1
             self.violated += len(nested) > 0
             if nested:
-                self._missed[cell] = 0
+                self._failures[cell] = 0
                 rows += [row for row, _ in nested]
                 least += [value for _, value in nested]
             else:
-                self._resting[cell] = 2 ** self._missed[cell]
-                self._missed[cell] += 1
+                self._skipped_rounds[cell] = 2 ** self._failures[cell]
+                self._failures[cell] += 1
         shape = (0, len(adjustments))
         return CellCuts(
             sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix(shape), np.array(least, dtype=float)
         )
 
-    def _members(self, reach: np.ndarray) -> Iterator[tuple[_Neighbourhood, int]]:
-        """Each sensitive cell with its neighbourhood, whose cells get their reach when it comes to them."""
+    def _members(self, largest: np.ndarray) -> Iterator[tuple[_Neighbourhood, int]]:
+        """Yield each sensitive cell with its neighbourhood; `largest` (cells,) bounds the changes in it."""
         for near in self._neighbourhoods():
-            self._change_reach(near, near.cells, reach)
+            self._set_bounds(near, near.cells, largest)
             yield from ((near, int(cell)) for cell in near.members)
 
     def _neighbourhoods(self) -> Iterator[_Neighbourhood]:
-        """All neighbourhoods, each made when it is first asked for.
+        """Yield all neighbourhoods; each is built when it is first needed.
 
-        Of tables of long lines all together would fill the memory, and the first few show that cuts are not
-        worthwhile there.
+        In tables with long constraints all of them would fill the memory, and the first few show that cuts
+        are not worthwhile.
         """
-        yield from self._made
-        for near in self._to_be_made:
-            self._made.append(near)
+        yield from self._built
+        for near in self._unbuilt:
+            self._built.append(near)
             yield near
 
     def _nested(
-        self, near: _Neighbourhood, cell: int, adjustments: np.ndarray, reach: np.ndarray
+        self, near: _Neighbourhood, cell: int, adjustments: np.ndarray, largest: np.ndarray
     ) -> list[tuple[sparse.csr_matrix, float]]:
-        """Cuts of a cell, each without what the cells of those before could balance."""
+        """Return nested cuts of a cell: after each, the adjustments in it are raised to their capacity."""
         cuts: list[tuple[sparse.csr_matrix, float]] = []
-        widened = adjustments.copy()
+        raised = adjustments.copy()
         while len(cuts) < MOST_NESTED:
-            cut = self._cut(near, cell, widened)
+            cut = self._cut(near, cell, raised)
             if cut is None:
                 break
             cuts.append(cut)
-            carrying = cut[0].indices
-            widened[carrying] = self._room[carrying]
-            self._change_reach(near, carrying, self._room + self._levels)
+            compensating = cut[0].indices
+            raised[compensating] = self._capacity[compensating]
+            self._set_bounds(near, compensating, self._capacity + self._levels)
         for row, _ in cuts:
-            self._change_reach(near, row.indices, reach)
+            self._set_bounds(near, row.indices, largest)
         return cuts
 
     @staticmethod
-    def _change_reach(near: _Neighbourhood, cells: np.ndarray, reach: np.ndarray) -> None:
-        near.program.change_bounds(np.searchsorted(near.cells, cells), -reach[cells], reach[cells])
+    def _set_bounds(near: _Neighbourhood, cells: np.ndarray, largest: np.ndarray) -> None:
+        near.program.change_bounds(np.searchsorted(near.cells, cells), -largest[cells], largest[cells])
 
     def _cut(
         self, near: _Neighbourhood, cell: int, adjustments: np.ndarray
@@ -192,53 +196,56 @@ class CellCutting:
         near.program.change_cost(place, -1.0)
         solution = near.program.solve()
         near.program.change_cost(place, 0.0)
-        self.work += work_from_basis(len(near.cells), near.lines.shape[0], solution.iterations)
+        self.work += work_from_basis(len(near.cells), near.constraints.shape[0], solution.iterations)
         if solution.status is not Status.OPTIMAL or solution.row_duals is None:
             return None
-        weights = np.abs(near.lines.T @ solution.row_duals)
+        weights = np.abs(near.constraints.T @ solution.row_duals)
         cells = near.cells
         least = float(weights[place] * self._least[cell] - weights @ self._levels[cells])
         least += float(weights[place] * self._levels[cell])
         weights[place] = 0.0
-        # dust, and cells that the relaxation moves up and down at once, count with all the room they have
-        saturated = (weights <= DUST) | (adjustments[cells] > self._room[cells])
-        least -= float(weights[saturated] @ self._room[cells[saturated]])
-        carrying = np.flatnonzero(~saturated & (self._room[cells] > 0))
-        if weights[carrying] @ adjustments[cells[carrying]] >= least * (1 - LEAST_VIOLATION) or least <= DUST:
+        # tiny weights, and cells that the relaxation moves up and down at once, count with their full
+        # capacity
+        saturated = (weights <= NUMERICAL_ZERO) | (adjustments[cells] > self._capacity[cells])
+        least -= float(weights[saturated] @ self._capacity[cells[saturated]])
+        compensating = np.flatnonzero(~saturated & (self._capacity[cells] > 0))
+        compensated = weights[compensating] @ adjustments[cells[compensating]]
+        if compensated >= least * (1 - LEAST_VIOLATION) or least <= NUMERICAL_ZERO:
             return None
-        row = (weights[carrying] / least, (np.zeros(len(carrying), dtype=np.int64), cells[carrying]))
+        place = (np.zeros(len(compensating), dtype=np.int64), cells[compensating])
+        row = (weights[compensating] / least, place)
         return sparse.csr_matrix(row, shape=(1, len(adjustments))), 1.0
 
 
-def _neighbourhoods(problem: Problem, most_lines: int) -> Iterator[_Neighbourhood]:
-    """Neighbourhoods of so many lines, of which a small table is a single one.
+def _neighbourhoods(problem: Problem, most_constraints: int) -> Iterator[_Neighbourhood]:
+    """Yield neighbourhoods of so many constraints; a small table is a single neighbourhood.
 
-    Each sensitive cell that is in a line is a member of one; what is in none has nothing to balance its
-    change.
+    Each sensitive cell that occurs in a constraint is a member of one neighbourhood. The change of other
+    cells needs no compensation.
     """
-    lines = sparse.csr_matrix(problem.lines)
-    columns = sparse.csc_matrix(problem.lines)
+    constraints = sparse.csr_matrix(problem.constraints)
+    columns = sparse.csc_matrix(problem.constraints)
     remaining = np.diff(columns.indptr)[problem.sensitive] > 0
-    if lines.shape[0] <= most_lines:
-        yield _neighbourhood(lines, problem.sensitive[remaining])
+    if constraints.shape[0] <= most_constraints:
+        yield _neighbourhood(constraints, problem.sensitive[remaining])
         return
-    near = NearLines(lines)
+    near = ConstraintGraph(constraints)
     while remaining.any():
         first = problem.sensitive[int(np.argmax(remaining))]
         start = columns.indices[columns.indptr[first] : columns.indptr[first + 1]]
-        nearest = near.around(start, most_lines)
-        core = np.zeros(lines.shape[0], dtype=bool)
-        core[nearest[: int(CORE * most_lines)]] = True
+        nearest = near.nearest(start, most_constraints)
+        core = np.zeros(constraints.shape[0], dtype=bool)
+        core[nearest[: int(CORE * most_constraints)]] = True
         inside = abs(problem.incidence).T @ (~core).astype(float) == 0
         members = remaining & inside
         members[int(np.argmax(remaining))] = True
-        yield _neighbourhood(lines[np.sort(nearest)], problem.sensitive[members])
+        yield _neighbourhood(constraints[np.sort(nearest)], problem.sensitive[members])
         remaining &= ~members
 
 
-def _neighbourhood(lines: sparse.csr_matrix, members: np.ndarray) -> _Neighbourhood:
-    cells = np.unique(lines.indices)
-    inside = sparse.csr_matrix(lines[:, cells])
+def _neighbourhood(constraints: sparse.csr_matrix, members: np.ndarray) -> _Neighbourhood:
+    cells = np.unique(constraints.indices)
+    inside = sparse.csr_matrix(constraints[:, cells])
     zeros = np.zeros(inside.shape[0])
     program = Program(
         costs=np.zeros(len(cells)),
@@ -248,6 +255,6 @@ def _neighbourhood(lines: sparse.csr_matrix, members: np.ndarray) -> _Neighbourh
         lower=np.zeros(len(cells)),
         upper=np.zeros(len(cells)),
     )
-    # the primal method: cells are asked for one after the other, and what one was moved to is feasible
+    # primal simplex: only the objective changes from cell to cell, so the last solution remains feasible
     limits = Limits(options={"solver": "simplex", "simplex_strategy": 4, "presolve": "off"})
     return _Neighbourhood(members, inside, cells, Master(program, limits))

@@ -1,43 +1,45 @@
-"""The covering relaxation: what the adjustments of cells alone must reach, without directions and lines.
+"""Covering relaxation: minimise the cost of adjustments subject to cuts, without directions and constraints.
 
-Line cuts, cell cuts and plane cuts say what adjustments must reach. Where levels are the same up and down,
-the linear relaxation says no more: halfway between up and down no sensitive cell moves, and every line is
-closed. Without lines and directions the program is small and is solved in a tenth of the time.
+Constraint cuts, cell cuts and plane cuts are lower bounds on weighted sums of adjustments. If the levels up
+and down are equal, the linear relaxation with directions is not stronger: halfway between up and down no
+sensitive cell moves and all constraints hold. The covering relaxation is smaller and is solved in a tenth of
+the time.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from microguard.sdc.cta.program.cell_cuts import DUST, CellCuts, CellCutting
-from microguard.sdc.cta.program.line_cuts import line_cuts
+from microguard.sdc.cta.program.cell_cuts import NUMERICAL_ZERO, CellCuts, CellCutSeparation
+from microguard.sdc.cta.program.constraint_cuts import constraint_cuts
+from microguard.sdc.cta.program.cost_splitting import CostSplitting
 from microguard.sdc.cta.program.plane_cuts import PlaneProgram
-from microguard.sdc.cta.program.plane_prices import PlanePrices
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.work import work_from_basis
 from microguard.sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, Limits, Master, Program, Status
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Rounds that may gain less than this share of the bound, one after the other.
+#: Cell cuts end after this number of successive rounds with a smaller relative gain.
 PATIENCE, LEAST_GAIN = 3, 3e-4
-#: The same of rounds of planes, which cost more.
+#: The same for rounds of plane cuts, which cost more.
 PLANE_PATIENCE, LEAST_PLANE_GAIN = 4, 1e-3
-#: Seconds of a program even where the clock has run out: a result states its bound.
+#: Time limit of a program after the deadline, because every result needs a bound.
 LEAST_SECONDS = 0.1
 
 
 class Covering:
-    """Least cost of the adjustments of all cells that reach the line cuts, and cuts added to them.
+    """The covering relaxation of a problem, to which cuts are added.
 
-    An adjustment is what a cell moves, of a sensitive cell what it moves beyond its cheaper level; line cuts
-    and cell cuts, which count what it moves beyond its level in either direction, hold for it all the more.
+    The adjustment of a cell is its absolute deviation, that of a sensitive cell its deviation beyond its
+    smaller level. Constraint cuts and cell cuts are derived for deviations beyond the level of the chosen
+    direction, which are smaller, so that they are valid.
 
     Attributes
     ----------
     bound : float
-        Scaled; what the duals prove, whatever the solver's tolerances.
+        Scaled; computed from the duals, so that it is valid despite the solver's tolerances.
     binding_cells, binding_planes : CellCuts or None
-        The cell cuts and the plane cuts that the adjustments just reach, where there are any.
+        Binding cell cuts and plane cuts, None if there are none.
     """
 
     def __init__(self, problem: Problem, deadline: Deadline) -> None:
@@ -46,18 +48,19 @@ class Covering:
         self._costs[problem.free] = problem.free_costs
         self._costs[problem.sensitive] = problem.sensitive_costs
         self._upper[problem.free] = np.maximum(problem.rise, problem.fall)
-        furthest = np.maximum(problem.up + problem.rise_room, problem.down + problem.fall_room)
+        furthest = np.maximum(problem.up + problem.rise_slack, problem.down + problem.fall_slack)
         self._upper[problem.sensitive] = furthest - problem.cheaper_levels
         self._unavoidable = problem.unavoidable
-        lines = line_cuts(problem)
-        self._line_numbers = lines.lines
-        self._cuts = [CellCuts(sparse.csr_matrix(abs(problem.lines[lines.lines])), lines.least)]
-        self._plane_of = [np.full(len(lines.lines), -1)]  # of each cut, -1 where it is none of a plane
+        cuts = constraint_cuts(problem)
+        self._constraint_numbers = cuts.constraints
+        self._cuts = [CellCuts(sparse.csr_matrix(abs(problem.constraints[cuts.constraints])), cuts.least)]
+        # plane of each cut, -1 if it has none
+        self._plane_of = [np.full(len(cuts.constraints), -1)]
         program = Program(
             costs=self._costs,
             matrix=self._cuts[0].rows,
-            row_lower=lines.least,
-            row_upper=np.full(len(lines.least), INFINITY),
+            row_lower=cuts.least,
+            row_upper=np.full(len(cuts.least), INFINITY),
             lower=np.zeros(cells),
             upper=self._upper,
             offset=problem.unavoidable,
@@ -66,85 +69,94 @@ class Covering:
         self._solution = self._master.solve(max(deadline.remaining, LEAST_SECONDS))
         self._solved = self._solution.status is Status.OPTIMAL
 
-    def tighten(
-        self, cutting: CellCutting, most_work: float, deadline: Deadline, least_gain: float = LEAST_GAIN
+    def add_cell_cuts(
+        self,
+        separation: CellCutSeparation,
+        most_work: float,
+        deadline: Deadline,
+        least_gain: float = LEAST_GAIN,
     ) -> float:
-        """Add cell cuts in rounds, until the work is done or they gain little; what the first one gained."""
+        """Add cell cuts in rounds, up to an amount of work or while they gain; return the first gain."""
         patience = 1 if least_gain > LEAST_GAIN else PATIENCE
         gains = [np.inf] * patience
-        while self._solved and max(gains[-patience:]) > least_gain and cutting.work < most_work:
-            if deadline.passed or not cutting.worthwhile:
+        while self._solved and max(gains[-patience:]) > least_gain and separation.work < most_work:
+            if deadline.passed or not separation.worthwhile:
                 break
             assert self._solution.values is not None
-            cuts = cutting.cuts(self._solution.values, most_work, deadline)
-            answer = self._add(cuts, np.full(len(cuts.least), -1), deadline)
-            if answer is None:
+            cuts = separation.separate(self._solution.values, most_work, deadline)
+            added = self._add(cuts, np.full(len(cuts.least), -1), deadline)
+            if added is None:
                 break
-            gain, work = answer
-            cutting.work += work
+            gain, work = added
+            separation.work += work
             gains.append(gain)
         return gains[patience] if len(gains) > patience else 0.0
 
-    def share_out(self, programs: list[PlaneProgram], most_work: float, deadline: Deadline) -> None:
-        """Add plane cuts at ever better shares of the costs, until the work is done or they gain little.
+    def add_plane_cuts(self, programs: list[PlaneProgram], most_work: float, deadline: Deadline) -> None:
+        """Add plane cuts at successively better splits of the costs while they gain and work remains.
 
-        What planes prove at the whole costs is added last: with it the shares begin where no small change of
-        them gains.
+        The cuts at the full costs are added last, because a splitting that starts with them is a local
+        optimum.
         """
         if not programs or not self._solved:
             return
         in_plane = sparse.vstack(
-            [sparse.csr_matrix(np.isin(self._line_numbers, each.lines).astype(float)) for each in programs]
+            [
+                sparse.csr_matrix(np.isin(self._constraint_numbers, each.constraints).astype(float))
+                for each in programs
+            ]
         ).tocsr()
-        prices = PlanePrices(programs, self._costs, self._others(in_plane))
-        whole, whole_numbers, work = self._ask(
-            programs, prices, self._costs[prices.cells], most_work, deadline
+        splitting = CostSplitting(programs, self._costs, self._others(in_plane))
+        whole, whole_numbers, work = self._solve_planes(
+            programs, splitting, self._costs[splitting.cells], most_work, deadline
         )
         gains = [np.inf] * PLANE_PATIENCE
-        asked: np.ndarray | None = prices.equal_shares()
-        while asked is not None and max(gains[-PLANE_PATIENCE:]) > LEAST_PLANE_GAIN:
+        split: np.ndarray | None = splitting.equal_split()
+        while split is not None and max(gains[-PLANE_PATIENCE:]) > LEAST_PLANE_GAIN:
             if work >= most_work or deadline.passed:
                 break
-            cuts, numbers, spent = self._ask(programs, prices, asked, most_work - work, deadline)
-            answer = self._add(cuts, numbers, deadline)
-            if answer is None:
+            cuts, numbers, spent = self._solve_planes(programs, splitting, split, most_work - work, deadline)
+            added = self._add(cuts, numbers, deadline)
+            if added is None:
                 return
-            gains.append(answer[0])
-            work += spent + answer[1]
-            centre = self._shares(prices, in_plane)
-            asked = prices.most_promising(centre, max(deadline.remaining, LEAST_SECONDS))
+            gains.append(added[0])
+            work += spent + added[1]
+            centre = self._split_by_duals(splitting, in_plane)
+            split = splitting.next_split(centre, max(deadline.remaining, LEAST_SECONDS))
         self._add(whole, whole_numbers, deadline)
 
-    def _ask(
+    def _solve_planes(
         self,
         programs: list[PlaneProgram],
-        prices: PlanePrices,
-        asked: np.ndarray,
+        splitting: CostSplitting,
+        split: np.ndarray,
         most_work: float,
         deadline: Deadline,
     ) -> tuple[CellCuts, np.ndarray, float]:
-        """Cuts of planes at prices, the plane of each cut, and the work; the prices learn the answers."""
+        """Return the cuts of all planes at the given costs, the plane of each cut, and the work.
+
+        The solutions of the planes are added to the model of `splitting`.
+        """
         rows, least, numbers, work = [], [], [], 0.0
         for number, program in enumerate(programs):
             if work >= most_work or deadline.passed:
                 break
-            of_plane = asked[prices.of_plane(number)]
+            of_plane = split[splitting.of_plane(number)]
             cut, spent = program.cut(of_plane, deadline)
             work += spent
             if cut is not None and cut.adjustments is not None:
-                prices.learn(number, cut.adjustments)
-            dearest = float(np.max(of_plane, initial=0.0))
-            if cut is not None and cut.least > DUST * dearest:
+                splitting.add_solution(number, cut.adjustments)
+            largest_cost = float(np.max(of_plane, initial=0.0))
+            if cut is not None and cut.least > NUMERICAL_ZERO * largest_cost:
                 where = (np.zeros(len(program.cells), dtype=int), program.cells)
-                rows.append(sparse.csr_matrix((of_plane / dearest, where), shape=(1, len(self._costs))))
-                least.append(cut.least / dearest)
+                rows.append(sparse.csr_matrix((of_plane / largest_cost, where), shape=(1, len(self._costs))))
+                least.append(cut.least / largest_cost)
                 numbers.append(number)
         matrix = sparse.vstack(rows).tocsr() if rows else sparse.csr_matrix((0, len(self._costs)))
         return CellCuts(matrix, np.array(least, dtype=float)), np.array(numbers, dtype=int), work
 
     def _add(self, cuts: CellCuts, planes: np.ndarray, deadline: Deadline) -> tuple[float, float] | None:
-        """Relative gain of further cuts, and its work; None where the program ended in nothing, and all
-        stays."""
+        """Add cuts; return their relative gain and the work, or None if the program was not solved."""
         if len(cuts.least) == 0:
             return 0.0, 0.0
         self._master.add_rows(cuts.least, np.full(len(cuts.least), INFINITY), cuts.rows)
@@ -160,25 +172,27 @@ class Covering:
         return tighter.objective / max(before, 1e-9) - 1, work
 
     def _others(self, in_plane: sparse.csr_matrix) -> CellCuts:
-        """Binding cuts that no plane proves as well: of cells, and of lines in no plane."""
-        nowhere = np.asarray(in_plane.sum(axis=0)).ravel() == 0
-        binding = np.concatenate([nowhere, np.ones(len(self._rows.least) - len(nowhere), dtype=bool)])
-        binding &= self._prices_of_cuts > 0
+        """Return the binding cuts that are not part of a plane: cell cuts, and cuts of other constraints."""
+        in_no_plane = np.asarray(in_plane.sum(axis=0)).ravel() == 0
+        binding = np.concatenate([in_no_plane, np.ones(len(self._rows.least) - len(in_no_plane), dtype=bool)])
+        binding &= self._cut_duals > 0
         return CellCuts(self._rows.rows[binding], self._rows.least[binding])
 
-    def _shares(self, prices: PlanePrices, in_plane: sparse.csr_matrix) -> np.ndarray:
-        """What each plane's cuts and lines cost in the present solution, and what is left in equal shares."""
-        weights, rows = self._prices_of_cuts, self._rows.rows
+    def _split_by_duals(self, splitting: CostSplitting, in_plane: sparse.csr_matrix) -> np.ndarray:
+        """Split the costs by the duals of the cuts of each plane; the remaining cost is split equally."""
+        weights, rows = self._cut_duals, self._rows.rows
         plane_of = np.concatenate(self._plane_of)
-        lines = len(self._line_numbers)
-        planes_of_line = np.maximum(np.asarray(in_plane.sum(axis=0)).ravel(), 1.0)
-        shares = np.zeros(len(prices.cells))
+        constraints = len(self._constraint_numbers)
+        planes_of_constraint = np.maximum(np.asarray(in_plane.sum(axis=0)).ravel(), 1.0)
+        shares = np.zeros(len(splitting.cells))
         for number in range(in_plane.shape[0]):
             weight = np.where(plane_of == number, weights, 0.0)
-            weight[:lines] = in_plane[[number]].toarray().ravel() * weights[:lines] / planes_of_line
-            of_plane = prices.of_plane(number)
-            shares[of_plane] = (rows.T @ weight)[prices.cells[of_plane]]
-        return prices.filled(shares, self._costs - rows.T @ weights)
+            weight[:constraints] = (
+                in_plane[[number]].toarray().ravel() * weights[:constraints] / planes_of_constraint
+            )
+            of_plane = splitting.of_plane(number)
+            shares[of_plane] = (rows.T @ weight)[splitting.cells[of_plane]]
+        return splitting.completed(shares, self._costs - rows.T @ weights)
 
     @property
     def _rows(self) -> CellCuts:
@@ -186,29 +200,29 @@ class Covering:
         return CellCuts(rows, np.concatenate([each.least for each in self._cuts]))
 
     @property
-    def _prices_of_cuts(self) -> np.ndarray:
+    def _cut_duals(self) -> np.ndarray:
         duals = self._solution.row_duals
         assert duals is not None
         return np.maximum(duals, 0.0)
 
     @property
     def bound(self) -> float:
-        """See the class."""
+        """See the class docstring."""
         if not self._solved:
             return self._unavoidable
-        cuts, weights = self._rows, self._prices_of_cuts
+        cuts, weights = self._rows, self._cut_duals
         reduced = self._costs - cuts.rows.T @ weights
         return self._unavoidable + float(weights @ cuts.least + np.minimum(reduced, 0.0) @ self._upper)
 
     @property
     def binding_cells(self) -> CellCuts | None:
-        """See the class."""
-        beyond_lines = np.arange(len(self._rows.least)) >= len(self._line_numbers)
-        return self._binding(beyond_lines & (np.concatenate(self._plane_of) < 0))
+        """See the class docstring."""
+        beyond_constraints = np.arange(len(self._rows.least)) >= len(self._constraint_numbers)
+        return self._binding(beyond_constraints & (np.concatenate(self._plane_of) < 0))
 
     @property
     def binding_planes(self) -> CellCuts | None:
-        """See the class."""
+        """See the class docstring."""
         return self._binding(np.concatenate(self._plane_of) >= 0)
 
     def _binding(self, which: np.ndarray) -> CellCuts | None:

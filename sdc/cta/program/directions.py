@@ -1,4 +1,4 @@
-"""Directions of the sensitive cells, drawn at random."""
+"""Random directions of the sensitive cells."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from microguard.sdc.cta.program.problem import Problem
 
 
 def random_directions(problem: Problem, rng: np.random.Generator) -> np.ndarray:
-    """Directions by a fair coin per cell, forced cells put right."""
+    """Draw each direction with probability 1/2; forced cells get their only direction, (p,) int8."""
     return problem.admissible(rng.integers(0, 2, problem.size, dtype=np.int8))

@@ -1,4 +1,4 @@
-"""Branch and bound on the program with line patterns, started from the best directions known."""
+"""Branch and bound on the integer program, started from the best known directions."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from microguard.sdc.cta.program.bounds import LowerBound
-from microguard.sdc.cta.program.model import pattern_model
+from microguard.sdc.cta.program.model import enumeration_model
 from microguard.sdc.cta.program.search import Search
 from microguard.sdc.solver import Limits, Status, solve
 
-#: Gap at which branch and bound stops: below what the results call optimal.
+#: Gap at which branch and bound stops, below `OPTIMALITY_TOLERANCE`.
 RELATIVE_GAP = 5e-7
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What branch and bound proved, and the nodes it took."""
+    """Bound of branch and bound, or None; its nodes; whether the time limit was reached."""
 
     bound: LowerBound | None
     nodes: int
@@ -24,9 +24,9 @@ class Proof:
 
 
 def branch_and_bound(search: Search, nodes: int | None) -> Proof:
-    """Solve the integer program to proof, or until so many nodes; better directions go to the search."""
+    """Solve the integer program to optimality, or up to a number of nodes; the search keeps the best."""
     problem = search.problem
-    model = pattern_model(problem)
+    model = enumeration_model(problem)
     start = None
     if search.best is not None and search.best.feasible:
         start = np.zeros(len(model.program.costs))
@@ -37,7 +37,7 @@ def branch_and_bound(search: Search, nodes: int | None) -> Proof:
         start=start,
     )
     if solution.values is not None:
-        search.ask(model.directions(solution.values), overtime=True)
+        search.evaluate(model.directions(solution.values), ignore_deadline=True)
     if solution.status in (Status.INFEASIBLE, Status.FAILED) or not np.isfinite(solution.bound):
         return Proof(None, solution.nodes, solution.timed_out)
     return Proof(LowerBound(solution.bound, "branch and bound"), solution.nodes, solution.timed_out)

@@ -1,9 +1,9 @@
-"""The mixed-integer program of controlled tabular adjustment, translated for the solver.
+"""The mixed-integer program of controlled tabular adjustment.
 
-Cox 2005 (1)-(4) with (7)-(8), that is y+ >= U B and y- >= L (1-B): (5)-(6) as printed bound the sensitive
-deviations from above by the levels and would let every cell stay where it is. Columns are, in this order:
-rise and fall of the free cells, B, and in mode "at-least" the rise and fall of sensitive cells beyond
-their levels; the base deviation -L + (U + L) B is substituted.
+It consists of Cox 2005 (1)-(4) and (7)-(8), that is y+ >= U B and y- >= L (1-B). Equations (5)-(6) as printed
+bound the sensitive deviations from above by the levels, so that all deviations could be 0. The columns are,
+in this order: increase and decrease of the free cells, B, and in mode "at-least" increase and decrease of the
+sensitive cells beyond their levels. The base deviation -L + (U + L) B is substituted.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from microguard.sdc.cta.program.line_cuts import (
+from microguard.sdc.cta.program.constraint_cuts import (
     MAX_PATTERN_CELLS,
     NEGLIGIBLE,
-    LineCuts,
-    line_cuts,
+    ConstraintCuts,
+    constraint_cuts,
     patterns,
     signed_levels,
 )
@@ -27,13 +27,13 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class Model:
-    """A program and how to read it.
+    """A program and the interpretation of its columns.
 
     Attributes
     ----------
     problem : Problem
     program : Program
-        Integer in B; relax with `relaxed`, fix directions with `directed`.
+        Integer in B; see `relaxed` and `with_directions`.
     """
 
     problem: Problem
@@ -50,18 +50,18 @@ class Model:
         """The linear relaxation."""
         return replace(self.program, integer=None)
 
-    def directed(self, directions: np.ndarray) -> Program:
-        """The linear program for given directions of 0 and 1: the building block of every method."""
+    def with_directions(self, directions: np.ndarray) -> Program:
+        """Return the linear program for fixed directions (p,) of 0 and 1."""
         lower, upper = self.program.lower.copy(), self.program.upper.copy()
         lower[self.binaries] = upper[self.binaries] = directions
         return replace(self.program, lower=lower, upper=upper, integer=None)
 
     def directions(self, values: np.ndarray) -> np.ndarray:
-        """(p,) directions of 0 and 1 in a solution."""
+        """Extract the directions (p,) of 0 and 1 from the values of a solution."""
         return np.rint(values[self.binaries]).astype(np.int8)
 
     def deviations(self, values: np.ndarray) -> np.ndarray:
-        """(cells,) scaled deviations in a solution."""
+        """Extract the scaled deviations (cells,) from the values of a solution."""
         problem = self.problem
         free, size = len(problem.free), problem.size
         deviations = np.zeros(problem.table.cells)
@@ -77,14 +77,14 @@ class Model:
 
 
 def base_model(problem: Problem) -> Model:
-    """(1)-(4), (7)-(8), the statistics that the table keeps, and nothing else."""
-    free, swing = problem.lines[:, problem.free], problem.swing
+    """Build the program (1)-(4), (7)-(8) with the rows of kept statistics."""
+    free, swing = problem.constraints[:, problem.free], problem.swing
     incidence = problem.incidence
     blocks = [free, -free, incidence @ sparse.diags_array(swing)]
     costs = [problem.free_costs] * 2 + [problem.sensitive_costs * (problem.up - problem.down)]
     upper = [problem.rise, problem.fall, np.where(problem.forced == 0, 0.0, 1.0)]
     lower = [np.zeros(2 * len(problem.free)), np.where(problem.forced == 1, 1.0, 0.0)]
-    sums = incidence @ problem.down - problem.held
+    sums = incidence @ problem.down - problem.outside
     matrix = sparse.hstack(blocks)
     row_lower = row_upper = sums
     if not problem.exact:
@@ -93,13 +93,13 @@ def base_model(problem: Problem) -> Model:
         matrix = sparse.hstack([matrix, incidence, -incidence])
         none = sparse.csr_array((size, 2 * len(problem.free)))
         empty = sparse.csr_array((size, size))
-        rising = sparse.hstack([none, -sparse.diags_array(problem.rise_room), one, empty])
-        falling = sparse.hstack([none, sparse.diags_array(problem.fall_room), empty, one])
+        rising = sparse.hstack([none, -sparse.diags_array(problem.rise_slack), one, empty])
+        falling = sparse.hstack([none, sparse.diags_array(problem.fall_slack), empty, one])
         matrix = sparse.vstack([matrix, rising, falling])
         row_lower = np.concatenate([sums, np.full(2 * size, -INFINITY)])
-        row_upper = np.concatenate([sums, np.zeros(size), problem.fall_room])
+        row_upper = np.concatenate([sums, np.zeros(size), problem.fall_slack])
         costs += [problem.sensitive_costs] * 2
-        upper += [problem.rise_room, problem.fall_room]
+        upper += [problem.rise_slack, problem.fall_slack]
         lower += [np.zeros(2 * size)]
     upper_bounds = np.concatenate(upper)
     integer = np.zeros(len(upper_bounds), dtype=bool)
@@ -118,40 +118,41 @@ def base_model(problem: Problem) -> Model:
     return Model(problem, with_quality(program, problem))
 
 
-def cut_model(problem: Problem) -> Model:
-    """The base model with the line cuts."""
+def constraint_cut_model(problem: Problem) -> Model:
+    """Build the base model with the constraint cuts."""
     model = base_model(problem)
-    cuts = line_cuts(problem)
-    if len(cuts.lines) == 0:
+    cuts = constraint_cuts(problem)
+    if len(cuts.constraints) == 0:
         return model
-    return Model(problem, with_rows(model.program, _adjustments(model, cuts.lines), cuts.least))
+    return Model(problem, with_rows(model.program, _adjustments(model, cuts.constraints), cuts.least))
 
 
-def pattern_model(problem: Problem, cuts: LineCuts | None = None) -> Model:
-    """The base model with, per short line, one column for each pattern of directions.
+def enumeration_model(problem: Problem, cuts: ConstraintCuts | None = None) -> Model:
+    """Build the base model with one column for each vector of directions of a short constraint.
 
-    The columns of a line sum to one, agree with its binaries, and weigh the |sum of signed protections| of
-    their pattern, which its adjustments must reach: the convex hull of a line, the set-partitioning idea of
-    Cox, Kelly and Patil 2005. Without branching it proves what the line cuts prove (a pattern and its
-    opposite mix to one half everywhere), after a few branchings much more. Longer lines get their line cut.
+    The columns of a constraint sum to one and are linked to its binaries. The adjustments of the constraint
+    must reach the imbalance of the chosen column. This is the convex hull of a single constraint (the set
+    partitioning idea of Cox, Kelly and Patil 2005). Without branching its bound is that of the constraint
+    cuts, because a vector and its opposite can each have weight one half. After a few branchings the bound is
+    much tighter. Long constraints get their constraint cut.
     """
     model = base_model(problem)
     incidence = sparse.csr_matrix(problem.incidence)
     short = [
-        line
-        for line in range(incidence.shape[0])
-        if 1 < incidence.indptr[line + 1] - incidence.indptr[line] <= MAX_PATTERN_CELLS
+        constraint
+        for constraint in range(incidence.shape[0])
+        if 1 < incidence.indptr[constraint + 1] - incidence.indptr[constraint] <= MAX_PATTERN_CELLS
     ]
-    cuts = cuts or line_cuts(problem)
-    long = ~np.isin(cuts.lines, short)
+    cuts = cuts or constraint_cuts(problem)
+    long = ~np.isin(cuts.constraints, short)
     program = model.program
     if long.any():
-        program = with_rows(program, _adjustments(model, cuts.lines[long]), cuts.least[long])
+        program = with_rows(program, _adjustments(model, cuts.constraints[long]), cuts.least[long])
     return Model(problem, _with_patterns(model, program, incidence, short))
 
 
 def adjustment_columns(model: Model) -> sparse.csr_array:
-    """(cells, columns) indicator of the columns that adjust a cell, base deviations not counted."""
+    """Return the (cells, columns) indicator of the adjustments of each cell, without base deviations."""
     problem = model.problem
     free, size = len(problem.free), problem.size
     cells = [problem.free, problem.free]
@@ -165,8 +166,10 @@ def adjustment_columns(model: Model) -> sparse.csr_array:
 
 
 def beyond_cheaper_levels(model: Model) -> tuple[sparse.csr_array, np.ndarray]:
-    """(cells, columns) and (cells,): what each cell moves, a sensitive one beyond its cheaper level, as the
-    columns weighed by the first and the second added to them."""
+    """Express the absolute deviation of each cell, of a sensitive one beyond its smaller level.
+
+    It is ``matrix @ columns + constant`` for the returned (cells, columns) matrix and (cells,) constant.
+    """
     problem = model.problem
     matrix = adjustment_columns(model)
     binaries = np.arange(model.binaries.start, model.binaries.stop)
@@ -176,13 +179,13 @@ def beyond_cheaper_levels(model: Model) -> tuple[sparse.csr_array, np.ndarray]:
     return sparse.csr_array(matrix + higher), constant
 
 
-def _adjustments(model: Model, lines: np.ndarray) -> sparse.csr_array:
-    """(lines, columns) indicator of the adjustments of lines."""
-    return sparse.csr_array(abs(model.problem.lines[lines]) @ adjustment_columns(model))
+def _adjustments(model: Model, constraints: np.ndarray) -> sparse.csr_array:
+    """Return the (constraints, columns) indicator of the adjustment columns in each constraint."""
+    return sparse.csr_array(abs(model.problem.constraints[constraints]) @ adjustment_columns(model))
 
 
 def with_rows(program: Program, rows: sparse.csr_array, least: np.ndarray) -> Program:
-    """The program with further rows that must reach their least."""
+    """Add rows with lower bounds to a program."""
     return replace(
         program,
         matrix=sparse.vstack([program.matrix, rows]).tocsr(),
@@ -208,9 +211,9 @@ def _with_patterns(model: Model, program: Program, incidence: sparse.csr_matrix,
         row_lower.append(lower)
         row_upper.append(upper)
 
-    for position, line in enumerate(short):
-        cells = incidence.indices[incidence.indptr[line] : incidence.indptr[line + 1]]
-        choices, sums = patterns(*signed_levels(model.problem, incidence, line))
+    for position, constraint in enumerate(short):
+        cells = incidence.indices[incidence.indptr[constraint] : incidence.indptr[constraint + 1]]
+        choices, sums = patterns(*signed_levels(model.problem, incidence, constraint))
         pattern_columns = columns + np.arange(len(sums))
         columns += len(sums)
         add_row(pattern_columns, np.ones(len(pattern_columns)), 1.0, 1.0)

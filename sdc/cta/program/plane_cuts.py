@@ -1,9 +1,9 @@
-"""What a plane proves: at any prices its adjustments cost at least its optimum as a table of its own.
+"""Plane cuts: the cost of the adjustments in a two-dimensional part of a table is at least its own optimum.
 
-Two classes of disjoint lines (`line_classes`) fall apart into planes, the two-dimensional tables that a table
-of three and more dimensions, or a hierarchical one, is made of. Leaving out every other line can only make
-the plane cheaper, so its own lower bound, proved by branch and bound over few cells, is valid for what it
-costs within the whole. In three dimensions this is most of what the linear relaxation misses.
+Two classes of disjoint constraints (`constraint_classes`) decompose into planes: the two-dimensional tables
+of a table with three or more dimensions or with hierarchies. Dropping all other constraints relaxes the
+problem. So a lower bound of the plane, proved by branch and bound over few cells, is a valid cut of the whole
+table for any cost per cell. In three dimensions plane cuts close most of the gap of the linear relaxation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from microguard.sdc.cta.program.line_classes import disjoint_classes
+from microguard.sdc.cta.program.constraint_classes import disjoint_classes
 from microguard.sdc.cta.program.model import base_model
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.work import work_from_nothing
@@ -21,13 +21,13 @@ from microguard.sdc.stop import Deadline
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-#: Sensitive cells of a plane: with one there is nothing to combine, with many the program is no small one.
+#: Number of sensitive cells of a plane. One cell gives a constraint cut; more than this, a large program.
 FEWEST_CELLS, MOST_CELLS = 2, 45
-#: Entries of a plane, and planes of a table: those with most sensitive cells, which prove most.
+#: Maximum number of nonzero entries of a plane, and of planes; those with most sensitive cells are chosen.
 MOST_ENTRIES, MOST_PLANES = 1500, 64
-#: Nodes of the program of a plane, and the gap it may leave: what is left is lost to the bound.
+#: Node limit and relative gap of the program of a plane; the gap is lost to the bound.
 NODES, GAP = 600, 1e-3
-#: Work of an iteration of the simplex method in so small a program, cuts and heuristics included.
+#: Work per simplex iteration in such a small program, including the solver's cuts and heuristics.
 ITERATION_WORK = 5.0
 
 
@@ -37,24 +37,24 @@ class Plane:
 
     Attributes
     ----------
-    lines : positions in ``Problem.lines``
+    constraints : positions in ``Problem.constraints``
     sensitive, free : positions in ``Problem.sensitive`` and ``Problem.free``
     """
 
-    lines: np.ndarray
+    constraints: np.ndarray
     sensitive: np.ndarray
     free: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class PlaneCut:
-    """What a plane proves at prices, and the adjustments that cost about as much.
+    """Lower bound of a plane at given costs, and the adjustments of its best solution.
 
     Attributes
     ----------
     least : float
-        What prices times adjustments of the plane's cells are at least.
-    adjustments : (cells of the plane,) array, or None where no solution was met.
+        Lower bound on costs times adjustments of the cells of the plane.
+    adjustments : (cells of the plane,) array, or None if no solution was found
     """
 
     least: float
@@ -62,7 +62,7 @@ class PlaneCut:
 
 
 def planes_of(problem: Problem) -> list[Plane]:
-    """All planes of a table of three and more classes of lines; none where it is one plane itself."""
+    """Return the planes of a table; none if it has fewer than three classes of constraints."""
     classes = disjoint_classes(problem)
     count = int(classes.max(initial=-1)) + 1
     if count < 3:
@@ -75,34 +75,35 @@ def planes_of(problem: Problem) -> list[Plane]:
     movable = place >= 0
     planes = []
     for pair in combinations(range(count), 2):
-        lines = np.flatnonzero(np.isin(classes, pair))
-        touched = abs(sparse.csr_matrix(problem.lines[lines]))
+        constraints = np.flatnonzero(np.isin(classes, pair))
+        touched = abs(sparse.csr_matrix(problem.constraints[constraints]))
         number, labels = connected_components(touched @ touched.T, directed=False)
         for label in range(number):
-            mine = lines[labels == label]
-            cells = np.unique(problem.lines[mine].indices)
+            mine = constraints[labels == label]
+            cells = np.unique(problem.constraints[mine].indices)
             cells = cells[movable[cells]]
             inside = is_sensitive[cells]
-            entries = problem.lines[mine].nnz
+            entries = problem.constraints[mine].nnz
             if FEWEST_CELLS <= inside.sum() <= MOST_CELLS and entries <= MOST_ENTRIES:
                 planes.append(Plane(mine, place[cells[inside]], place[cells[~inside]]))
     return sorted(planes, key=lambda plane: -len(plane.sensitive))[:MOST_PLANES]
 
 
 class PlaneProgram:
-    """A plane as a table of its own, asked for its least cost at one vector of prices after another.
+    """The integer program of a plane, solved for one vector of costs after another.
 
-    An adjustment is what a cell moves, of a sensitive cell what it moves beyond its cheaper level.
+    The adjustment of a cell is its absolute deviation, of a sensitive cell its deviation beyond its smaller
+    level.
 
     Attributes
     ----------
-    lines : positions in ``Problem.lines``
+    constraints : positions in ``Problem.constraints``
     cells : positions in the table of the cells that can be adjusted
     """
 
     def __init__(self, problem: Problem, plane: Plane) -> None:
-        part = problem.part(plane.lines, plane.sensitive, plane.free)
-        self.lines = plane.lines
+        part = problem.subproblem(plane.constraints, plane.sensitive, plane.free)
+        self.constraints = plane.constraints
         self.cells = np.concatenate([part.free, part.sensitive])
         program = base_model(part).program
         free, size = len(part.free), part.size
@@ -122,13 +123,16 @@ class PlaneProgram:
         self._program = replace(program, upper=upper)
 
     def cut(self, prices: np.ndarray, deadline: Deadline) -> tuple[PlaneCut | None, float]:
-        """What the plane proves at prices (cells,) of a unit of adjustment, and the work it took."""
+        """Return the cut at costs (cells,) per unit of adjustment, None if there is none, and the work."""
         program: Program = replace(
             self._program, costs=self._adjustments @ prices, offset=float(self._constant @ prices)
         )
         limits = Limits(nodes=NODES, seconds=max(deadline.remaining, 0.1), relative_gap=GAP)
         solution = solve(program, limits)
-        work = work_from_nothing(len(program.costs), len(self.lines)) + ITERATION_WORK * solution.iterations
+        work = (
+            work_from_nothing(len(program.costs), len(self.constraints))
+            + ITERATION_WORK * solution.iterations
+        )
         least = solution.bound - FEASIBILITY_TOLERANCE * abs(solution.bound)
         proved = solution.status in (Status.OPTIMAL, Status.FEASIBLE, Status.UNKNOWN)
         if not proved or not np.isfinite(least):

@@ -1,4 +1,4 @@
-"""A table prepared for the methods: positions, levels and room per cell, scaled to the solver's liking."""
+"""A table in the form that the methods use: positions, protection levels and capacities, scaled."""
 
 from __future__ import annotations
 
@@ -13,51 +13,50 @@ from microguard.sdc.errors import InvalidParameter
 from scipy import sparse
 
 Mode = Literal["at-least", "exact"]
-#: Levels are scaled to about this size, so that the solver's absolute tolerances are relative ones.
+#: Protection levels are scaled to about this size, so that the solver's absolute tolerances are small.
 TYPICAL_LEVEL = 64.0
-#: A free cell never needs to move further than all protections together can push it.
-_ROOM_MARGIN = 2.0
+#: Maximum deviation of a free cell, relative to the sum of all protection levels. No solution needs more.
+_LARGEST_DEVIATION = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Cox 2005 (1)-(4), (7), (8) with one binary B per sensitive cell, in scaled units.
 
-    With B the base deviation of a sensitive cell is ``-down + (up + down) B``. In mode "exact" it stops
-    there; in mode "at-least" it may go on outwards by ``rise_room`` or ``fall_room``.
+    The base deviation of a sensitive cell is ``-down + (up + down) B``. In mode "exact" it is the deviation.
+    In mode "at-least" the cell may deviate further, by up to ``rise_slack`` or ``fall_slack``.
 
     Attributes
     ----------
     table : CellTable
     exact : bool
-    lines : sparse (lines, cells)
-        The relations without empty and repeated lines.
-    line_numbers : (lines,) positions of those lines in ``table.relations``
+    constraints : sparse (constraints, cells)
+        The relations of the table without empty and repeated ones.
+    constraint_numbers : (constraints,) positions of those constraints in ``table.relations``
     sensitive : (p,) positions of cells that need a direction
     free : (m,) positions of other cells that may move
     up, down : (p,) levels U and L
-    rise_room, fall_room : (p,) room beyond the levels; zero in mode "exact"
+    rise_slack, fall_slack : (p,) capacity beyond the levels; zero in mode "exact"
     rise, fall : (m,) capacities of the free cells
     sensitive_costs, free_costs : (p,), (m,)
     forced : (p,) int8
-        1 or 0 where only up or only down has room, -1 where both do.
+        1 or 0 if the capacities allow only up or only down, -1 if they allow both.
     unit, cost_unit : powers of two
         Original value per scaled unit, original cost per scaled cost.
-    held : (lines,)
-        What cells outside this part of a table add to its lines by staying where they are; zero for a whole
-        table.
+    outside : (constraints,)
+        Sum of the fixed deviations of cells outside a subproblem in each constraint; zero for a whole table.
     """
 
     table: CellTable
     exact: bool
-    lines: sparse.csr_matrix
-    line_numbers: np.ndarray
+    constraints: sparse.csr_matrix
+    constraint_numbers: np.ndarray
     sensitive: np.ndarray
     free: np.ndarray
     up: np.ndarray
     down: np.ndarray
-    rise_room: np.ndarray
-    fall_room: np.ndarray
+    rise_slack: np.ndarray
+    fall_slack: np.ndarray
     rise: np.ndarray
     fall: np.ndarray
     sensitive_costs: np.ndarray
@@ -65,11 +64,17 @@ class Problem:
     forced: np.ndarray
     unit: float
     cost_unit: float
-    held: np.ndarray
+    outside: np.ndarray
 
     @classmethod
-    def of(cls, table: CellTable, mode: Mode) -> Problem:
-        """Prepare a table; mode is "at-least" or "exact"."""
+    def from_table(cls, table: CellTable, mode: Mode) -> Problem:
+        """Scale a table; mode is "at-least" or "exact".
+
+        Raises
+        ------
+        InvalidParameter
+            For another mode.
+        """
         if mode not in ("at-least", "exact"):
             raise InvalidParameter(f"unknown mode {mode!r}; expected 'at-least' or 'exact'")
         exact = mode == "exact"
@@ -79,7 +84,7 @@ class Problem:
         unit = _power_of_two(np.mean(lower[s] + upper[s]) / 2 / TYPICAL_LEVEL) if len(s) else 1.0
         positive = table.costs[table.costs > 0]
         cost_unit = _power_of_two(float(np.median(positive))) if len(positive) else 1.0
-        far = _ROOM_MARGIN * float(np.sum(np.maximum(lower[s], upper[s])))
+        far = _LARGEST_DEVIATION * float(np.sum(np.maximum(lower[s], upper[s])))
         rise = np.minimum(table.upper_capacity, far) / unit
         fall = np.minimum(table.lower_capacity, far) / unit
         up, down = upper[s] / unit, lower[s] / unit
@@ -87,18 +92,18 @@ class Problem:
         forced[~table.can_fall[s]] = 1
         forced[~table.can_rise[s]] = 0
         none = np.zeros(len(s))
-        lines, numbers = _distinct_lines(table.relations)
+        constraints, numbers = _distinct_constraints(table.relations)
         return cls(
             table=table,
             exact=exact,
-            lines=lines,
-            line_numbers=numbers,
+            constraints=constraints,
+            constraint_numbers=numbers,
             sensitive=s,
             free=f,
             up=up,
             down=down,
-            rise_room=none if exact else np.maximum(rise[s] - up, 0.0),
-            fall_room=none if exact else np.maximum(fall[s] - down, 0.0),
+            rise_slack=none if exact else np.maximum(rise[s] - up, 0.0),
+            fall_slack=none if exact else np.maximum(fall[s] - down, 0.0),
             rise=rise[f],
             fall=fall[f],
             sensitive_costs=table.costs[s] / cost_unit,
@@ -106,44 +111,49 @@ class Problem:
             forced=forced,
             unit=unit,
             cost_unit=cost_unit,
-            held=np.zeros(len(numbers)),
+            outside=np.zeros(len(numbers)),
         )
 
-    def part(
-        self, lines: np.ndarray, sensitive: np.ndarray, free: np.ndarray, held: np.ndarray | None = None
+    def subproblem(
+        self,
+        constraints: np.ndarray,
+        sensitive: np.ndarray,
+        free: np.ndarray,
+        outside: np.ndarray | None = None,
     ) -> Problem:
-        """Some lines and cells, by their positions in these arrays; what stays outside adds `held`.
+        """Restrict the problem to some constraints and cells, given by their positions.
 
-        Only the program for given directions reads `held`: bounds are of whole tables, or hold without it.
+        `outside` (constraints,) is the sum of the deviations of all other cells, which are fixed. Only the
+        linear program for fixed directions uses it. Lower bounds are for whole tables, or hold without it.
         """
         return replace(
             self,
-            lines=self.lines[lines],
-            line_numbers=self.line_numbers[lines],
+            constraints=self.constraints[constraints],
+            constraint_numbers=self.constraint_numbers[constraints],
             sensitive=self.sensitive[sensitive],
             free=self.free[free],
             up=self.up[sensitive],
             down=self.down[sensitive],
-            rise_room=self.rise_room[sensitive],
-            fall_room=self.fall_room[sensitive],
+            rise_slack=self.rise_slack[sensitive],
+            fall_slack=self.fall_slack[sensitive],
             rise=self.rise[free],
             fall=self.fall[free],
             sensitive_costs=self.sensitive_costs[sensitive],
             free_costs=self.free_costs[free],
             forced=self.forced[sensitive],
-            held=self.held[lines] if held is None else held,
+            outside=self.outside[constraints] if outside is None else outside,
         )
 
     @cached_property
     def summation(self) -> Summation | None:
-        """How margins are sums of internal cells; None where these do not determine the table freely."""
-        return Summation.of(self.table.relations)
+        """Margins as sums of internal cells; None if internal cells cannot take any values independently."""
+        return Summation.from_relations(self.table.relations)
 
     @property
     def mirrored(self) -> bool:
-        """Whether the opposite of every solution is one of the same cost."""
-        ways = ((self.up, self.down), (self.rise_room, self.fall_room), (self.rise, self.fall))
-        same = all(np.array_equal(one, other) for one, other in ways)
+        """Whether negating a solution always gives a solution of the same cost."""
+        pairs = ((self.up, self.down), (self.rise_slack, self.fall_slack), (self.rise, self.fall))
+        same = all(np.array_equal(one, other) for one, other in pairs)
         return same and self.table.quality is None and bool(np.all(self.forced < 0))
 
     @property
@@ -153,36 +163,36 @@ class Problem:
 
     @property
     def swing(self) -> np.ndarray:
-        """(p,) what a change of direction moves: up + down."""
+        """(p,) change of the base deviation if the direction changes: up + down."""
         return self.up + self.down
 
     @property
     def incidence(self) -> sparse.csc_matrix:
-        """(lines, p) relations of the sensitive cells."""
-        return sparse.csc_matrix(self.lines[:, self.sensitive])
+        """(constraints, p) columns of the sensitive cells."""
+        return sparse.csc_matrix(self.constraints[:, self.sensitive])
 
     @property
     def cheaper_levels(self) -> np.ndarray:
-        """(p,) the cheaper admissible level of every sensitive cell."""
+        """(p,) the smaller admissible protection level of each sensitive cell."""
         return np.where(
             self.forced == 1, self.up, np.where(self.forced == 0, self.down, np.minimum(self.up, self.down))
         )
 
     @property
     def unavoidable(self) -> float:
-        """Scaled cost no solution can avoid: sensitive cells at their cheaper levels."""
+        """Scaled cost of all sensitive cells at their smaller levels, a lower bound on every solution."""
         return float(self.sensitive_costs @ self.cheaper_levels)
 
     def base(self, directions: np.ndarray) -> np.ndarray:
-        """(p,) signed base deviations for directions of 0 (down) and 1 (up)."""
+        """Return the signed base deviations (p,) for directions of 0 (down) and 1 (up)."""
         return np.where(directions > 0, self.up, -self.down)
 
     def admissible(self, directions: np.ndarray) -> np.ndarray:
-        """Directions with forced cells put right, as int8."""
+        """Correct the directions of forced cells; (p,) int8."""
         return np.where(self.forced >= 0, self.forced, directions).astype(np.int8)
 
     def cost(self, deviations: np.ndarray) -> float:
-        """Objective (1) of scaled deviations of all cells, in original units."""
+        """Compute the objective (1) of Cox 2005 for scaled deviations (cells,), in original units."""
         return float(self.table.costs @ np.abs(deviations)) * self.unit
 
     @property
@@ -192,7 +202,7 @@ class Problem:
 
 
 def moving_cells(table: CellTable, exact: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(cells,) whether each needs a direction, and whether it may move without one."""
+    """Return whether each cell needs a direction and whether it may move without one, (cells,) each."""
     directed = table.sensitive & ((table.lower_protection > 0) | (table.upper_protection > 0))
     free = ~table.sensitive if exact else ~directed
     return directed, free & ((table.lower_capacity > 0) | (table.upper_capacity > 0))
@@ -202,18 +212,21 @@ def _power_of_two(number: float) -> float:
     return float(2.0 ** np.round(np.log2(number))) if number > 0 else 1.0
 
 
-def _distinct_lines(relations: sparse.csr_matrix) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Drop empty lines and exact repeats (the same cells up to a common sign), first ones kept."""
+def _distinct_constraints(relations: sparse.csr_matrix) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """Drop empty constraints and repeated ones (the same cells up to a common sign).
+
+    Returns the remaining constraints and their positions.
+    """
     seen: set[bytes] = set()
     firsts = []
     pointers, cells, entries = relations.indptr, relations.indices, relations.data
-    for line in range(relations.shape[0]):
-        start, end = pointers[line], pointers[line + 1]
+    for constraint in range(relations.shape[0]):
+        start, end = pointers[constraint], pointers[constraint + 1]
         if start == end:
             continue
         key = cells[start:end].tobytes() + (entries[start:end] == entries[start]).tobytes()
         if key not in seen:
             seen.add(key)
-            firsts.append(line)
+            firsts.append(constraint)
     numbers = np.array(firsts, dtype=np.int64)
     return relations[numbers], numbers

@@ -1,4 +1,4 @@
-"""Rows of the program for statistics that the adjustment keeps (`sdc.cta.table.quality`)."""
+"""Rows of the program for the kept statistics of a table (`sdc.cta.table.quality`)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from scipy import sparse
 
 
 def with_quality(program: Program, problem: Problem) -> Program:
-    """The base program, whose columns are those of `sdc.cta.program.model`, with a row per statistic.
+    """Add one row per kept statistic to the base program of `sdc.cta.program.model`.
 
-    A part of a table (a plane, say) gets only the statistics whose moving cells it has all: what others add
-    to them it cannot tell, and its bound is valid without the row.
+    A subproblem, such as a plane, gets only the statistics of which it contains all movable cells. Without
+    the other rows its lower bound remains valid.
     """
     quality = problem.table.quality
     if quality is None:

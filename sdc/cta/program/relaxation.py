@@ -1,9 +1,9 @@
-"""Relax the capacities that keep a table from being protected: in a stated order, and by the least amount.
+"""Widen capacities by the least amount that makes a table feasible, in a given order of steps.
 
-Only capacities of cells that are not sensitive give way; protection, zeros, signs and cells that are held at
-a value never do. An elastic program (Chinneck 2008, Feasibility and Infeasibility in
-Optimization, section 4) moves cells beyond their capacities at a price of one a unit, and within them for
-nothing: its optimum is the least room that must be added, and its solution says to which cells.
+Only capacities of cells that are not sensitive are widened. Protection levels, zeros, signs and held cells do
+not change. In an elastic program (Chinneck 2008, Feasibility and Infeasibility in Optimization, section 4)
+deviations beyond the capacities cost one per unit and others cost nothing. Its optimum is the least extra
+capacity, and its solution shows which cells need it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from microguard.sdc.cta.program.infeasible import ROOM_TOLERANCE, NoSolutionFound
+from microguard.sdc.cta.program.infeasible import CAPACITY_TOLERANCE, NoSolutionFound
 from microguard.sdc.cta.program.model import base_model
 from microguard.sdc.cta.program.problem import Mode, Problem
 from microguard.sdc.cta.table.cell_table import CellTable
@@ -21,24 +21,24 @@ from microguard.sdc.solver import Limits, Program, Status, solve
 from scipy import sparse
 
 Step = Literal["capacities", "fixed"]
-#: Nodes of each elastic program; what was found within them is used, least or not. Proofs in two
-#: dimensions need few (4 s at 50 x 50), 10 x 10 x 10 ends here after 76 s without one.
+#: Nodes of each elastic program; the best solution is used, even without a proof that it is minimal. Proofs
+#: in two dimensions need few nodes (4 s at 50x50); 10x10x10 reaches the limit after 76 s.
 NODES = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """Room added to a table that could not be protected without it.
+    """Widened capacities of a table that is infeasible without them.
 
     Attributes
     ----------
     lower_capacity, upper_capacity : (cells,) arrays
-        As they were, or wider.
-    cells : step -> number of cells that got more room, in the order of the steps tried
+        New capacities, at least the old ones.
+    cells : mapping of step to the number of cells with wider capacities, in the order of the steps tried
     added : float
-        Room added to all cells together, in the unit of the table.
+        Sum of the added capacities, in the unit of the table.
     least : bool
-        Whether it was proved that less room of these steps would not do.
+        Whether this sum was proved to be minimal for these steps.
     """
 
     lower_capacity: np.ndarray
@@ -47,8 +47,8 @@ class Relaxation:
     added: float
     least: bool
 
-    def of(self, table: CellTable) -> CellTable:
-        """A table of the same cells with at least this room."""
+    def apply(self, table: CellTable) -> CellTable:
+        """Return a table of the same cells with at least these capacities."""
         return replace(
             table,
             lower_capacity=np.maximum(table.lower_capacity, self.lower_capacity),
@@ -59,60 +59,70 @@ class Relaxation:
 def relax(
     table: CellTable, mode: Mode, steps: Sequence[Step], held: np.ndarray | None = None
 ) -> Relaxation | None:
-    """Add the least room with which a table can be protected; None where no step is enough.
+    """Widen capacities by the least amount that makes a table feasible.
 
     Parameters
     ----------
     table : CellTable
-        One that was proved to have no solution.
+        An infeasible table.
     mode : {"at-least", "exact"}
     steps : sequence of {"capacities", "fixed"}
-        Tried one after the other, each together with those before it: "capacities" gives more room to cells
-        that may move, "fixed" gives room to cells that may not.
+        Tried in this order, each in addition to those before it. "capacities" widens the capacities of
+        movable cells, "fixed" also gives capacities to fixed cells.
     held : (cells,) boolean array, optional
-        Cells that keep their values whatever happens.
+        Cells that must keep their values.
+
+    Returns
+    -------
+    Relaxation or None
+        None if the table is infeasible after all steps.
 
     Raises
     ------
     NoSolutionFound
-        Where a step has neither a solution nor a proof that there is none.
+        If a step has neither a solution nor a proof that there is none.
     """
-    open_ = {step: _open_to(table, step, held) for step in steps}
+    may_widen = {step: _may_widen(table, step, held) for step in steps}
     together = np.zeros(table.cells, dtype=bool)
     for position, step in enumerate(steps):
-        together |= open_[step]
-        if not open_[step].any():
+        together |= may_widen[step]
+        if not may_widen[step].any():
             continue
-        room = _elastic(table, mode, together)
-        if room is not None:
-            lower, upper, least = room
+        extra = _extra_capacity(table, mode, together)
+        if extra is not None:
+            lower, upper, least = extra
             wider = (lower > 0) | (upper > 0)
             return Relaxation(
                 lower_capacity=table.lower_capacity + lower,
                 upper_capacity=table.upper_capacity + upper,
-                cells={each: int(np.sum(wider & open_[each])) for each in steps[: position + 1]},
+                cells={each: int(np.sum(wider & may_widen[each])) for each in steps[: position + 1]},
                 added=float(np.sum(lower + upper)),
                 least=least,
             )
     return None
 
 
-def _open_to(table: CellTable, step: Step, held: np.ndarray | None) -> np.ndarray:
-    """(cells,) whether a step may give a cell more room."""
-    moves = (table.lower_capacity > 0) | (table.upper_capacity > 0)
-    may = ~table.sensitive & (table.values != 0) & (moves if step == "capacities" else ~moves)
+def _may_widen(table: CellTable, step: Step, held: np.ndarray | None) -> np.ndarray:
+    """Return whether a step may widen the capacities of each cell, (cells,)."""
+    movable = (table.lower_capacity > 0) | (table.upper_capacity > 0)
+    may = ~table.sensitive & (table.values != 0) & (movable if step == "capacities" else ~movable)
     return may if held is None else may & ~held
 
 
-def _elastic(table: CellTable, mode: Mode, open_: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool] | None:
-    """Room to add downwards and upwards, and whether it is the least; None where no room is enough."""
-    no_sign = np.inf if np.any(table.values < 0) else table.values
+def _extra_capacity(
+    table: CellTable, mode: Mode, may_widen: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, bool] | None:
+    """Return the extra lower and upper capacity (cells,) that makes the table feasible; is it minimal?
+
+    Return None if the table remains infeasible.
+    """
+    lowest = np.inf if np.any(table.values < 0) else table.values
     wide = replace(
         table,
-        lower_capacity=np.where(open_, np.maximum(no_sign, table.lower_capacity), table.lower_capacity),
-        upper_capacity=np.where(open_, np.inf, table.upper_capacity),
+        lower_capacity=np.where(may_widen, np.maximum(lowest, table.lower_capacity), table.lower_capacity),
+        upper_capacity=np.where(may_widen, np.inf, table.upper_capacity),
     )
-    problem = Problem.of(wide, mode)
+    problem = Problem.from_table(wide, mode)
     free = problem.free
     within = np.concatenate(
         [
@@ -121,25 +131,25 @@ def _elastic(table: CellTable, mode: Mode, open_: np.ndarray) -> tuple[np.ndarra
         ]
     )
     beyond = np.concatenate([problem.rise, problem.fall]) - within
-    answer = solve(_priced(base_model(problem).program, within, beyond), Limits(nodes=NODES))
-    if answer.values is None:
-        if answer.status is Status.INFEASIBLE:
+    solution = solve(_elastic(base_model(problem).program, within, beyond), Limits(nodes=NODES))
+    if solution.values is None:
+        if solution.status is Status.INFEASIBLE:
             return None
         raise NoSolutionFound(
-            "neither a relaxation that lets the table be protected nor a proof that there is none was found "
-            "within the work allowed; widen the capacities by hand"
+            "neither capacities that make the table feasible nor a proof that none exist were found within "
+            "the allowed work; widen capacities in the specification"
         )
-    excess = answer.values[-len(beyond) :] * problem.unit
-    dust = ROOM_TOLERANCE * problem.unit
-    excess = np.where(excess > dust, excess, 0.0)
-    excess = np.ceil(excess - dust) if table.whole else excess * (1 + ROOM_TOLERANCE)
+    excess = solution.values[-len(beyond) :] * problem.unit
+    tolerance = CAPACITY_TOLERANCE * problem.unit
+    excess = np.where(excess > tolerance, excess, 0.0)
+    excess = np.ceil(excess - tolerance) if table.whole else excess * (1 + CAPACITY_TOLERANCE)
     lower, upper = np.zeros(table.cells), np.zeros(table.cells)
     upper[free], lower[free] = excess[: len(free)], excess[len(free) :]
-    return lower, upper, answer.status is Status.OPTIMAL
+    return lower, upper, solution.status is Status.OPTIMAL
 
 
-def _priced(program: Program, within: np.ndarray, beyond: np.ndarray) -> Program:
-    """The program whose only cost is how far free cells go beyond what they may."""
+def _elastic(program: Program, within: np.ndarray, beyond: np.ndarray) -> Program:
+    """Add columns for deviations beyond the capacities `within` of the free cells; only these have a cost."""
     count = len(within)
     integer = np.zeros(len(program.costs) + count, dtype=bool)
     integer[: len(program.costs)] = program.integer

@@ -1,99 +1,103 @@
-"""The best directions met so far, every question asked of the linear program, and the work it took."""
+"""State of a search over directions: best solution, all evaluations, and the work done."""
 
 from __future__ import annotations
 
 import numpy as np
-from microguard.sdc.cta.program.directed import Answer, DirectedProgram
+from microguard.sdc.cta.program.fixed_directions import Evaluation, FixedDirectionsProgram
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.stop import Deadline
 
-#: Relative improvement below which two costs count as equal: what the solver leaves.
+#: Relative difference below which two costs count as equal: the accuracy of the solver.
 COST_TOLERANCE = 1e-9
 
 
 class TimeUp(Exception):
-    """The deadline passed; what was found stands in the `Search`."""
+    """The deadline has passed; the `Search` holds the best solution."""
 
 
 class Search:
-    """Asks the program, keeps the best answer and counts.
+    """Evaluates directions by linear programs, keeps the best solution and counts the work.
 
     Attributes
     ----------
     problem : Problem
     deadline : Deadline
-    best : Answer or None
-        Cheapest answer so far, feasible ones before others.
-    answers : list of Answer
-        Every different answer in the order asked for; their gradients are valid cuts.
+    best : Evaluation or None
+        Cheapest solution so far; feasible ones are preferred.
+    evaluations : list of Evaluation
+        All distinct evaluations in order; their gradients give valid cuts.
     history : list of (programs, scaled cost) at each improvement
-    programs, moves : work counted
+    programs, moves : int
+        Number of linear programs and of annealing moves.
     work : float
-        Of the programs, as `sdc.cta.program.work` counts it.
+        Of the programs, in the units of `sdc.cta.program.work`.
     """
 
     def __init__(self, problem: Problem, deadline: Deadline) -> None:
         self.problem = problem
         self.deadline = deadline
-        self.best: Answer | None = None
-        self.answers: list[Answer] = []
+        self.best: Evaluation | None = None
+        self.evaluations: list[Evaluation] = []
         self.history: list[tuple[int, float]] = []
         self.programs = 0
         self.moves = 0
         self.work = 0.0
-        self._program = DirectedProgram(problem)
-        self._known: dict[bytes, Answer] = {}
+        self._program = FixedDirectionsProgram(problem)
+        self._known: dict[bytes, Evaluation] = {}
 
-    def ask(self, directions: np.ndarray, overtime: bool = False, one_of_many: bool = False) -> Answer:
-        """Cost of directions; a repeated question costs nothing.
+    def evaluate(
+        self, directions: np.ndarray, ignore_deadline: bool = False, similar_follow: bool = False
+    ) -> Evaluation:
+        """Evaluate directions (p,) by a linear program; repeated directions are looked up.
 
         Parameters
         ----------
-        overtime : bool
-            Answer even after the deadline: for the one question that turns work done into a solution.
-        one_of_many : bool
-            Whether questions near this one follow.
+        ignore_deadline : bool
+            Whether to solve even after the deadline, so that finished work gives a solution.
+        similar_follow : bool
+            Whether similar directions will be evaluated next.
 
         Raises
         ------
         TimeUp
+            If the deadline has passed.
         """
         chosen = self.problem.admissible(directions)
         key = np.packbits(chosen).tobytes()
         if key in self._known:
             return self._known[key]
-        if not overtime:
+        if not ignore_deadline:
             self.check_time()
-        seconds = np.inf if overtime else self.deadline.remaining
-        answer = self._program.ask(chosen, seconds, one_of_many)
-        if answer is None:
+        seconds = np.inf if ignore_deadline else self.deadline.remaining
+        evaluation = self._program.evaluate(chosen, seconds, similar_follow)
+        if evaluation is None:
             raise TimeUp
         self.programs += 1
-        self.work += answer.work
-        self._known[key] = answer
-        self.answers.append(answer)
-        if self.best is None or _better(answer, self.best):
-            self.best = answer
-            if answer.feasible:
-                self.history.append((self.programs, answer.cost))
-        return answer
+        self.work += evaluation.work
+        self._known[key] = evaluation
+        self.evaluations.append(evaluation)
+        if self.best is None or _better(evaluation, self.best):
+            self.best = evaluation
+            if evaluation.feasible:
+                self.history.append((self.programs, evaluation.cost))
+        return evaluation
 
     def check_time(self) -> None:
-        """Raise `TimeUp` where the deadline has passed."""
+        """Raise `TimeUp` if the deadline has passed."""
         if self.deadline.passed:
             raise TimeUp
 
     def count_programs(self, programs: int, work: float) -> None:
-        """Count programs of parts, which were not asked through here."""
+        """Count linear programs of subproblems."""
         self.programs += programs
         self.work += work
 
     def count_moves(self, moves: int) -> None:
-        """Count proposals of an annealing run."""
+        """Count the moves of an annealing run."""
         self.moves += moves
 
 
-def _better(answer: Answer, best: Answer) -> bool:
-    if answer.feasible != best.feasible:
-        return answer.feasible
-    return answer.cost < best.cost * (1 - COST_TOLERANCE)
+def _better(evaluation: Evaluation, best: Evaluation) -> bool:
+    if evaluation.feasible != best.feasible:
+        return evaluation.feasible
+    return evaluation.cost < best.cost * (1 - COST_TOLERANCE)

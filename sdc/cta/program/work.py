@@ -1,25 +1,26 @@
-"""What linear programs cost, counted so that budgets hold for every shape of table.
+"""Deterministic cost model of linear programs, which budgets are expressed in.
 
-The unit is a column of a program solved from nothing, about 20 microseconds of one core. Measured on grids of
-two and three dimensions and on hierarchical tables of 2,000 to 19,000 cells; right within a factor of two.
+The unit is the cost per column of a program solved from scratch, about 20 microseconds of one core. It was
+measured on grids of two and three dimensions and on hierarchical tables of 2,000 to 19,000 cells, and is
+accurate within a factor of two.
 """
 
 from __future__ import annotations
 
-#: An iteration of the simplex method, per line of the table.
+#: Cost of a simplex iteration per constraint of the table.
 _ITERATION_WORK = 1 / 180
-#: Lines beyond which an interior point takes longer in proportion to them: the factors of lines that cross
-#: fill.
-_FILLING_LINES = 1000
-#: Share of a program that a solve from the last basis costs even without an iteration.
-_TAKING_UP = 0.05
+#: Number of constraints above which the cost of an interior point method grows in proportion to it, because
+#: of fill-in.
+_FILL_IN_CONSTRAINTS = 1000
+#: Cost of a warm start without iterations, relative to a solve from scratch.
+_WARM_START = 0.05
 
 
-def work_from_nothing(columns: int, lines: int) -> float:
-    """Of a program over a table of so many lines, by an interior point or, where few, the simplex method."""
-    return columns * max(1.0, lines / _FILLING_LINES)
+def work_from_nothing(columns: int, constraints: int) -> float:
+    """Return the cost of a program solved from scratch by the interior point or the simplex method."""
+    return columns * max(1.0, constraints / _FILL_IN_CONSTRAINTS)
 
 
-def work_from_basis(columns: int, lines: int, iterations: int) -> float:
-    """Of a program solved again by so many iterations of the simplex method."""
-    return _TAKING_UP * columns + _ITERATION_WORK * max(lines, 1) * iterations
+def work_from_basis(columns: int, constraints: int, iterations: int) -> float:
+    """Return the cost of a program solved from the last basis by so many simplex iterations."""
+    return _WARM_START * columns + _ITERATION_WORK * max(constraints, 1) * iterations

@@ -1,7 +1,7 @@
-"""Cells that are one and the same: a total with a single part that can move is that part.
+"""Merge identical cells into one variable: a total with a single part that can move equals that part.
 
-Sparse hierarchical tables are full of them. As one variable they take one direction and one level, which a
-search would have to find out, and secret factors could not tell them apart.
+Sparse hierarchical tables have many of them. One variable has one direction, one level and one secret factor,
+so the search need not find out that these must be equal.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from scipy.sparse.csgraph import connected_components
 
 
 def identical_cells(table: CellTable, alike: np.ndarray | None = None) -> np.ndarray:
-    """(cells,) number of the variable that each cell is, in the order of their first cells.
+    """Return the (cells,) number of each cell's variable, numbered in the order of their first cells.
 
     Parameters
     ----------
     table : CellTable
     alike : (cells,) integer array, optional
-        Cells that are known to be one have one number, those of which nothing is known -1.
+        Equal numbers of cells that are known to be identical, -1 where nothing is known.
     """
     fixed = (table.values == 0) & (table.lower_capacity == 0) & (table.upper_capacity == 0)
     moving = np.flatnonzero(~fixed)
@@ -48,10 +48,10 @@ def identical_cells(table: CellTable, alike: np.ndarray | None = None) -> np.nda
 
 
 def table_of_variables(table: CellTable, variables: np.ndarray) -> CellTable:
-    """The table with one cell a variable: costs added, the larger levels, the smaller capacities.
+    """Return the table of variables: costs are summed, the largest levels and smallest capacities kept.
 
-    An adjustment of it is one of the whole table, at the same cost, when every cell takes the value of its
-    variable.
+    An adjustment of it is an adjustment of the whole table at the same cost: every cell takes the value of
+    its variable.
     """
     count = int(variables.max()) + 1
     first = np.unique(variables, return_index=True)[1]
@@ -86,11 +86,10 @@ def table_of_variables(table: CellTable, variables: np.ndarray) -> CellTable:
 
 
 def with_variables(table: CellTable, mode: str) -> tuple[CellTable, np.ndarray] | None:
-    """The table of variables and the variable of each cell; None where it cannot replace the whole table.
+    """Return the table of variables and the variable of each cell; None if it cannot replace the whole table.
 
-    It cannot where all cells differ, where mode "exact" asks identical cells to move by different levels,
-    and where the variables make no table, as levels exceed capacities: then the lines of the whole table
-    are to prove that it cannot be protected.
+    It cannot if all cells differ, if mode "exact" requires identical cells to move by different levels, or
+    if levels exceed capacities in it: then the constraints of the whole table must prove infeasibility.
     """
     variables = identical_cells(table)
     if int(variables.max()) + 1 == table.cells:
@@ -108,12 +107,12 @@ def with_variables(table: CellTable, mode: str) -> tuple[CellTable, np.ndarray] 
 
 
 def of_all_cells(answer: Adjustment, table: CellTable, variables: np.ndarray, mode: str) -> Adjustment:
-    """The adjustment of the table of variables as one of all cells, at the same cost.
+    """Return the adjustment of all cells from that of the variables, at the same cost.
 
     Raises
     ------
     SolverFailed
-        Where it fails the check of the whole table.
+        If it fails the check of the whole table.
     """
     deviations = answer.deviations[variables]
     values = table.values + deviations

@@ -1,7 +1,7 @@
-"""Numbers in [0, 1) that depend on a secret key and on what they are drawn for, and on nothing else.
+"""Pseudo-random numbers in [0, 1) from a secret key and the identity of a cell (HMAC-SHA256).
 
-The same cell draws the same number in every run, table and year of the software, so that nothing drawn can
-be averaged; without the key all numbers are independent (HMAC-SHA256).
+The same identity draws the same number in every run and version of the software, so that repeated draws
+cannot be averaged. Without the key the numbers of different identities are independent.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Sequence
 import numpy as np
 from microguard.sdc.errors import InvalidParameter
 
-#: Bytes a key must have at least: shorter ones can be tried out.
+#: Fewest bytes of a key: an attacker can try out all shorter ones.
 MIN_KEY_BYTES = 16
 
 
 def keyed_numbers(key: bytes, context: bytes, identities: Sequence[str]) -> np.ndarray:
-    """(identities,) numbers in [0, 1), one stream per context.
+    """Return one number in [0, 1) per identity; each context is a stream of its own.
 
     Raises
     ------
     InvalidParameter
-        Where the key is too short.
+        If the key is too short.
     """
     if len(key) < MIN_KEY_BYTES:
         raise InvalidParameter(f"the key has {len(key)} bytes, expected at least {MIN_KEY_BYTES}")

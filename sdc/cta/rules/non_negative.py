@@ -1,4 +1,4 @@
-"""A table without negative values stays without them."""
+"""Keep a table without negative values non-negative."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from microguard.sdc.cta.table.cell_table import CellTable
 
 
 def kept_non_negative(table: CellTable) -> CellTable:
-    """The table with no more room downwards than the value of each cell; the same where any is negative.
+    """Return the table with lower capacities of at most the values; unchanged if any value is negative.
 
-    A lower level that was raised beyond the value (a small count times its secret factor) becomes the value:
-    zero is as far as the cell can go, and protects it as well as any level. A sensitive zero keeps its lower
-    level, for which it has no room: it can only rise.
+    A lower level above the value (a small count times its secret factor) becomes the value: zero is the
+    furthest the cell can move down, and protects it as well as any level. A sensitive zero keeps its lower
+    level without capacity for it, so it can only rise.
     """
     if np.any(table.values < 0):
         return table
@@ -30,8 +30,8 @@ def kept_non_negative(table: CellTable) -> CellTable:
 def with_zeros_unknown(table: CellTable) -> CellTable:
     """Return the table as an attacker knows it, who cannot tell that a sensitive cell is a zero.
 
-    A sensitive zero gets room to fall by its level, like a cell that is slightly above zero. Without it the
-    capacity of 0 would tell the attacker that the cell rose.
+    A sensitive zero gets lower capacity for its level, like a cell slightly above zero. A capacity of 0 would
+    reveal that the cell rose.
     """
     zero = table.sensitive & (table.values == 0)
     room = np.maximum(table.lower_capacity, table.lower_protection)

@@ -1,10 +1,15 @@
-"""Protection levels times a secret factor per cell, for publication.
+"""Protection levels multiplied by a secret factor per cell.
 
-Optimal deviations stop exactly at a limit, so an attacker who knows the rule is left with two candidates.
-A factor drawn per cell from a key that nobody outside holds turns each into a band. The bands are wide: with
-`spread` 1 even somebody who learns the direction of a change and takes the middle of what is left knows the
-value no better than to the protected per cent of it. The factor depends on key and cell alone: the same cell
-gets the same factor in every run and table.
+Optimal deviations end exactly at a limit, so an attacker who knows the rule is left with two candidates. A
+factor drawn per cell from a secret key turns each candidate into a band. The bands are wide: with `spread` 1
+an attacker who knows the direction of a change and takes the middle of the band knows the value no better
+than to the protected per cent.
+
+Two numbers are drawn per cell: its level, between the level of the rule and `LARGEST_DRAWN_LEVEL` times it,
+and its place between that level and the end of the band. The level of a cell with too few contributors is a
+known share of its value; the drawn one is not. Both numbers depend on the key and on the identity of the
+cell. The identity must name whatever an attacker may know of another cell (period, measure, contributors):
+a factor that two cells share is computed from the one and applied to the other.
 """
 
 from __future__ import annotations
@@ -24,19 +29,21 @@ LARGEST_SHARE = 0.5
 LARGEST_FALL = 0.6
 #: Of all factors: upwards, at the largest share and a spread of 1.
 LARGEST_FACTOR = 7.0
-_CONTEXT = b"microguard/cta/protection-factor"
+#: The largest drawn level over that of the rule, in a band at least twice as wide; of 1 it would be known.
+LARGEST_DRAWN_LEVEL = 1.5
+_FACTOR, _LEVEL = b"microguard/cta/protection-factor", b"microguard/cta/protection-level"
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """Largest factor of each cell's lower and upper level, (cells,) each; the least is 1."""
+    """Largest factor of each cell's lower and upper level, (cells,) each; the smallest is 1."""
 
     lower: np.ndarray
     upper: np.ndarray
 
 
 def largest_factors(table: CellTable, spread: float) -> Spread:
-    """How far factors go, so that a band is `spread` times the protected share of its middle to either side.
+    """Return the largest factors: a band is `spread` times the protected share of its middle to either side.
 
     With p the level over the value, a change of p to p F upwards leaves originals between t/(1+p) and
     t/(1+pF) of a published t: half of that over its middle is p times the spread where
@@ -57,17 +64,30 @@ def largest_factors(table: CellTable, spread: float) -> Spread:
     return Spread(np.maximum(lower, 1.0), np.maximum(upper, 1.0))
 
 
-def secret_numbers(key: bytes, identities: Sequence[str]) -> np.ndarray:
-    """(cells,) numbers in [0, 1): how far between 1 and its largest the factor of each cell lies."""
-    return keyed_numbers(key, _CONTEXT, identities)
+def secret_factors(key: bytes, identities: Sequence[str], largest: np.ndarray) -> np.ndarray:
+    """Draw the factor of each level: uniform between the drawn level and the largest factor.
+
+    Parameters
+    ----------
+    key, identities : of `keyed_numbers`
+    largest : (cells,) of `Spread`
+
+    Returns
+    -------
+    (cells,) array
+        From 1 to `largest`.
+    """
+    span = np.minimum(LARGEST_DRAWN_LEVEL - 1, (largest - 1) / 2)
+    level = 1 + span * keyed_numbers(key, _LEVEL, identities)
+    return np.asarray(level + (largest - level) * keyed_numbers(key, _FACTOR, identities))
 
 
 def with_room_for_factors(table: CellTable, spread: float) -> CellTable:
-    """The table with capacities of sensitive cells wide enough for any factor.
+    """Return the table with capacities of sensitive cells that are wide enough for any factor.
 
-    A direction without room for the plain level gets none for the raised one. A sensitive cell falls by no
-    more than `LARGEST_FALL` of its value unless its factor asks for more: one published at zero shows its
-    direction.
+    A direction without capacity for the level of the rule gets none for the drawn one. A sensitive cell
+    falls by no more than `LARGEST_FALL` of its value unless its factor asks for more: one published at zero
+    shows its direction.
     """
     factors, directed = largest_factors(table, spread), table.sensitive
     upper, lower = factors.upper * table.upper_protection, factors.lower * table.lower_protection
@@ -84,16 +104,16 @@ def with_room_for_factors(table: CellTable, spread: float) -> CellTable:
 
 
 def with_secret_levels(table: CellTable, key: bytes, identities: Sequence[str], spread: float) -> CellTable:
-    """The table with each sensitive cell's levels times its factor, whole again where the table is.
+    """Return the table with the levels of each sensitive cell times its factor, rounded up in whole tables.
 
-    A direction that had room for the plain level gets room for the raised one.
+    A direction that has capacity for the level of the rule gets capacity for the drawn one.
     """
     if len(identities) != table.cells:
         raise ShapeMismatch(f"{len(identities)} identities for {table.cells} cells")
-    numbers, largest = secret_numbers(key, identities), largest_factors(table, spread)
+    largest = largest_factors(table, spread)
 
     def raised(levels: np.ndarray, most: np.ndarray) -> np.ndarray:
-        product = levels * (1 + (most - 1) * numbers)
+        product = levels * secret_factors(key, identities, most)
         return np.ceil(product) if table.whole else product
 
     upper = raised(table.upper_protection, largest.upper)

@@ -1,4 +1,4 @@
-"""Which cells are sensitive, how much protection the rule asks for, and what cells may move and cost.
+"""Find sensitive cells by the disclosure rules, and compute their levels, capacities and costs.
 
 Rules and levels as in the handbook (Hundepool et al. 2012, chapter 4): the upper level is the smallest
 amount by which the published total must exceed the true one so that the rule no longer finds the cell
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """Sensitive cells and their levels.
+    """Sensitive cells and their protection levels.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Sensitivity:
     upper: np.ndarray
 
     def __or__(self, other: Sensitivity) -> Sensitivity:
-        """Sensitive by either rule, at the larger level."""
+        """Return cells that either rule finds sensitive, with the larger level."""
         return Sensitivity(
             self.sensitive | other.sensitive,
             np.maximum(self.lower, other.lower),
@@ -41,7 +41,7 @@ class Sensitivity:
 def largest_contributions(
     tabulation: Tabulation, codes: list[ArrayLike], amounts: ArrayLike, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(cells, count) largest contributions per cell, zeros after the last, and (cells,) contributors."""
+    """Return the (cells, count) largest contributions, padded with zeros, and the (cells,) contributors."""
     magnitudes = np.abs(np.asarray(amounts, dtype=float))
     cells, records = tabulation.pairs(codes)
     order = np.lexsort((-magnitudes[records], cells))
@@ -56,7 +56,7 @@ def largest_contributions(
 
 
 def minimum_frequency(counts: ArrayLike, least: int) -> Sensitivity:
-    """Frequencies above 0 and below `least`: up to `least`, or down to 0."""
+    """Minimum frequency rule: counts above 0 and below `least`; levels reach `least` and 0."""
     if least < 2:
         raise InvalidParameter("a minimum frequency below 2 finds no cell sensitive")
     frequencies = _amounts("counts", counts)
@@ -73,10 +73,10 @@ def minimum_contributors(
     percent: float,
     gross: ArrayLike | None = None,
 ) -> Sensitivity:
-    """Magnitudes with fewer than `least` contributors: a percentage of the total up or down.
+    """Minimum frequency rule of magnitudes: fewer than `least` contributors; levels in percent of the total.
 
-    With contributions of either sign, of their `gross` sum: of two that nearly cancel each other each
-    contributor would know the other's from the balance, however small a part of it is added.
+    With contributions of either sign, in percent of their `gross` sum: if two nearly cancel, each contributor
+    knows the other's amount from the balance, whatever small share of the balance is added.
     """
     if least < 2 or not percent > 0:
         raise InvalidParameter("needs a minimum of 2 contributors or more and a positive percentage")
@@ -94,7 +94,7 @@ def dominance(
     """(n,k) rule: the n largest contributions make up more than k percent of the total.
 
     Levels: 100/k (x_1 + ... + x_n) - X, all by size. With contributions of either sign X is their `gross`
-    sum, of absolute values; the size of the total where it is not given.
+    sum, of absolute values; the absolute total if it is not given.
     """
     if n < 1 or not 0 < k < 100:
         raise InvalidParameter("dominance needs n of at least 1 and k strictly between 0 and 100 percent")
@@ -109,7 +109,7 @@ def p_percent(
     """p% rule: the second largest contributor can estimate the largest to within p percent.
 
     Levels: p/q x_1 - (X - x_1 - x_2), by size as in `dominance`. With q below 100 the prior-posterior (p,q)
-    rule: everybody could estimate each contribution to within q percent before.
+    rule: everybody could already estimate each contribution to within q percent.
     """
     if not p > 0 or not 0 < q <= 100:
         raise InvalidParameter("the p-percent rule needs a positive p, and q up to 100 percent")
@@ -121,7 +121,7 @@ def p_percent(
 def _sizes(
     largest: ArrayLike, totals: ArrayLike, gross: ArrayLike | None, least: int, missing: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Largest contributions, and the sum they are a share of, by size."""
+    """Return the absolute largest contributions and the sum that they are shares of."""
     top, sums = np.abs(np.asarray(largest, dtype=float)), np.abs(_amounts("totals", totals))
     if top.ndim != 2 or top.shape[0] != len(sums) or top.shape[1] < least:
         raise ShapeMismatch(missing)
@@ -129,7 +129,7 @@ def _sizes(
 
 
 def capacities(values: ArrayLike, percent: float, protection: ArrayLike | None = None) -> np.ndarray:
-    """(cells,) percentage of |value|; at least the protection level where one is given."""
+    """Return (cells,) capacities: a percentage of |value|, and at least the protection level if given."""
     if not percent >= 0:
         raise InvalidParameter("a capacity is a percentage of 0 or more")
     room = np.abs(_amounts("values", values)) * percent / 100
@@ -137,7 +137,7 @@ def capacities(values: ArrayLike, percent: float, protection: ArrayLike | None =
 
 
 def inverse_costs(values: ArrayLike) -> np.ndarray:
-    """(cells,) costs 1/|x| for percentage change (Cox 2005, section 2); zeros cost as the dearest cell."""
+    """Return (cells,) costs 1/|x| (Cox 2005, section 2); zeros cost as much as the most expensive cell."""
     sizes = np.abs(_amounts("values", values))
     smallest = np.min(sizes[sizes > 0], initial=np.inf)
     return 1.0 / np.where(sizes > 0, sizes, smallest) if np.isfinite(smallest) else np.ones(len(sizes))

@@ -1,4 +1,4 @@
-"""Less room for cells whose change showed its direction, so that the next adjustment hides it."""
+"""Reduce the capacities of cells whose direction was revealed, so that the next adjustment hides it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from microguard.sdc.cta.table.cell_table import CellTable
 
 
 def tighten_bounds(table: CellTable, deviations: np.ndarray, cells: np.ndarray) -> CellTable | None:
-    """The table whose `cells` may go half as far the way they went, or the other way only.
+    """Return the table in which `cells` may move half as far as they did, or only in the other direction.
 
-    None where no cell has room to lose.
+    None if no capacity can be reduced.
 
-    A change shows its direction where it is so far beyond the level that the other cells could not balance
-    as much the other way. Half of it they often can. Where half is less than the level, the direction is
-    closed; where the other one is closed too, the cell keeps its room, as does one that is held at a value.
+    A change reveals its direction if it is so far beyond the level that the other cells could not balance as
+    much in the other direction. They often can balance half of it. If half is less than the level, the
+    direction is closed. If the other one is closed too, or the cell is held at a value, nothing changes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A statistical table as cells and additive relations, with what each cell needs and allows."""
+"""A statistical table: cell values, additive constraints, and the protection and capacity of each cell."""
 
 from __future__ import annotations
 
@@ -17,52 +17,53 @@ from microguard.sdc.errors import (
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-#: Relative to the absolute values a line adds up: float sums of a million cells stay well below it.
+#: Relative to the absolute values that a constraint sums: float sums of a million cells stay well below it.
 ADDITIVITY_TOLERANCE = 1e-9
-#: A table of whole numbers adds up exactly or not at all.
+#: A table of whole numbers must add up exactly.
 WHOLE_NUMBER_TOLERANCE = 0.5
 _QUANTITIES = ("lower_protection", "upper_protection", "lower_capacity", "upper_capacity", "costs")
 
 
 @dataclass(frozen=True, eq=False)
 class CellTable:
-    """Cells x with relations M x = 0, and per cell its sensitivity, protection, capacity and cost.
+    """Cells x with constraints M x = 0, and the sensitivity, protection, capacity and cost of each cell.
 
-    Checks itself when built; errors name the cell or line by its position (``.variable``), never by value.
-    Arrays are copied and made read-only; all quantities but costs are in the unit of the values.
+    The constructor checks all arguments. Errors name a cell or constraint by its position (``.variable``),
+    never by its value. Arrays are copied and made read-only. All quantities except costs are in the unit of
+    the values.
 
     Attributes
     ----------
     values : (cells,) float array
-        Original values, margins included; of any sign.
-    relations : sparse or dense (lines, cells), kept as sparse rows
-        Entries -1, 0, 1 with ``relations @ values = 0``; lines may be redundant.
+        Original values, margins included, of any sign.
+    relations : sparse or dense (constraints, cells), stored as sparse rows
+        Entries -1, 0, 1 with ``relations @ values = 0``. Constraints may be redundant.
     sensitive : (cells,) boolean array
     lower_protection, upper_protection : (cells,) float arrays
-        L and U of Cox 2005: a sensitive cell must go down by L or up by U. Read for sensitive cells only
-        (0 elsewhere, once built), both positive, or both zero where the value is zero.
+        L and U of Cox 2005: a sensitive cell must decrease by L or increase by U. Both are positive, or both
+        are zero if the value is zero. Set to 0 for cells that are not sensitive.
     lower_capacity, upper_capacity : (cells,) float arrays
-        LB and UB: how far a cell may go down or up, 0 or more; infinity for no limit.
+        LB and UB: maximum decrease and increase of a cell, 0 or more; infinity for no limit.
     costs : (cells,) float array, optional
-        Cost per unit of change, 0 or more; 1 where not given.
+        Cost per unit of change, 0 or more; default 1.
     quality : Quality, optional
-        Statistics of the cells that the adjustment keeps.
+        Statistics of the cells that the adjustment preserves.
 
     Raises
     ------
     ShapeMismatch
         No cells, or arrays of different lengths.
     NotNumeric
-        Values, quantities or relations that are no numbers; `sensitive` that is not boolean.
+        Values, quantities or relations that are not numeric; `sensitive` that is not boolean.
     NotFinite
-        NaN anywhere, or infinity in what is no capacity.
+        NaN anywhere, or infinity in an array other than a capacity.
     InvalidParameter
         A negative level, capacity or cost; a sensitive cell without both levels; an entry of the relations
         other than -1, 0 and 1.
     NotAdditive
-        A line whose parts do not add up to its total.
+        A constraint whose parts do not add up to its total.
     ImpossibleProtection
-        A sensitive cell with room in neither direction.
+        A sensitive cell whose capacities are below its protection levels in both directions.
 
     References
     ----------
@@ -85,7 +86,7 @@ class CellTable:
         _check_finite("values", values)
         cells = len(values)
         if cells == 0:
-            raise ShapeMismatch("the table has no cells; expected at least one")
+            raise ShapeMismatch("the table has 0 cells, expected at least 1")
         _set(self, "values", values)
         _set(self, "relations", _relations(self.relations, cells))
         _set(self, "sensitive", _flags(self.sensitive, cells))
@@ -99,7 +100,7 @@ class CellTable:
                 if missing.any():
                     cell = int(np.argmax(missing))
                     raise InvalidParameter(
-                        f"sensitive cell {cell} has no {name}; every sensitive cell needs both levels",
+                        f"sensitive cell {cell} has no {name}; give every sensitive cell both levels",
                         variable=cell,
                     )
                 array = np.where(sensitive, array, 0.0)
@@ -114,7 +115,7 @@ class CellTable:
         values.setflags(write=False)
         if self.quality is not None and self.quality.weights.shape[1] != cells:
             weighed = self.quality.weights.shape[1]
-            raise ShapeMismatch(f"kept statistics weigh {weighed} cells, the table has {cells}")
+            raise ShapeMismatch(f"the kept statistics weigh {weighed} cells, the table has {cells}")
         self._check_additivity()
         self._check_levels()
 
@@ -124,23 +125,23 @@ class CellTable:
         return len(self.values)
 
     @property
-    def lines(self) -> int:
-        """Number of relations as given."""
+    def constraints(self) -> int:
+        """Number of constraints, redundant ones included."""
         return int(self.relations.shape[0])
 
     @property
     def can_rise(self) -> np.ndarray:
-        """(cells,) whether the upper capacity leaves room for the upper protection."""
+        """(cells,) whether the upper capacity is at least the upper protection level."""
         return self.upper_capacity >= self.upper_protection
 
     @property
     def can_fall(self) -> np.ndarray:
-        """(cells,) whether the lower capacity leaves room for the lower protection."""
+        """(cells,) whether the lower capacity is at least the lower protection level."""
         return self.lower_capacity >= self.lower_protection
 
     @property
     def whole(self) -> bool:
-        """Whether values, the levels of sensitive cells and finite capacities are whole numbers."""
+        """Whether values, protection levels and finite capacities are whole numbers."""
         arrays = (self.values, self.lower_protection, self.upper_protection)
         capacities = (self.lower_capacity, self.upper_capacity)
         return all(_is_whole(a) for a in arrays) and all(_is_whole(a[np.isfinite(a)]) for a in capacities)
@@ -152,11 +153,11 @@ class CellTable:
             tolerance = np.minimum(tolerance, WHOLE_NUMBER_TOLERANCE)
         broken = residual > tolerance
         if broken.any():
-            line = int(np.argmax(broken))
+            constraint = int(np.argmax(broken))
             raise NotAdditive(
-                f"line {line} does not add up ({int(broken.sum())} of {len(broken)} lines do not); "
+                f"constraint {constraint} does not add up ({int(broken.sum())} of {len(broken)} do not); "
                 "its total must equal the sum of its parts",
-                variable=line,
+                variable=constraint,
             )
 
     def _check_levels(self) -> None:
@@ -167,7 +168,7 @@ class CellTable:
             cell = int(np.argmax(missing))
             raise InvalidParameter(
                 f"sensitive cell {cell} has a protection level of zero; both levels must be positive "
-                "(limit a direction by its capacity instead)",
+                "(to exclude a direction, set its capacity to 0 instead)",
                 variable=cell,
             )
         stuck = self.sensitive & ~self.can_rise & ~self.can_fall
@@ -197,7 +198,7 @@ def _numbers(name: str, numbers: ArrayLike | None, cells: int | None) -> np.ndar
             raise TypeError
         array = np.array(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise NotNumeric(f"{name} must be numbers of 64 bits", variable=name) from None
+        raise NotNumeric(f"{name} must be numeric (64-bit floats)", variable=name) from None
     if array.ndim != 1 or (cells is not None and len(array) != cells):
         expected = "one dimension" if cells is None else f"({cells},)"
         raise ShapeMismatch(f"{name} has shape {array.shape}, expected {expected}", variable=name)
@@ -224,7 +225,7 @@ def _flags(sensitive: ArrayLike, cells: int) -> np.ndarray:
 
 def _relations(relations: ArrayLike | sparse.spmatrix, cells: int) -> sparse.csr_matrix:
     try:
-        matrix = sparse.csr_matrix(relations, dtype=float, copy=True)  # tidied below, in place
+        matrix = sparse.csr_matrix(relations, dtype=float, copy=True)  # changed in place below
     except (TypeError, ValueError):
         raise NotNumeric("relations must be a numeric matrix", variable="relations") from None
     if matrix.shape[1] != cells:
@@ -233,10 +234,11 @@ def _relations(relations: ArrayLike | sparse.spmatrix, cells: int) -> sparse.csr
     entries = matrix.data
     wrong = ~np.isin(entries, (-1.0, 0.0, 1.0))
     if wrong.any():
-        line = int(np.searchsorted(matrix.indptr, np.argmax(wrong), side="right") - 1)
+        constraint = int(np.searchsorted(matrix.indptr, np.argmax(wrong), side="right") - 1)
         raise InvalidParameter(
-            f"line {line} has an entry other than -1, 0 and 1; the relations say only what adds up to what",
-            variable=line,
+            f"constraint {constraint} has an entry other than -1, 0 and 1; relations hold -1 for a total "
+            "and 1 for each of its parts",
+            variable=constraint,
         )
     matrix.eliminate_zeros()
     matrix.sort_indices()

@@ -1,4 +1,4 @@
-"""Does an adjusted table keep what was promised? Written from the promise, without the method's code."""
+"""Independent check of an adjusted table: additivity, protection, capacities. Shares no method code."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.cta.table.cell_table import CellTable
 
-#: Relative to the cell's own value and change, and to the values of the line: what floating-point numbers and
-#: their sums lose. Tables of whole numbers are compared exactly.
+#: Rounding error of floating-point sums, relative to the change of a cell and to the values of a constraint.
+#: Tables of whole numbers are compared exactly.
 FLOAT_TOLERANCE = 1e-9
-#: Of it, what a cell's value adds: a change is the difference of two values known to 1e-16 of themselves.
+#: Share of `FLOAT_TOLERANCE` that applies to the value of a cell: a change is the difference of two values,
+#: each with a relative error of 1e-16.
 FLOAT_DIGITS = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """Positions at fault; all empty where the table is sound.
+    """Positions of violations; all arrays are empty if the table is sound.
 
     Attributes
     ----------
-    broken_lines : lines that no longer add up
-    unprotected : sensitive cells nearer to their value than the level of the side they are on
-    beyond_capacity : cells further from their value than their capacity
-    not_minimal : sensitive cells not at one of their two levels (only looked for in mode "exact")
-    lost_statistics : statistics of `CellTable.quality` beyond their bounds
+    broken_constraints : constraints that do not add up
+    unprotected : sensitive cells that changed by less than their protection level
+    beyond_capacity : cells that changed by more than their capacity
+    not_minimal : sensitive cells that are not at one of their two levels (mode "exact" only)
+    lost_statistics : statistics of `CellTable.quality` outside their bounds
     """
 
-    broken_lines: np.ndarray
+    broken_constraints: np.ndarray
     unprotected: np.ndarray
     beyond_capacity: np.ndarray
     not_minimal: np.ndarray
@@ -35,11 +36,11 @@ class Check:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is at fault."""
+        """Whether there is no violation."""
         return not any(
             len(faults)
             for faults in (
-                self.broken_lines,
+                self.broken_constraints,
                 self.unprotected,
                 self.beyond_capacity,
                 self.not_minimal,
@@ -49,15 +50,21 @@ class Check:
 
 
 def check(table: CellTable, adjusted: np.ndarray, mode: str = "at-least") -> Check:
-    """Check additivity, protection, capacities and kept statistics of adjusted values of all cells.
+    """Check additivity, protection, capacities and kept statistics of adjusted values.
 
-    Every cell and line is judged by its own size, never by the largest change of the table. Where the table
-    and the adjusted values are whole numbers there is no tolerance at all.
+    Tolerances are relative to each cell and constraint, not to the largest change of the table. If the table
+    and the adjusted values are whole numbers, the tolerance is zero.
+
+    Parameters
+    ----------
+    table : CellTable
+    adjusted : (cells,) adjusted values
+    mode : {"at-least", "exact"}
     """
     adjusted = np.asarray(adjusted, dtype=float)
     tolerance = 0.0 if table.whole and np.array_equal(adjusted, np.rint(adjusted)) else FLOAT_TOLERANCE
-    line_sums = table.relations @ adjusted - (0.0 if tolerance == 0.0 else table.relations @ table.values)
-    line_scale = abs(table.relations) @ np.maximum(np.abs(adjusted), np.abs(table.values))
+    residuals = table.relations @ adjusted - (0.0 if tolerance == 0.0 else table.relations @ table.values)
+    scale = abs(table.relations) @ np.maximum(np.abs(adjusted), np.abs(table.values))
     change = adjusted - table.values
     up, down = table.upper_protection, table.lower_protection
     slack = tolerance * np.maximum(np.maximum(np.abs(change), np.maximum(up, down)), 0.0)
@@ -67,7 +74,7 @@ def check(table: CellTable, adjusted: np.ndarray, mode: str = "at-least") -> Che
     over = (change > table.upper_capacity + slack) | (-change > table.lower_capacity + slack)
     between = table.sensitive & ~at_up & ~at_down if mode == "exact" else np.zeros(table.cells, dtype=bool)
     return Check(
-        broken_lines=np.flatnonzero(np.abs(line_sums) > tolerance * line_scale),
+        broken_constraints=np.flatnonzero(np.abs(residuals) > tolerance * scale),
         unprotected=np.flatnonzero(near),
         beyond_capacity=np.flatnonzero(over),
         not_minimal=np.flatnonzero(between),
@@ -76,7 +83,7 @@ def check(table: CellTable, adjusted: np.ndarray, mode: str = "at-least") -> Che
 
 
 def _lost_statistics(table: CellTable, change: np.ndarray) -> np.ndarray:
-    """Statistics beyond their bounds by more than floating-point sums of cells of this size lose."""
+    """Return the statistics that exceed their bounds by more than the rounding error of their sums."""
     if table.quality is None:
         return np.zeros(0, dtype=np.int64)
     weights = table.quality.weights

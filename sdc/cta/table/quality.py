@@ -1,15 +1,15 @@
-"""Statistics of a table that its adjustment keeps.
+"""Statistics of a table that its adjustment preserves: mean and regression slope.
 
-With x original cells, y their deviations and t = x + y, the mean is kept by deviations that sum to nearly 0.
-The regression of t on a variable z, known per cell, has the slope Cov(t, z) / Var(z); it differs from that of
-x by sum (z - mean z) y / sum (z - mean z)^2. For z = x, where the slope should be 1, that is L(y) of Cox,
-Kelly and Patil 2004. Both are linear in the deviations, as any weighted sum is. Variance and correlation are
-not:
+Let x be the original cells, y their deviations and t = x + y. The mean is preserved if the deviations sum to
+nearly 0. The regression of t on a variable z, known for each cell, has the slope Cov(t, z) / Var(z). It
+differs from the slope of x by sum (z - mean z) y / sum (z - mean z)^2. For z = x the slope should be 1, and
+this difference is L(y) of Cox, Kelly and Patil 2004. Both conditions are linear in the deviations. Variance
+and correlation are not:
 
     Var(t) / Var(x) = 1 + 2 L(y) + Var(y) / Var(x)
-    Corr(x, t) = (1 + L(y)) / sqrt(Var(t) / Var(x)),
+    Corr(x, t) = (1 + L(y)) / sqrt(Var(t) / Var(x)).
 
-so that a kept slope and small deviations keep them; `fit` measures all of them.
+They change little if the slope is preserved and the deviations are small. `fit` measures all of them.
 """
 
 from __future__ import annotations
@@ -25,18 +25,23 @@ from scipy import sparse
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """Weighted sums of deviations and the bounds they are kept within.
+    """Bounds on weighted sums of deviations.
 
     Attributes
     ----------
-    weights : sparse or dense (statistics, cells), kept as sparse rows
-        About 1 where they are not 0, so that the sums are in the unit of the cells.
+    weights : sparse or dense (statistics, cells), stored as sparse rows
+        Nonzero weights are about 1, so that the sums are in the unit of the cells.
     least, most : (statistics,) arrays
-        Bounds on ``weights @ deviations``; 0 lies between them, as an unchanged table has every statistic.
+        Bounds on ``weights @ deviations``. They contain 0, because an unchanged table preserves everything.
 
     Raises
     ------
-    ShapeMismatch, NotFinite, InvalidParameter
+    ShapeMismatch
+        If a bound does not have one entry per statistic.
+    NotFinite
+        If a weight is not finite or a bound is NaN.
+    InvalidParameter
+        If the bounds exclude 0.
 
     References
     ----------
@@ -62,11 +67,11 @@ class Quality:
         if not np.all(np.isfinite(weights.data)) or np.any(np.isnan(self.least) | np.isnan(self.most)):
             raise NotFinite("a weight or bound of a kept statistic is not a finite number")
         if np.any(self.least > 0) or np.any(self.most < 0):
-            raise InvalidParameter("a kept statistic must be allowed to stay as it is: least <= 0 <= most")
+            raise InvalidParameter("the bounds of a kept statistic must contain 0: least <= 0 <= most")
 
     @classmethod
-    def of(cls, statistics: Sequence[Quality]) -> Quality:
-        """Several statistics at once, over the same cells."""
+    def combine(cls, statistics: Sequence[Quality]) -> Quality:
+        """Combine several statistics of the same cells."""
         return cls(
             sparse.vstack([each.weights for each in statistics]).tocsr(),
             np.concatenate([each.least for each in statistics]),
@@ -74,21 +79,21 @@ class Quality:
         )
 
     def missed(self, deviations: np.ndarray) -> np.ndarray:
-        """(statistics,) by how much each is beyond its bounds; 0 where it is kept."""
+        """Return by how much each statistic exceeds its bounds, (statistics,); 0 if it is preserved."""
         sums = self.weights @ deviations
         return np.maximum(np.maximum(self.least - sums, sums - self.most), 0.0)
 
     def in_units(self, factor: float) -> Quality:
-        """The same statistics of deviations given in a unit that is smaller by a factor."""
+        """Convert to deviations in a unit that is smaller by a factor."""
         return Quality(self.weights, self.least * factor, self.most * factor)
 
     def of_variables(self, place: sparse.csr_matrix) -> Quality:
-        """The same statistics where (cells, variables) `place` says which variable each cell is."""
+        """Convert from cells to variables; `place` is the (cells, variables) indicator matrix."""
         return Quality(sparse.csr_matrix(self.weights @ place), self.least, self.most)
 
 
 def kept_mean(values: ArrayLike, cells: ArrayLike, tolerance: float = 0.0) -> Quality:
-    """The mean, and the total, of some cells.
+    """Preserve the mean, and therefore the total, of some cells.
 
     Parameters
     ----------
@@ -96,7 +101,7 @@ def kept_mean(values: ArrayLike, cells: ArrayLike, tolerance: float = 0.0) -> Qu
         Original values.
     cells : (k,) positions
     tolerance : float
-        How far the mean may move, relative to it; 0: not at all.
+        Maximum relative change of the mean.
     """
     x, positions = _checked(values, cells, tolerance)
     return _statistic(len(x), positions, np.ones(len(positions)), tolerance * abs(float(x[positions].sum())))
@@ -105,7 +110,7 @@ def kept_mean(values: ArrayLike, cells: ArrayLike, tolerance: float = 0.0) -> Qu
 def kept_slope(
     values: ArrayLike, cells: ArrayLike, tolerance: float = 0.0, on: ArrayLike | None = None
 ) -> Quality:
-    """The slope of a regression of some cells.
+    """Preserve the slope of a regression of some cells.
 
     Parameters
     ----------
@@ -113,14 +118,14 @@ def kept_slope(
         Original values.
     cells : (k,) positions
     tolerance : float
-        How far the slope may move, in units of the cells over units of `on`.
+        Maximum change of the slope, in units of the cells over units of `on`.
     on : (k,) array, optional
-        What the cells are regressed on; by default their original values, where the slope is 1.
+        Explanatory variable; by default the original values of the cells, for which the slope is 1.
 
     Raises
     ------
     InvalidParameter
-        Where `on` does not vary.
+        If `on` is constant.
     """
     x, positions = _checked(values, cells, tolerance)
     regressor = x[positions] if on is None else np.asarray(on, dtype=float)
@@ -129,16 +134,18 @@ def kept_slope(
     centred = regressor - regressor.mean()
     typical = float(np.mean(np.abs(centred)))
     if not typical > 0:
-        raise InvalidParameter("a slope on values that are all the same has no meaning")
+        raise InvalidParameter(
+            "the explanatory variable is constant, so the slope is undefined; choose another"
+        )
     return _statistic(len(x), positions, centred / typical, tolerance * float(centred @ centred) / typical)
 
 
 def _checked(values: ArrayLike, cells: ArrayLike, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
     positions = np.asarray(cells, dtype=np.int64)
     if positions.ndim != 1 or len(positions) == 0 or len(np.unique(positions)) < len(positions):
-        raise InvalidParameter("a statistic needs positions of cells, each once")
+        raise InvalidParameter("expected at least one cell position, each position once")
     if not tolerance >= 0:
-        raise InvalidParameter("the tolerance of a statistic is 0 or more")
+        raise InvalidParameter("the tolerance of a kept statistic must be 0 or more")
     return np.asarray(values, dtype=float), positions
 
 
@@ -151,18 +158,18 @@ def _statistic(cells: int, positions: np.ndarray, weights: np.ndarray, most: flo
 
 @dataclass(frozen=True)
 class Fit:
-    """How adjusted cells lie to the original ones.
+    """Regression of adjusted cells on original ones.
 
     Attributes
     ----------
     cells : int
     mean_before, mean_after : float
     slope, intercept : float
-        Of the regression of adjusted on original values; None where these do not vary.
+        Coefficients of the regression; None if the original values are constant.
     correlation : float
-        Of both; None where one does not vary.
+        None if the original or the adjusted values are constant.
     variance_ratio : float
-        Adjusted over original; None where the original values do not vary.
+        Variance of adjusted over original values; None if the original values are constant.
     """
 
     cells: int

@@ -1,4 +1,4 @@
-"""Additive relations of n-dimensional, hierarchical and linked tables, from arrays of codes."""
+"""Build the additive constraints of n-dimensional, hierarchical and linked tables from arrays of codes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ TOTAL = "Total"
 
 @dataclass(frozen=True, eq=False)
 class Dimension:
-    """A variable of a table with its hierarchy, as a tree whose node 0 is the total.
+    """A classification variable of a table with its hierarchy: a tree whose node 0 is the total.
 
     Attributes
     ----------
     name : str
     codes : (nodes,) tuple
-        Code of each node; codes are distinct within a dimension.
+        Code of each node, distinct within a dimension.
     parents : (nodes,) int array
-        Parent of each node; -1 for the total.
+        Parent of each node, which has a smaller position; -1 for the total.
     """
 
     name: str
@@ -33,25 +33,25 @@ class Dimension:
 
     def __post_init__(self) -> None:
         if len(set(self.codes)) != len(self.codes):
-            raise InvalidParameter(f"dimension {self.name} has a code twice", variable=self.name)
+            raise InvalidParameter(f"the codes of dimension {self.name} are not distinct", variable=self.name)
         parents = np.asarray(self.parents, dtype=np.int64)
         inner = parents[1:]
         if len(parents) != len(self.codes) or parents[0] != -1 or np.any(inner >= np.arange(1, len(parents))):
             raise InvalidParameter(
-                f"the hierarchy of {self.name} is no tree below its total", variable=self.name
+                f"the hierarchy of {self.name} is not a tree with its total as root", variable=self.name
             )
         object.__setattr__(self, "parents", parents)
 
     @classmethod
-    def of_levels(cls, name: str, *levels: ArrayLike) -> Dimension:
-        """Read the hierarchy off arrays of codes, coarsest level first, one entry per record.
+    def from_levels(cls, name: str, *levels: ArrayLike) -> Dimension:
+        """Derive the hierarchy from arrays of codes, coarsest level first, one entry per record.
 
-        A code that also stands on a coarser level is labelled ``level:code`` (see `labels`).
+        A code that a coarser level also uses is labelled ``level:code`` (see `labels`).
 
         Raises
         ------
         InvalidParameter
-            Where a code lies under two codes of the coarser level.
+            If a code has two parents on the coarser level.
         """
         codes: list[str] = [TOTAL]
         parents: list[int] = [-1]
@@ -66,8 +66,8 @@ class Dimension:
                 pairs = np.unique(np.char.add(np.char.add(texts, "\x00"), coarser))
                 if len(pairs) != len(distinct):
                     raise InvalidParameter(
-                        f"level {depth} of {name} does not nest in the level above it: "
-                        f"{len(pairs) - len(distinct)} codes lie under more than one",
+                        f"level {depth} of {name} is not nested in the coarser level: "
+                        f"{len(pairs) - len(distinct)} codes have more than one parent",
                         variable=name,
                     )
             nodes: dict[str, int] = {}
@@ -80,13 +80,13 @@ class Dimension:
         return cls(name, tuple(codes), np.array(parents))
 
     @classmethod
-    def of_tree(cls, name: str, children: Mapping[str, Sequence[str]]) -> Dimension:
-        """Build from each parent's children, the total being `TOTAL`.
+    def from_tree(cls, name: str, children: Mapping[str, Sequence[str]]) -> Dimension:
+        """Build the hierarchy from the children of each code; the root is `TOTAL`.
 
         Raises
         ------
         InvalidParameter
-            Where a code has two parents or is not below the total.
+            If a code has two parents or no path to the root.
         """
         codes, parents = [TOTAL], [-1]
         position = 0
@@ -95,19 +95,21 @@ class Dimension:
                 codes.append(child)
                 parents.append(position)
             if len(codes) > 1 + sum(len(c) for c in children.values()):
-                raise InvalidParameter(f"the hierarchy of {name} is no tree below its total", variable=name)
+                raise InvalidParameter(
+                    f"the hierarchy of {name} is not a tree with its total as root", variable=name
+                )
             position += 1
         if len(codes) != 1 + sum(len(c) for c in children.values()):
-            raise InvalidParameter(f"some codes of {name} are not below its total", variable=name)
+            raise InvalidParameter(f"some codes of {name} have no path to its total", variable=name)
         return cls(name, tuple(codes), np.array(parents))
 
     @property
     def leaves(self) -> np.ndarray:
-        """Nodes without children."""
+        """Positions of the nodes without children."""
         return np.setdiff1d(np.arange(len(self.codes)), self.parents)
 
     def labels(self, level: int, codes: ArrayLike) -> np.ndarray:
-        """Codes of this dimension for codes of a level of `of_levels` (0 the coarsest)."""
+        """Convert the codes of one level of `from_levels` (0 the coarsest) to codes of this dimension."""
         texts = np.asarray(codes).astype(str)
         distinct, place = np.unique(texts, return_inverse=True)
         known = set(self.codes)
@@ -115,12 +117,12 @@ class Dimension:
         return np.asarray(names, dtype=object)[place]
 
     def nodes(self, codes: ArrayLike) -> np.ndarray:
-        """Node of each code.
+        """Look up the node of each code.
 
         Raises
         ------
         UnknownVariable
-            Naming the position of the first code the dimension does not have.
+            If the dimension lacks a code; the message names the position of the first one.
         """
         texts = np.asarray(codes).astype(str)
         order = np.argsort(self.codes)
@@ -129,14 +131,14 @@ class Dimension:
         unknown = ordered[place] != texts
         if unknown.any():
             raise UnknownVariable(
-                f"entry {int(np.argmax(unknown))} of {self.name} has a code the dimension does not have "
+                f"entry {int(np.argmax(unknown))} of {self.name} has a code that is not in the dimension "
                 f"({int(unknown.sum())} such entries)",
                 variable=self.name,
             )
         return order[place]
 
     def ancestors(self, nodes: np.ndarray) -> list[np.ndarray]:
-        """The nodes, their parents, their parents' parents, ...; the total repeats at the end."""
+        """Return the nodes, their parents and so on up to the root; shorter branches repeat the root."""
         steps = [nodes]
         while np.any(steps[-1] > 0):
             steps.append(np.maximum(self.parents[steps[-1]], 0))
@@ -145,13 +147,13 @@ class Dimension:
 
 @dataclass(frozen=True, eq=False)
 class Tabulation:
-    """Cells of a table by their node in each dimension, and the lines that tie them.
+    """Cells of a table, identified by their node in each dimension, and their additive constraints.
 
     Attributes
     ----------
     dimensions : tuple of Dimension
     nodes : (cells, dimensions) int array, sorted
-    relations : sparse (lines, cells)
+    relations : sparse (constraints, cells)
     """
 
     dimensions: tuple[Dimension, ...]
@@ -164,16 +166,16 @@ class Tabulation:
         return len(self.nodes)
 
     def codes(self, dimension: int) -> np.ndarray:
-        """(cells,) codes of one dimension."""
+        """Return the code of each cell in one dimension, (cells,)."""
         return np.asarray(self.dimensions[dimension].codes, dtype=object)[self.nodes[:, dimension]]
 
     def identities(self) -> list[str]:
-        """A name per cell that does not change when other cells come or go: its codes."""
+        """Return a name of each cell that does not depend on other cells: its codes, joined."""
         columns = [self.codes(d) for d in range(len(self.dimensions))]
         return ["\x1f".join(map(str, codes)) for codes in zip(*columns, strict=True)]
 
     def pairs(self, codes: Sequence[ArrayLike]) -> tuple[np.ndarray, np.ndarray]:
-        """(pairs,) cells and (pairs,) records: every cell of the table that a record counts in."""
+        """Return all pairs of a cell and a record that contributes to it, as two arrays (pairs,)."""
         nodes = [d.nodes(c) for d, c in zip(self.dimensions, codes, strict=True)]
         radix = _radix(self.dimensions)
         known = _keys(self.nodes, radix)
@@ -187,7 +189,7 @@ class Tabulation:
         return unique[0], unique[1]
 
     def totals(self, codes: Sequence[ArrayLike], amounts: ArrayLike) -> np.ndarray:
-        """(cells,) sums of amounts given per record with its codes."""
+        """Sum the amounts of records, given with their codes, for each cell, (cells,)."""
         numbers = np.asarray(amounts, dtype=float)
         if not np.all(np.isfinite(numbers)):
             raise NotFinite(f"amount {int(np.argmax(~np.isfinite(numbers)))} is not a finite number")
@@ -200,22 +202,27 @@ def tabulate(
     codes: Sequence[ArrayLike],
     tables: Sequence[Sequence[str]] | None = None,
 ) -> Tabulation:
-    """Cells and lines of the table or linked tables that records with these codes make.
+    """Build the cells and constraints of a table, or of linked tables, from the codes of its records.
 
     Parameters
     ----------
     dimensions : sequence of Dimension
     codes : one array of codes per dimension, one entry per record (or per occupied combination)
-        Any node may be named, not only leaves.
+        Codes of inner nodes are allowed too.
     tables : sequence of tuples of dimension names, optional
-        Linked tables over some of the dimensions each; cells they share exist once. All dimensions
-        together in one table where not given.
+        Linked tables, each over some of the dimensions; shared cells exist once. Default: one table over all
+        dimensions.
 
     Returns
     -------
     Tabulation
-        A cell exists where a record lies in or below it; a combination that must be there although it is
-        empty needs a record with amount zero.
+        Has a cell for each combination of nodes to which a record contributes. To include an empty
+        combination, give a record with amount zero.
+
+    Raises
+    ------
+    UnknownVariable
+        If a linked table or a code is not in the dimensions.
     """
     nodes = _checked_nodes(dimensions, codes)
     radix = _radix(dimensions)
@@ -224,7 +231,9 @@ def tabulate(
     for table in tables if tables is not None else [names]:
         for name in table:
             if name not in names:
-                raise UnknownVariable("a linked table names a dimension that is not there", variable=name)
+                raise UnknownVariable(
+                    "a linked table uses a name that is not among the dimensions", variable=name
+                )
         summed_nodes = [
             n if d.name in table else np.zeros_like(n) for d, n in zip(dimensions, nodes, strict=True)
         ]
@@ -233,17 +242,22 @@ def tabulate(
 
 
 def from_cells(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> tuple[Tabulation, np.ndarray]:
-    """Cells given one by one, margins included; returns the tabulation and each given cell's place in it.
+    """Build the constraints of cells that are given one by one, margins included.
 
-    A line ties a cell to those of its children that are given; children that are not count as structural
-    zeros.
+    A constraint contains a cell and those of its children that are given; missing children are treated as
+    structural zeros.
+
+    Returns
+    -------
+    tabulation : Tabulation
+    places : (entries,) position of each entry among the cells of the tabulation
 
     Raises
     ------
     InvalidParameter
-        Where two entries name the same cell.
+        If two entries are the same cell.
     UnknownVariable
-        Where a code is not in its dimension.
+        If a code is not in its dimension.
     """
     nodes = _checked_nodes(dimensions, codes)
     radix = _radix(dimensions)
@@ -252,8 +266,7 @@ def from_cells(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> t
     if len(unique) != len(keys):
         repeated = np.setdiff1d(np.arange(len(keys)), first)
         raise InvalidParameter(
-            f"entry {int(repeated[0])} names a cell that an earlier entry names too "
-            f"({len(repeated)} such entries)",
+            f"entry {int(repeated[0])} is the same cell as an earlier entry ({len(repeated)} such entries)",
             variable=int(repeated[0]),
         )
     return _tabulation(tuple(dimensions), unique, radix), places
@@ -261,7 +274,9 @@ def from_cells(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> t
 
 def _checked_nodes(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) -> list[np.ndarray]:
     if len(dimensions) == 0 or len(dimensions) != len(codes):
-        raise ShapeMismatch(f"{len(codes)} arrays of codes for {len(dimensions)} dimensions")
+        raise ShapeMismatch(
+            f"found {len(codes)} arrays of codes, expected one for each of {len(dimensions)} dimensions"
+        )
     nodes = [d.nodes(c) for d, c in zip(dimensions, codes, strict=True)]
     if len({len(n) for n in nodes}) != 1 or len(nodes[0]) == 0:
         raise ShapeMismatch("the arrays of codes must have one common length of at least 1")
@@ -269,32 +284,34 @@ def _checked_nodes(dimensions: Sequence[Dimension], codes: Sequence[ArrayLike]) 
 
 
 def _tabulation(dimensions: tuple[Dimension, ...], keys: np.ndarray, radix: np.ndarray) -> Tabulation:
-    """Tie each cell to the cell one step up in each dimension; keys are sorted and distinct."""
+    """Build one constraint per cell and dimension in which it has children; keys are sorted and distinct."""
     nodes = (keys[:, None] // radix[None, :]) % np.array([len(d.codes) for d in dimensions])
     rows, columns, entries = [], [], []
-    lines = 0
+    count = 0
     for d, dimension in enumerate(dimensions):
         node = nodes[:, d]
         below = np.flatnonzero(node > 0)
         above = keys[below] + (dimension.parents[node[below]] - node[below]) * radix[d]
         place = np.minimum(np.searchsorted(keys, above), len(keys) - 1)
         exists = keys[place] == above
-        totals, line = np.unique(place[exists], return_inverse=True)
-        rows += [lines + line, lines + np.arange(len(totals))]
+        totals, constraint = np.unique(place[exists], return_inverse=True)
+        rows += [count + constraint, count + np.arange(len(totals))]
         columns += [below[exists], totals]
         entries += [np.ones(int(exists.sum())), -np.ones(len(totals))]
-        lines += len(totals)
+        count += len(totals)
     matrix = sparse.csr_matrix(
-        (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=(lines, len(keys))
+        (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=(count, len(keys))
     )
     return Tabulation(dimensions, nodes, matrix)
 
 
 def _radix(dimensions: Sequence[Dimension]) -> np.ndarray:
-    """(dimensions,) weights that turn the nodes of a cell into one whole number, first dimension heaviest."""
+    """Return the weights (dimensions,) that encode the nodes of a cell as one integer, its key."""
     sizes = [len(d.codes) for d in dimensions]
     if float(np.prod(np.array(sizes, dtype=float))) >= 2.0**62:
-        raise InvalidParameter("the dimensions have more combinations than can be numbered")
+        raise InvalidParameter(
+            "the dimensions have more than 2^62 combinations of codes; use fewer or coarser ones"
+        )
     return np.concatenate([np.cumprod(sizes[::-1])[::-1][1:], [1]]).astype(np.int64)
 
 
@@ -305,7 +322,7 @@ def _keys(nodes: np.ndarray, radix: np.ndarray) -> np.ndarray:
 def _ancestor_keys(
     dimensions: Sequence[Dimension], nodes: Sequence[np.ndarray], radix: np.ndarray
 ) -> list[np.ndarray]:
-    """Keys of all combinations of ancestors, one array per combination of steps upwards."""
+    """Return the keys of all combinations of ancestors, one array per combination of tree levels."""
     keys = [np.zeros(len(nodes[0]), dtype=np.int64)]
     for d, (dimension, finest) in enumerate(zip(dimensions, nodes, strict=True)):
         keys = [key + step * radix[d] for key in keys for step in dimension.ancestors(finest)]

@@ -1,4 +1,4 @@
-"""Sums of deviations that an adjustment has to keep: lines of the table, and statistics of it."""
+"""Linear constraints on the deviations of a table: its additive constraints and its kept statistics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import sparse
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What sums of deviations must be: ``least <= matrix @ deviations <= most``.
+    """Two-sided constraints ``least <= matrix @ deviations <= most``.
 
     Attributes
     ----------
@@ -23,15 +23,15 @@ class Rows:
     least: np.ndarray
     most: np.ndarray
 
-    def lacking(self, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(rows,) least and greatest sums of what is still to be added."""
+    def remaining(self, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bounds (rows,) on the row sums of a further change of these deviations."""
         sums = self.matrix @ deviations
         return self.least - sums, self.most - sums
 
 
 def kept_rows(table: CellTable) -> Rows:
-    """The lines of a table, whose deviations sum to zero, and the statistics that it keeps."""
-    zeros = np.zeros(table.lines)
+    """Return the additive constraints of a table, with right side zero, and its kept statistics."""
+    zeros = np.zeros(table.constraints)
     quality = table.quality
     if quality is None:
         return Rows(sparse.csr_matrix(table.relations), zeros, zeros)

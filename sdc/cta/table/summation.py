@@ -1,4 +1,4 @@
-"""Margins as sums: which cells determine all others, and re-summing them."""
+"""Express margins as sums of internal cells, and recompute them."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from scipy import sparse
 
 @dataclass(frozen=True, eq=False)
 class Summation:
-    """Cells that are the total of no line, and the other cells as their sums.
+    """Internal cells (those that are the total of no constraint), and all cells as sums of them.
 
     Attributes
     ----------
     internal : (internal cells,) positions
     matrix : sparse (cells, internal cells)
-        All cells from the internal ones, which stand for themselves.
+        ``values = matrix @ values[internal]``.
     """
 
     internal: np.ndarray
     matrix: sparse.csr_matrix
 
     @classmethod
-    def of(cls, relations: sparse.csr_matrix) -> Summation | None:
-        """Find the internal cells; None where they do not determine the table freely.
+    def from_relations(cls, relations: sparse.csr_matrix) -> Summation | None:
+        """Find the internal cells of (constraints, cells) relations.
 
-        A line's total is its only cell of one sign. Tables linked through a total that two different
-        breakdowns share have no free internal cells; their lines must be solved, not summed.
+        Return None if the internal cells cannot take any values independently. That is the case in linked
+        tables in which two breakdowns share a total. The total of a constraint is its only cell of one sign.
         """
         totals = _totals(relations)
         if totals is None:
@@ -61,21 +61,21 @@ class Summation:
             return None
         return cls(internal, sparse.csr_matrix(matrix))
 
-    def resum(self, deviations: np.ndarray) -> np.ndarray:
-        """(cells,) the deviations with every margin summed again from its internal cells."""
+    def recompute_margins(self, deviations: np.ndarray) -> np.ndarray:
+        """Return the deviations (cells,) with every margin recomputed from the internal cells."""
         return np.asarray(self.matrix @ deviations[self.internal])
 
 
 def _totals(relations: sparse.csr_matrix) -> np.ndarray | None:
-    """(lines,) the total of each line, or None where some line has none."""
-    lines = relations.shape[0]
-    rows = np.repeat(np.arange(lines), np.diff(relations.indptr))
-    negative = np.bincount(rows, weights=relations.data < 0, minlength=lines)
-    positive = np.bincount(rows, weights=relations.data > 0, minlength=lines)
+    """Return the total of each constraint, (constraints,), or None if a constraint has no unique total."""
+    count = relations.shape[0]
+    rows = np.repeat(np.arange(count), np.diff(relations.indptr))
+    negative = np.bincount(rows, weights=relations.data < 0, minlength=count)
+    positive = np.bincount(rows, weights=relations.data > 0, minlength=count)
     sign = np.where(negative == 1, -1.0, np.where(positive == 1, 1.0, 0.0))
     if np.any(sign == 0):
         return None
     is_total = relations.data == sign[rows]
-    totals = np.empty(lines, dtype=np.int64)
+    totals = np.empty(count, dtype=np.int64)
     totals[rows[is_total]] = relations.indices[is_total]
     return totals

@@ -185,7 +185,7 @@ class _Tree:
             halves, promise = [], 1.0
             first, second = (part.holding(record) for record in pair)
             for out in (fixed | (first & second), fixed | (first ^ second)):
-                part.master.begin_at(basis)
+                part.master.set_basis(basis)
                 solution = part.solve(out)
                 if solution is None:
                     return None
@@ -234,7 +234,7 @@ class _Part:
             )
         )
         if node.basis is not None:
-            self.master.begin_at(node.basis)
+            self.master.set_basis(node.basis)
         self._out = np.zeros(len(node.kept), dtype=bool)
 
     def solve_with_cuts(self) -> Solution | None:

@@ -5,12 +5,10 @@ For a set T of odd size, half the sum of its rows of the master problem is round
     sum over the clusters C of floor(|C and T| / 2) x_C  <=  floor(|T| / 2).
 
 With three records these are the cuts of `subset_row_cuts`. Longer odd cycles of clusters with value 1/2 need
-larger
-sets. The cuts are those of Jepsen, Petersen, Spoorendonk and Pisinger (2008) with |S| = 5, 7 and multiplier
-1/2.
-Separation is by local search, as in Pecin, Pessoa, Poggi and Uchoa (2017): a set is grown record by record
-from each
-pair of records that share a column. Then records are exchanged as long as the left side grows.
+larger sets. The cuts are those of Jepsen, Petersen, Spoorendonk and Pisinger (2008) with |S| = 5, 7 and
+multiplier 1/2. Separation is by local search, as in Pecin, Pessoa, Poggi and Uchoa (2017): a set is grown
+record by record from each pair of records that share a column. Then records are exchanged as long as the left
+side grows.
 """
 
 from __future__ import annotations

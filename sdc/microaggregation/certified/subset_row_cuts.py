@@ -1,10 +1,8 @@
 """Subset-row cuts on three records: at most one cluster contains two or three of them.
 
 The relaxed master problem may choose clusters with {a, b}, {b, c} and {a, c} with the value 1/2 each; no
-clustering
-can. Jepsen, Petersen, Spoorendonk and Pisinger (2008), "Subset-row inequalities applied to the
-vehicle-routing problem
-with time windows", with |S| = 3 and multiplier 1/2.
+clustering can. Jepsen, Petersen, Spoorendonk and Pisinger (2008), "Subset-row inequalities applied to the
+vehicle-routing problem with time windows", with |S| = 3 and multiplier 1/2.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.sdc.arguments import check_name
+from microguard.sdc.algorithms.microaggregation import ColumnGenerationParameters
 from microguard.sdc.microaggregation.bounds import less_rounding
 from microguard.sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE, Clustering
 from microguard.sdc.microaggregation.column_generation.columns import (
@@ -43,7 +43,6 @@ TOLERANCE = 1e-6
 LAST_TOLERANCE = 1e-9
 #: Values of the master problem within this distance of 0 or 1 count as integer.
 INTEGRALITY = 1e-6
-ROUNDINGS = ("both", "simple", "spanning-tree")
 
 #: Function that returns the cluster of one size with the least reduced cost, if that is below a threshold.
 ExactPricing = Callable[[np.ndarray, np.ndarray, int, float], np.ndarray]
@@ -90,17 +89,10 @@ def solve(
     *,
     deadline: Deadline,
     seed: int,
-    rounding: str = "both",
+    parameters: ColumnGenerationParameters = ColumnGenerationParameters(),  # noqa: B008 (frozen)
 ) -> Clustering:
-    """The algorithm "column-generation" below effort exact: the paper's heuristic.
-
-    Raises
-    ------
-    InvalidParameter
-        An unknown rounding.
-    """
-    check_name("rounding", rounding, ROUNDINGS)
-    outcome = microaggregation_heuristic_mp(records, k, deadline=deadline, rounding=rounding)
+    """The algorithm "column-generation" below effort exact: the paper's heuristic."""
+    outcome = microaggregation_heuristic_mp(records, k, deadline=deadline, rounding=parameters.rounding)
     sse = Clustering.of(records, outcome.labels, NAME).sse
     bound = None if outcome.lower_bound is None else less_rounding(outcome.lower_bound, records.values)
     proved = bound is not None and sse - bound <= OPTIMALITY_TOLERANCE * sse

@@ -5,14 +5,11 @@ distances. The *reach* r_i of a record is its distance to the nearest hyperplane
 infinite if the block is a whole region.
 
 **Costs of cluster parts.** A cluster C of s records has one part D in each block. Its SSE is the sum of the
-SSE of the
-parts, plus (1 / s) times the sum over pairs of parts D, E of |D| |E| |mean D - mean E|^2. A hyperplane
-separates two
-blocks. The distance of the two means is thus at least a + b, with their distances a and b to the hyperplane,
-and
-(a + b)^2 >= a^2 + b^2. The distance of a mean to the hyperplane is the mean distance of its records, which is
-at least
-the mean reach. A clustering therefore costs at least the sum over all parts of
+SSE of the parts, plus (1 / s) times the sum over pairs of parts D, E of |D| |E| |mean D - mean E|^2. A
+hyperplane separates two blocks. The distance of the two means is thus at least a + b, with their distances a
+and b to the hyperplane, and (a + b)^2 >= a^2 + b^2. The distance of a mean to the hyperplane is the mean
+distance of its records, which is at least the mean reach. A clustering therefore costs at least the sum over
+all parts of
 
     f_s(D) = SSE(D) + m (s - m) / s times the squared mean reach of D,    m = |D|.
 
@@ -23,20 +20,14 @@ least
     t (k - 1) / (k (t - 1))  times the sum of their duals
 
 in every clustering of the file into clusters of at least k, and the bounds of all blocks add up. Proof: Draw
-t of the s
-records of C at random, and let D' be the drawn records of D. Then (t - 1) f_s(D) >= (s - 1) E f_t(D').
-Equality holds
-if the records of D differ in reach only, because then everything is a sum over pairs. Otherwise, let S and R
-be the
-variances of the records and of their reaches. R <= S, because a reach changes by at most the distance between
-two
-records. The difference of both sides is c (S - R), with c >= 0, because E (|D'| - 1)^+ is convex in m, 0 at m
-= 1
-and t - 1 at m = s. The expected sum of the duals in D' is t / s times that in D. So f_s(D) is at least
-t (s - 1) / (s (t - 1)) times the sum of the duals in D, and this factor is smallest at s = k. If the sum of
-the duals is
-negative, the bound is 0. A smaller t needs less work; with t = k the bound loses nothing to clusters larger
-than k.
+t of the s records of C at random, and let D' be the drawn records of D. Then (t - 1) f_s(D) >= (s - 1) E
+f_t(D'). Equality holds if the records of D differ in reach only, because then everything is a sum over pairs.
+Otherwise, let S and R be the variances of the records and of their reaches. R <= S, because a reach changes
+by at most the distance between two records. The difference of both sides is c (S - R), with c >= 0, because E
+(|D'| - 1)^+ is convex in m, 0 at m = 1 and t - 1 at m = s. The expected sum of the duals in D' is t / s times
+that in D. So f_s(D) is at least t (s - 1) / (s (t - 1)) times the sum of the duals in D, and this factor is
+smallest at s = k. If the sum of the duals is negative, the bound is 0. A smaller t needs less work; with t =
+k the bound loses nothing to clusters larger than k.
 
 **Algorithm.** Column generation maximises the sum of the duals. `dual_ascent` maximises it over the current
 columns. `column_pricing` finds violated columns by branch and bound from each record. Finally, the dual of

@@ -7,59 +7,17 @@ methods A and M of Table 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
-from microguard.sdc.errors import InvalidParameter, UnsupportedCombination
+from microguard.sdc.algorithms.microaggregation import GeneticParams
+from microguard.sdc.errors import UnsupportedCombination
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.heuristics.projections import labels_along
 from microguard.sdc.microaggregation.heuristics.univariate import fixed_size
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
-
-
-@dataclass(frozen=True)
-class GeneticParams:
-    """Parameters of the genetic algorithm; the defaults are those of section 4.3.
-
-    Attributes
-    ----------
-    convergence : {"average", "maximum"}
-        Which fitness of the population has to converge: its average (method A) or that of its fittest
-        string (method M).
-    crossover : float
-        Probability that a pair of strings crosses over, PCROSS.
-    mutation : float
-        Probability that a bit is inverted, PMUT.
-    generations : int
-        Largest number of generations, MAXGEN.
-    population : int
-        Number of strings, even, at least 2.
-    tolerance : float
-        Converged when the ratio of the fitnesses of successive generations lies between 1 and
-        1 + tolerance / n.
-    """
-
-    convergence: Literal["average", "maximum"] = "average"
-    crossover: float = 0.6
-    mutation: float = 0.05
-    generations: int = 200
-    population: int = 10
-    tolerance: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if self.convergence not in ("average", "maximum"):
-            raise InvalidParameter(f"convergence must be 'average' or 'maximum', found {self.convergence!r}")
-        if not (0.0 <= self.crossover <= 1.0 and 0.0 <= self.mutation <= 1.0):
-            raise InvalidParameter("crossover and mutation are probabilities between 0 and 1")
-        if self.population < 2 or self.population % 2 != 0:
-            raise InvalidParameter(f"population must be even and at least 2, found {self.population}")
-        if self.generations < 0 or not self.tolerance >= 0.0:
-            raise InvalidParameter("generations and tolerance must not be negative")
-
 
 PAPER = GeneticParams()
 
@@ -70,7 +28,7 @@ def solve(
     *,
     deadline: Deadline,
     seed: int,
-    genetic_parameters: GeneticParams = PAPER,
+    parameters: GeneticParams = PAPER,
 ) -> Clustering:
     """Cluster one variable by the genetic algorithm; return the fittest partition.
 
@@ -84,7 +42,7 @@ def solve(
             f"algorithm genetic: expected one numeric variable, found {records.values.shape[1]} coordinates. "
             "Choose another algorithm"
         )
-    partition = partial(genetic, params=genetic_parameters, seed=seed, deadline=deadline)
+    partition = partial(genetic, params=parameters, seed=seed, deadline=deadline)
     labels = labels_along(records.values[:, 0], k, partition)
     return Clustering.of(records, labels, "genetic", stopped_by="time" if deadline.passed else "work")
 

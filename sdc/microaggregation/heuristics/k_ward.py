@@ -13,8 +13,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from microguard.sdc.arguments import check_name
-from microguard.sdc.errors import UnsupportedCombination
+from microguard.sdc.algorithms.microaggregation import KWardParameters
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.heuristics.maximum_distance import FarthestPairs, grow_pair
 from microguard.sdc.microaggregation.heuristics.projections import (
@@ -30,33 +29,26 @@ from microguard.sdc.stop import Deadline
 #: Function that returns the "first" and the "last" k of the records at the given positions.
 Ends = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-#: Rankings by one score, and all rankings. "md" is the paper's short name of "maximum-distance".
-PROJECTIONS = ("fpc", "sz", "pv")
-RANKINGS = ("maximum-distance", "md", *PROJECTIONS)
-
 
 def solve(
-    records: Records, k: int, *, deadline: Deadline, seed: int, ranking: str = "maximum-distance"
+    records: Records,
+    k: int,
+    *,
+    deadline: Deadline,
+    seed: int,
+    parameters: KWardParameters = KWardParameters(),  # noqa: B008 (frozen)
 ) -> Clustering:
     """k-Ward on unprojected records, methods Uk-W of Table 3.
-
-    Parameters
-    ----------
-    ranking : {"maximum-distance" or "md", "fpc", "sz", "pv"}
-        What makes records the first and the last: being around the two most distant ones, or the order
-        along the first principal component, the sum of z-scores, or a particular variable (every one is
-        tried, and the least lossy clustering kept).
 
     Notes
     -----
     Needs no randomness. Work grows with n^2: seconds for 10,000 records. Once the deadline has passed,
     clusters of 2k or more that wait for step 3 are cut along their first principal component instead.
     """
-    check_name("ranking", ranking, RANKINGS)
-    if ranking in ("maximum-distance", "md"):
+    ranking = parameters.ranking or "maximum-distance"
+    if ranking == "maximum-distance":
         return cluster(records, k, maximum_distance_ends(records, k), deadline)
     if ranking == "pv":
-        _refuse_nominal(records, ranking)
         numeric = records.values[:, : records.variables].T
         clusterings = [cluster(records, k, score_ends(scores, k), deadline) for scores in numeric]
         return min(clusterings, key=lambda clustering: clustering.sse)
@@ -64,12 +56,16 @@ def solve(
 
 
 def solve_projected(
-    records: Records, k: int, *, deadline: Deadline, seed: int, ranking: str = "fpc"
+    records: Records,
+    k: int,
+    *,
+    deadline: Deadline,
+    seed: int,
+    parameters: KWardParameters = KWardParameters(),  # noqa: B008 (frozen)
 ) -> Clustering:
     """Run k-Ward on the records' scores on one axis ("fpc", "sz" or "pv"): methods Pk-W of Table 3."""
-    check_name("ranking", ranking, PROJECTIONS)
+    ranking = parameters.ranking or "fpc"
     if ranking == "pv":
-        _refuse_nominal(records, ranking)
         return along_least_lossy_variable(records, k, connected, "k-ward-projected")
     labels = labels_along(_scores(records, ranking), k, connected)
     return Clustering.of(records, labels, "k-ward-projected")
@@ -163,14 +159,5 @@ def connected(values: np.ndarray, k: int) -> np.ndarray:
 
 def _scores(records: Records, ranking: str) -> np.ndarray:
     if ranking == "sz":
-        _refuse_nominal(records, ranking)
         return sum_of_z_scores(records)
     return first_component_scores(records)
-
-
-def _refuse_nominal(records: Records, ranking: str) -> None:
-    if records.nominal:
-        raise UnsupportedCombination(
-            f"ranking {ranking!r} orders numbers and cannot carry nominal variables; "
-            "use maximum-distance or fpc"
-        )

@@ -6,39 +6,31 @@ running time is O(n^2).
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy as np
-from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.algorithms.microaggregation import VmdavParameters
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.heuristics.projections import first_component_scores, labels_along
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
-#: Gain factor gamma: a record joins when its distance to the cluster is below gamma times its distance
-#: to any other free record. The authors recommend 0.2 for scattered data and 1.1 for clustered data.
-SCATTERED = 0.2
 #: Number of distances between two checks of the deadline, about a tenth of a second.
 STRETCH = 20_000_000
 
 
-def solve(records: Records, k: int, *, deadline: Deadline, seed: int, gain: float = SCATTERED) -> Clustering:
+def solve(
+    records: Records,
+    k: int,
+    *,
+    deadline: Deadline,
+    seed: int,
+    parameters: VmdavParameters = VmdavParameters(),  # noqa: B008 (frozen)
+) -> Clustering:
     """V-MDAV; no randomness.
 
     When the deadline passes, the records still free are clustered along their first principal component.
-
-    Parameters
-    ----------
-    gain : float
-        The authors' gain factor gamma, 0 or more: 0 is MDAV's fixed size, a larger one extends more clusters.
-
-    Raises
-    ------
-    InvalidParameter
     """
-    if not isinstance(gain, Real) or not 0.0 <= gain < np.inf:
-        raise InvalidParameter(f"gain must be a number from 0, found {gain!r}")
+    gain = parameters.gain
     points = records.values
     from_mean = _squares_to(points, np.average(points, axis=0, weights=records.weights))
     labels = np.full(len(records), -1, dtype=np.int64)

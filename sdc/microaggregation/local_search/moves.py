@@ -94,8 +94,7 @@ def _unequal_swap(state, i, j, a, b):
     """Return the gain of a swap of records with unequal weights.
 
     The gain is |S_a + m|^2 / (W_a + w) - |S_a|^2 / W_a plus the same for b, where m and w are the changes of
-    sum and
-    mass. The form below avoids the cancellation of large energies for nearly equal weights.
+    sum and mass. The form below avoids the cancellation of large energies for nearly equal weights.
     """
     weight, other = state.weights[i], state.weights[j]
     heavier = other - weight

@@ -1,10 +1,8 @@
 """Mutable partition of a search, with the sum vector of each cluster, so that a change costs O(p).
 
 The SSE of a cluster with weighted sum S and mass W is sum(w |x|^2) - |S|^2 / W. The first term is the same in
-every
-partition, so a search maximises the sum of the *energies* |S|^2 / W of the clusters (``moves.py``). Clusters
-have k to
-2k - 1 records, or more if they must be diverse.
+every partition, so a search maximises the sum of the *energies* |S|^2 / W of the clusters (``moves.py``).
+Clusters have k to 2k - 1 records, or more if they must be diverse.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.algorithms.nominal import TWO_STEP
 from microguard.sdc.arguments import check_name, checked_seed
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from microguard.sdc.nominal.aggregation.exact import OptimalChoices, aggregate_exactly
@@ -18,7 +19,6 @@ from microguard.sdc.nominal.aggregation.heuristics import (
 from microguard.sdc.nominal.aggregation.problem import AggregationProblem
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import from_frame
-from microguard.sdc.nominal.two_step_names import TWO_STEP
 from microguard.sdc.stop import Deadline, StoppedBy
 
 #: Up to this many choices, "auto" solves the exact program; for more it uses local search.

@@ -8,65 +8,15 @@ above a maximum, and deviations of the counts of key combinations.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
+from microguard.sdc.algorithms.nominal import ByDimension, ByTable, SearchParameters, check_by_dimension
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.kernels.compile import embedded
 from microguard.sdc.nominal.bounds import least_chi2
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector
-
-#: A dimension without an entry of its own takes the entry of the nearest lower one.
-ByDimension = Mapping[int, float]
-#: Bounds or weights by dimension, or of a table by its names, which take precedence over its dimension.
-ByTable = Mapping[Any, float]
-
-
-@dataclass(frozen=True)
-class SearchParameters:
-    """Terms of the objective beside chi-square, and hard limits.
-
-    Attributes
-    ----------
-    absolute_weight : mapping of dimension to float
-        Cost of each record of absolute error beyond the tolerance, in units of chi-square.
-    absolute_tolerance : mapping of dimension to float
-        Absolute error of a cell up to which only chi-square counts.
-    table_weight : mapping of a table's names, or a level of regions, to float
-        Factor of the chi-square of that table, or of all tables by that level.
-    region_weight : float
-        Factor for tables by region that are not named. On a town of 100,000 in 400 regions, effort standard,
-        0.3 leaves 5.7 % of the chi-square of region x 1 variable that is there without such tables, at 1.35
-        times that of the whole file; 0.2 6.0 % at 1.21 times, and at effort fast more of both.
-    deviation_weight : float
-        Weight of chi-square of the table of all variables, which stands for the tables that are not
-        controlled. It is multiplied by the square root of the free bound of the controlled tables
-        (`bounds.free_bound`, times their weights) over that of the table of all variables: where nearly
-        every combination has less than k records, few tables would have to pay for very many changes.
-        At 0.21 full Adult, tables to dimension 3, stays below 0.9 times SAFE's chi-square over all tables.
-    max_deviation : int or None
-        Largest change of a combination, at least k - 1; it yields only where the number of records
-        could not be kept.
-    """
-
-    absolute_weight: ByDimension = field(default_factory=lambda: {1: 0.05, 2: 0.02, 3: 0.01})
-    absolute_tolerance: ByDimension = field(default_factory=lambda: {1: 10.0})
-    table_weight: Mapping[Hashable, float] = field(default_factory=dict)
-    region_weight: float = 0.3
-    deviation_weight: float = 0.21
-    max_deviation: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("absolute_weight", "absolute_tolerance"):
-            _check_by_dimension(name, getattr(self, name))
-        if not all(weight >= 0 for weight in (self.region_weight, *self.table_weight.values())):
-            raise InvalidParameter("the weight of a control table may not be negative")
-        if not self.deviation_weight >= 0:
-            raise InvalidParameter(f"deviation_weight may not be negative, found {self.deviation_weight}")
-        if self.max_deviation is not None and self.max_deviation < 1:
-            raise InvalidParameter(f"max_deviation must be at least 1, found {self.max_deviation}")
 
 
 @dataclass(frozen=True)
@@ -237,21 +187,9 @@ def _check_bounds(bounds: ByTable, tables: ControlTables) -> None:
             f"max_absolute_error: expected names of control tables, found {unknown} others"
         )
     dimensions = {key: bound for key, bound in bounds.items() if not isinstance(key, tuple)}
-    _check_by_dimension("max_absolute_error", dimensions)
+    check_by_dimension("max_absolute_error", dimensions)
     for bound in (bound for key, bound in bounds.items() if isinstance(key, tuple)):
-        _check_by_dimension("max_absolute_error of a table", {1: bound})
-
-
-def _check_by_dimension(name: str, values: ByDimension) -> None:
-    for dimension, value in values.items():
-        if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or dimension < 1:
-            raise InvalidParameter(
-                f"{name}: expected table dimensions (1, 2, ...) as keys, found {dimension!r}"
-            )
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 0:
-            raise InvalidParameter(
-                f"{name} of dimension {dimension}: expected a number of at least 0, found other"
-            )
+        check_by_dimension("max_absolute_error of a table", {1: bound})
 
 
 def _at(values: ByDimension, dimension: int) -> float:

@@ -8,9 +8,10 @@ independently would add up.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
+from microguard.sdc.algorithms.algorithm import Effort
+from microguard.sdc.algorithms.nominal import ByTable, SearchParameters
 from microguard.sdc.arguments import check_name
 from microguard.sdc.errors import ImpossibleProtection, ShapeMismatch
 from microguard.sdc.kernels.random import new_stream
@@ -18,12 +19,13 @@ from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector, check_k, check_regions
 from microguard.sdc.nominal.frequency_search.annealing import SOFT, Annealing
 from microguard.sdc.nominal.frequency_search.greedy import settle
-from microguard.sdc.nominal.frequency_search.objective import ByTable, Objective, SearchParameters
+from microguard.sdc.nominal.frequency_search.objective import Objective
 from microguard.sdc.nominal.frequency_search.search_state import new_state
+from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.neighbours import sorted_combinations
+from microguard.sdc.nominal.protected_counts import ProtectedCounts
 from microguard.sdc.stop import Deadline, StoppedBy
 
-Effort = Literal["fast", "standard", "thorough", "exact"]
 #: Number of moves per square root of the number of combinations below k. "exact" has the moves of "thorough",
 #: because the search proves nothing.
 _MOVES = {"fast": 100_000, "standard": 600_000, "thorough": 3_000_000, "exact": 3_000_000}
@@ -208,3 +210,21 @@ def _result(
         work=work,
         stopped_by=stopped_by,
     )
+
+
+def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
+    """Protect a frequency vector by local search."""
+    assert task.parameters is None or isinstance(task.parameters, SearchParameters)
+    searched = protect_frequencies(
+        task.frequencies,
+        task.k,
+        task.tables,
+        effort=task.effort,
+        seed=task.seed,
+        max_absolute_error=task.max_absolute_error,
+        parameters=task.parameters,
+        kept_dimension=task.kept_dimension,
+        allowed=task.allowed,
+        deadline=task.deadline,
+    )
+    return ProtectedCounts(searched.counts, searched.stopped_by, work={"moves": searched.work})

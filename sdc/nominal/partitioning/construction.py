@@ -7,33 +7,14 @@ duals u_i, and lambda rewards larger clusters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
-from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.algorithms.nominal import Guidance, Solution
 from microguard.sdc.nominal.partitioning.heuristic_pricing import greedy_columns
 from microguard.sdc.nominal.partitioning.pricing import cheapest_column
 from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
 
-Solution = Literal["exact", "heuristic"]
-
 #: Branch-and-bound nodes of one exact auxiliary problem. At the limit, the best cluster so far is taken.
 AUXILIARY_NODES = 200_000
-
-
-@dataclass(frozen=True)
-class Guidance:
-    """gamma in [0, 1], the weight of the duals, and lambda > 0, the reward of each member."""
-
-    gamma: float
-    reward: float
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.gamma <= 1 or not self.reward > 0:
-            raise InvalidParameter(
-                f"guidance: expected gamma in [0, 1] and lambda above 0, found {self.gamma} and {self.reward}"
-            )
 
 
 #: Table 6.5: share of records at risk in a scenario, parameters for an optimal fractional solution, and for a

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.algorithms.nominal import TWO_STEP, Guidance, TwoSteps
 from microguard.sdc.arguments import check_name, checked_seed
 from microguard.sdc.errors import UnsupportedCombination
 from microguard.sdc.nominal.distances import Distance
 from microguard.sdc.nominal.frequency import CodedFrame, check_k, from_frame
-from microguard.sdc.nominal.partitioning.construction import Guidance, construct_integer, default_guidance
+from microguard.sdc.nominal.partitioning.construction import construct_integer, default_guidance
 from microguard.sdc.nominal.partitioning.local_search import local_search
 from microguard.sdc.nominal.partitioning.master import (
     ExactPricing,
@@ -28,7 +29,6 @@ from microguard.sdc.nominal.partitioning.set_partitioning import (
     partition_optimally,
 )
 from microguard.sdc.nominal.similarity import Similarity, similarity_of
-from microguard.sdc.nominal.two_step_names import TWO_STEP, TwoSteps
 from microguard.sdc.stop import Deadline, StoppedBy
 
 

@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from microguard.sdc.algorithms.algorithm import Effort
+from microguard.sdc.algorithms.nominal import ByTable, SearchParameters
 from microguard.sdc.kernels.random import new_stream
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector, check_regions
 from microguard.sdc.nominal.frequency_search.annealing import DESCENT, SOFT, Annealing
 from microguard.sdc.nominal.frequency_search.greedy import settle
-from microguard.sdc.nominal.frequency_search.objective import ByTable, Objective, SearchParameters
-from microguard.sdc.nominal.frequency_search.search import Effort, restart_search
+from microguard.sdc.nominal.frequency_search.objective import Objective
+from microguard.sdc.nominal.frequency_search.search import restart_search
 from microguard.sdc.nominal.frequency_search.search_state import new_state
 from microguard.sdc.nominal.neighbours import similarity_orders, sorted_combinations
 from microguard.sdc.nominal.region_levels import RegionLevels

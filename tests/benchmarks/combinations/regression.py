@@ -10,7 +10,8 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from microguard.sdc.nominal.chi_exact import ChiExactParameters, chi_exact
+from microguard.sdc.algorithms.nominal import ChiExactParameters
+from microguard.sdc.nominal.chi_exact import chi_exact
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import from_frame
 from microguard.sdc.nominal.frequency_search.search import protect_frequencies

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from microguard.schemas.methods import COMBINATIONS, EFFORTS, SAFE, algorithms
+from microguard.schemas.methods import EFFORTS, FREQUENCY, SAFE, algorithms
 from pyspark.sql import SparkSession
 
 from tests.benchmarks.jobs.columns import EFFORT_SHARES, categories, numbers
@@ -61,7 +61,7 @@ class RecordsJob:
         kinds = {self.roles[name]["kind"] == "numeric" for name in self._protected}
         kind = "mixed" if len(kinds) > 1 else "numeric" if kinds == {True} else "nominal"
         names = [*algorithms("clusters", kind, len(self._protected))]
-        names += [*COMBINATIONS, *SAFE] if kind == "nominal" else []
+        names += [*FREQUENCY, *SAFE] if kind == "nominal" else []
         name = str(random.choice(names)) if random.random() < 0.5 else "auto"
         method: dict[str, Any] = {"effort": str(random.choice(EFFORTS, p=EFFORT_SHARES)), "algorithm": name}
         if name in SAFE:

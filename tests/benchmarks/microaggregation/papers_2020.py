@@ -48,7 +48,7 @@ COLUMNS = (
 
 #: Entries by k, then n, then type, two to a line: MDAV, V-MDAV, MSTH, SRH (gaps in percent), seconds,
 #: instances solved exactly.
-#: A blank "Ex" is 0. Tarragona, n = 40, k = 3, rand prints nine entries; seconds and Ex are left out.
+#: A blank "Ex" means 0. The row Tarragona, n = 40, k = 3, rand has nine entries: seconds and Ex are missing.
 PAPER: dict[str, str] = {
     "Census": """
 23.5 14.7 5.39 5.89 0.02 0|21.5 18.9 4.26 3.59 0.03 0

@@ -14,15 +14,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.algorithms.adjustment import ADJUSTMENT
 from microguard.sdc.cta import CellTable
 from microguard.sdc.cta.cox2005.alternate import alternate
 from microguard.sdc.cta.cox2005.hybrid import HybridParams, hybrid
 from microguard.sdc.cta.cox2005.random_directions import best_of_random
 from microguard.sdc.cta.effort import budget
-from microguard.sdc.cta.methods import METHODS, Task
+from microguard.sdc.cta.methods import Task
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.search import Search, TimeUp
-from microguard.sdc.cta.rounding import settled
+from microguard.sdc.cta.rounding import round_deviations
 from microguard.sdc.cta.table.check import check
 from microguard.sdc.cta.table.summation import Summation
 from microguard.sdc.stop import Deadline
@@ -64,14 +65,13 @@ def _named(name: str) -> Run:
     """Return a method as `adjust` runs it at effort standard."""
 
     def run(search: Search, seed: int) -> object:
-        method = METHODS[name]
-        return method.call(Task(search, method.efforts["standard"], budget(search.problem, "standard"), seed))
+        return ADJUSTMENT[name].solve(Task(search, "standard", budget(search.problem, "standard"), seed))
 
     return run
 
 
 HEURISTICS: dict[str, Run] = {
-    "alternate": lambda search, seed: search.ask(alternate(search.problem)),
+    "alternate": lambda search, seed: search.evaluate(alternate(search.problem)),
     "random-100": lambda search, seed: best_of_random(search, 100, np.random.default_rng(seed)),
     "random-1000": lambda search, seed: best_of_random(search, 1000, np.random.default_rng(seed)),
     f"hybrid-{GROUPS}": lambda search, seed: hybrid(search, HybridParams(group_counts=(GROUPS,))),
@@ -167,13 +167,13 @@ def _percent_above(objective: float, reference: float) -> float:
 
 def heuristic(table: CellTable, name: str, seed: int) -> float | None:
     """Return the checked objective of a heuristic; None if it found no feasible directions in time."""
-    problem = Problem.of(table, "exact")
+    problem = Problem.from_table(table, "exact")
     search = Search(problem, Deadline.after(SECONDS))
     with suppress(TimeUp):
         HEURISTICS[name](search, seed)
     if search.best is None or not search.best.feasible:
         return None
-    summation = Summation.of(table.relations)
-    deviations, _ = settled(table, summation, search.best.deviations * problem.unit, "exact")
+    summation = Summation.from_relations(table.relations)
+    deviations, _ = round_deviations(table, summation, search.best.deviations * problem.unit, "exact")
     assert check(table, table.values + deviations, "exact").sound, "an answer failed the independent check"
     return float(table.costs @ np.abs(deviations))

@@ -60,4 +60,4 @@ def _tree(name: str, branching: tuple[int, ...]) -> Dimension:
         for parent in level:
             children[parent] = [f"{name}{parent}.{number}" for number in range(count)]
         level = [child for parent in level for child in children[parent]]
-    return Dimension.of_tree(name, children)
+    return Dimension.from_tree(name, children)

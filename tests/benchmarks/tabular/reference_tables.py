@@ -29,9 +29,9 @@ def survey_table(name: str = "activity x region") -> CellTable:
     """Return turnover of the business survey by activity (A10, A21, A88), size and region (NUTS 1, 2)."""
     survey = pd.read_csv(REFERENCE_FOLDER / "business_survey.csv", dtype={"a88": str})
     survey = survey[survey["turnover"].notna()]
-    activity = Dimension.of_levels("activity", survey["a10"], survey["a21"], survey["a88"])
-    size = Dimension.of_levels("size", survey["size"])
-    region = Dimension.of_levels("region", survey["nuts1"], survey["nuts2"])
+    activity = Dimension.from_levels("activity", survey["a10"], survey["a21"], survey["a88"])
+    size = Dimension.from_levels("size", survey["size"])
+    region = Dimension.from_levels("region", survey["nuts1"], survey["nuts2"])
     labels = {
         "activity": (activity, activity.labels(2, survey["a88"])),
         "size": (size, size.labels(0, survey["size"])),
@@ -55,16 +55,16 @@ def turnover_table() -> CellTable:
     for upper, lower in (("a10", "a21"), ("a21", "a88")):
         for code, group in parents.groupby(upper):
             children.setdefault(str(code), []).extend(sorted(c for c in group[lower].unique() if c != code))
-    activity = Dimension.of_tree("activity", children)
+    activity = Dimension.from_tree("activity", children)
     known = cells["activity"].isin(activity.codes)
     cells = cells[known].reset_index(drop=True)
-    size = Dimension.of_levels("size", [s for s in cells["size"].unique() if s != TOTAL])
+    size = Dimension.from_levels("size", [s for s in cells["size"].unique() if s != TOTAL])
     tabulation, place = from_cells([activity, size], [cells["activity"], cells["size"]])
     totals, largest, numbers = (np.zeros(tabulation.cells) for _ in range(3))
     totals[place], largest[place], numbers[place] = cells["tot"], cells["max"], cells["n_obs"]
-    summation = Summation.of(tabulation.relations)
+    summation = Summation.from_relations(tabulation.relations)
     assert summation is not None
-    totals = summation.resum(totals)
+    totals = summation.recompute_margins(totals)
     rule = dominance(largest[:, None], totals, 1, 85) | minimum_contributors(numbers, totals, 3, 10)
     return _protected(totals, tabulation.relations, rule)
 

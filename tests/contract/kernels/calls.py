@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.algorithms.microaggregation import VmdavParameters
 from microguard.sdc.clusters.diversity import Diversity, diversify
-from microguard.sdc.cta.annealing.resummed_margins import ResummedMargins, ResumParams
+from microguard.sdc.cta.annealing.internal_cells import DescentParams, InternalCellSearch
 from microguard.sdc.cta.controlled_rounding.annealing import annealed_multiples
 from microguard.sdc.cta.controlled_rounding.box import Box
 from microguard.sdc.cta.program.directions import random_directions
@@ -56,15 +57,15 @@ def far_moves() -> None:
 def margins() -> None:
     """Directions annealed, and the best of several descents, where a table's totals are sums."""
     table = hierarchical_table(((2, 2), (3,)), 0, occupied=0.8, sensitive=0.2)
-    problem = Problem.of(table, "at-least")
-    found = ResummedMargins(problem)
+    problem = Problem.from_table(table, "at-least")
+    found = InternalCellSearch(problem)
     list(found.anneal(2e3, 1, Deadline.after(None)))
     start = random_directions(problem, np.random.default_rng(1))
-    found.best_of(start, ResumParams(4, 2, 2), 1, Deadline.after(None))
-    summation = Summation.of(table.relations)
+    found.best_of(start, DescentParams(4, 2, 2), 1, Deadline.after(None))
+    summation = Summation.from_relations(table.relations)
     assert summation is not None
     shares = table.values / 1000.0
-    box = Box.around(shares, np.full(len(shares), np.nan))
+    box = Box.from_values(shares, np.full(len(shares), np.nan))
     annealed_multiples(summation, box.lower, box, np.arange(len(shares)), 0, "fast")
 
 
@@ -87,7 +88,7 @@ def more_records() -> None:
         microaggregate(points, 3, effort=effort, record_weights=random.lognormal(size=48))
         microaggregate(points, 4, effort=effort, diversity=diversity)
     microaggregate(points.round(), 3, effort="standard")
-    microaggregate(points, 3, algorithm="vmdav", gain=1.1)
+    microaggregate(points, 3, algorithm="vmdav", parameters=VmdavParameters(1.1))
     microaggregate(points[:24], 3, effort="exact")
     diversify(points, np.arange(48) // 2, Diversity.of(codes, 3))
     global_bound(points, 5, work=WORK["exact"])

@@ -24,8 +24,7 @@ WIDTHS_REFUSED = {
     "int32": {"microaggregation.local_search.annealing._cool": _SEARCH},
     "uint8": {
         "microaggregation.local_search.annealing._cool": _SEARCH,
-        "cta.annealing.residuals._cool": _STATE,
-        "cta.annealing.resummed_margins._anneal": _STATE,
+        "cta.annealing.internal_cells._anneal": _STATE,
         "nominal.aggregation.heuristics._clique": "members that the module makes as int64",
         "nominal.frequency_search.greedy._restore_totals": _STATE,
     },

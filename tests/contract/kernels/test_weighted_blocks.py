@@ -42,7 +42,7 @@ def protected(numbers, weights, k, effort):
         nominal=(),
         dominance=(1, 85.0),
         resume=None,
-        weighing=SamplingWeights("weight", 1.0, k, None),
+        sampling_weights=SamplingWeights("weight", 1.0, k, None),
     )
     after, report, _ = protect_block(table, task)
     assert report["status"] == "done", report.get("why")

@@ -25,9 +25,13 @@ from tests.pipelines.publication.source_fingerprints.test_conflicts import FINGE
 from tests.pipelines.releases import ID, Killed, entry, manifest, staged
 
 SECOND = "f" * 32
-#: Each with the steps between the operations at which it is tried.
-STEPS = {"killed": 1, "answer lost": 3}
-FAULTS = tuple(STEPS)
+KINDS_OF_FAULT = ("killed", "answer lost")
+#: Each with the number of operations between two at which it is tried: all of them in the long lane.
+FAULTS = [
+    pytest.param(("killed", 2), id="killed"),
+    pytest.param(("answer lost", 5), id="answer lost"),
+    *[pytest.param((each, 1), id=f"{each}, everywhere", marks=pytest.mark.long) for each in KINDS_OF_FAULT],
+]
 ENDS = (Killed, StoreFailed, AreaTaken, SpecificationError, OSError)
 
 
@@ -41,13 +45,13 @@ def stopped(folder, at, fault):
 
 def stops(folder, fault, act, least):
     """Perform an action that a fault meets at its first operation, then at a later one, until it ends."""
-    at, met = 0, True
+    (kind, step), at, met = fault, 0, True
     while met:
-        with stopped(folder, at, fault) as disk:
+        with stopped(folder, at, kind) as disk:
             act()
         met = disk.count > at
         yield at
-        at += STEPS[fault]
+        at += step
     assert at > least
 
 
@@ -112,7 +116,7 @@ def test_wherever_a_withdrawal_stops_the_next_run_finishes_it(place, folder, evi
 
 
 #: Operations at which runs that follow each other stop, and how.
-STOPS = st.lists(st.tuples(st.integers(0, 60), st.sampled_from(FAULTS)), min_size=2, max_size=3)
+STOPS = st.lists(st.tuples(st.integers(0, 60), st.sampled_from(KINDS_OF_FAULT)), min_size=2, max_size=3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -227,10 +231,10 @@ def test_wherever_a_publication_with_stored_evidence_stops_the_next_machine_fini
         (areas.record(ID) / "quality.json").write_text("{}")
         published(areas)
 
-    at, met = 0, True
+    (kind, step), at, met = fault, 0, True
     while met:
         areas = on_a_fresh_machine(at, "first")
-        with stopped(folder, at, fault) as disk, areas.lock():
+        with stopped(folder, at, kind) as disk, areas.lock():
             publish_with_evidence(areas)
         met = disk.count > at
         areas = on_a_fresh_machine(at, "second")
@@ -242,5 +246,5 @@ def test_wherever_a_publication_with_stored_evidence_stops_the_next_machine_fini
             if not publish.published_already(areas, ID):
                 publish_with_evidence(areas)
             assert areas.public.current() == ID
-        at += 3
+        at += 2 * step
     assert at > 60

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 from microguard.pipelines import rebuild_report
 from microguard.pipelines.approval import approve, reject
-from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.command_result import CommandResult, within
 from microguard.pipelines.engine.files import write_atomically
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.gate.gate import Verdicts
@@ -40,7 +40,7 @@ KNOWS_LOST = "lost" in inspect.signature(withdraw).parameters
 #: Actions and their frequencies.
 DEEDS = {
     "publish": 8, "submit": 3, "approve": 5, "reject": 2, "withdraw": 6, "recover": 2,
-    "unmount": 4, "mount": 4, "tear": 2, "busy": 1, "lose": 3,
+    "unmount": 4, "mount": 4, "tear": 2, "damage": 2, "busy": 1, "lose": 3,
 }  # fmt: skip
 
 
@@ -87,31 +87,32 @@ class World:
 
     # ------------------------------------------------------------------ actions
 
-    def publish(self, approval: str = "none") -> None:
-        """Publish a verified release, or submit it for approval."""
-        fresh = not self.verified or self.chance.random() < 0.7
-        release_id = self._verify() if fresh else self.chance.choice(list(self.verified))
+    def publish(self, approval: str = "none", again: str = "") -> None:
+        """Publish a verified release, or submit it; publishing one `again` meets no fault."""
+        fresh = not again and (not self.verified or self.chance.random() < 0.7)
+        release_id = again or (self._verify() if fresh else self.chance.choice(list(self.verified)))
         keep = self.chance.choice([None, None, 1, 2])
         ready, before = self._staged(release_id), look.status(self.evidence).get(release_id)
+
+        def act(areas: Areas) -> CommandResult:
+            if published_already(areas, release_id):
+                return CommandResult("already published")
+            entry = Entry("intended", release_id, "persons", "", {}, keep=keep, successive="accept")
+            page = SimpleNamespace(
+                write=lambda _: write_atomically(areas.record(release_id) / "report.html", "")
+            )
+            pending = PendingRelease(ready, {"release_id": release_id}, entry, True)
+            release = Verified(None, pending, None, page, Verdicts((), (), ()))
+            spec = SimpleNamespace(publish=SimpleNamespace(approval=approval))
+            return publish_verified(Job(None, spec, areas, Progress(quiet=True), None), release)
 
         def call() -> CommandResult:
             areas = Areas.from_places(self.place, self.evidence)
             areas.public.require_writable()
-            with rebuild_report.at_work(areas):
-                if published_already(areas, release_id):
-                    return CommandResult("already published")
-                entry = Entry("intended", release_id, "persons", "", {}, keep=keep, successive="accept")
-                page = SimpleNamespace(
-                    write=lambda _: write_atomically(areas.record(release_id) / "report.html", "")
-                )
-                manifest = {"release_id": release_id}
-                release = Verified(
-                    None, PendingRelease(ready, manifest, entry, True), None, page, Verdicts((), (), ())
-                )
-                spec = SimpleNamespace(publish=SimpleNamespace(approval=approval))
-                return publish_verified(Job(None, spec, areas, Progress(quiet=True), None), release)
+            return within(rebuild_report.at_work(areas), lambda _: act(areas))
 
-        answer = self._call(call, f"publish {release_id[:4]} approval={approval} keep={keep}")
+        told = f"publish {release_id[:4]} approval={approval} keep={keep}"
+        answer = self._call(call, told, fails=not again)
         event = look.status(self.evidence).get(release_id)
         wanted = {"published", "waiting"} if approval == "required" else {"published"}
         self._agrees(answer, release_id, wanted, event, before)
@@ -204,6 +205,27 @@ class World:
                 raise Violation(f"a torn {place} is not mended although a release proves which area it is")
             if place == "current.json" and not isinstance(answer, CommandResult):
                 path.unlink()  # what a person does, as the message says
+
+    def damage(self) -> None:
+        """Damage a file of a published release, and run its job again, with or without approval."""
+        events = look.status(self.evidence)
+        known = sorted(
+            each for each in look.visible(self.lake) - self.lost if events.get(each) == "published"
+        )
+        if not self.mounted or not known:
+            return
+        release_id = self.chance.choice(known)
+        path = self.lake / release_id / "microdata/part-00000.parquet"
+        before = path.read_bytes()
+        path.write_bytes(b"")
+        self.story.append(f"damage {release_id[:4]}")
+        self.publish(self.chance.choice(["none", "required"]), release_id)
+        if path.is_file() and not path.read_bytes():
+            if not self.story[-1].startswith(
+                ("   -> FileDamaged", "   -> AreaNotThere", "   -> GateRefused")
+            ):
+                raise Violation(f"{release_id[:4]} is damaged, and was neither published again nor removed")
+            path.write_bytes(before)  # a refusal says why; a back-up restores the file
 
     def busy(self) -> None:
         """Hold the evidence area as another process: a call must say so, and change nothing."""
@@ -324,8 +346,10 @@ class World:
             if shown != (event == "published"):
                 there = "there" if shown else "not there"
                 raise Violation(f"the answer is {answer.text!r}, and the release is {there}: {event}")
-        elif f"{release_id} is {event}" in str(answer) or event == "abandoned":
-            return  # why it ended, and that the release is published all the same; or what was finished first
+        elif f"{release_id} is {event}" in str(answer):
+            return  # why it ended, and that the release is published all the same
+        elif event == "abandoned" or before == "withdrawing":
+            return  # the call finished what another left, and then failed
         elif event in wanted and event != before and event != "waiting" and (led or event != "published"):
             raise Violation(f"the answer is {_told(answer)}, although the release is {event}")
 

@@ -112,8 +112,8 @@ def test_a_variable_missing_in_the_whole_block_stays_missing():
 def test_a_block_without_any_number_is_one_class_where_records_weigh_or_units_are_counted(counted):
     table = pa.table({"rent": pa.nulls(4, pa.float64()), "weight": [9.0, 1.0, 1.0, 1.0], BLOCK: [0] * 4})
     table = table.append_column("home", pa.array(["a", "b", "b", "c"]))
-    weighs = weighing(name="weight" if counted is None else None, counted=counted)
-    task = clustering(plan=plan({"rent": Scale(0.0, 1.0, 0)}), weighing=weighs, counted=counted)
+    weighs = sampling_weights(name="weight" if counted is None else None, counted=counted)
+    task = clustering(plan=plan({"rent": Scale(0.0, 1.0, 0)}), sampling_weights=weighs, counted=counted)
     protected, report, _ = protect_block(table, task)
     assert (report["status"], report["clusters"]) == ("done", 1)
     assert protected["rent"].null_count == 4
@@ -152,14 +152,14 @@ def test_records_stay_with_those_alike_in_what_weighs_more():
         assert float(moments.sse[0]) == pytest.approx(1.0 if kept == "sex" else 0.0)
 
 
-def weighing(**changes):
+def sampling_weights(**changes):
     return SamplingWeights(**{"name": "weight", "mean": 1.0, "k": 2, "counted": None} | changes)
 
 
 def test_means_losses_and_clusters_are_weighted_and_weighted_totals_stay():
     weights = np.array([1.0, 2.0, 3.0, 2.0])
     table = block([1.0, 2.0, 9.0, 12.0], weight=weights)
-    protected, report, moments = protect_block(table, clustering(weighing=weighing()))
+    protected, report, moments = protect_block(table, clustering(sampling_weights=sampling_weights()))
     after = protected["income"].to_numpy()
     assert after == pytest.approx([5 / 3, 5 / 3, 51 / 5, 51 / 5])
     assert weights @ after == pytest.approx(weights @ np.array([1.0, 2.0, 9.0, 12.0]))
@@ -178,7 +178,7 @@ def test_a_record_with_nearly_all_the_weight_is_not_published_as_it_is(monkeypat
     heavy = np.argsort(income)[5::10]
     weights[heavy] = 1e6
     table = block(income, pa.float64(), sex=sex.tolist(), weight=weights)
-    task = clustering(k=3, nominal=("sex",), weighing=weighing(k=3))
+    task = clustering(k=3, nominal=("sex",), sampling_weights=sampling_weights(k=3))
 
     def found():
         protected, report, _ = protect_block(table, task)
@@ -198,7 +198,7 @@ def test_a_record_with_nearly_all_the_weight_is_not_published_as_it_is(monkeypat
 def test_the_weights_of_a_unit_are_one_share():
     table = block([0.0, 1.0, 2.0, 3.0], weight=[4.0, 4.0, 1.0, 1.0], home=["a", "a", "b", "c"])
     for counted, shown in (("home", (4.0 * 0.5 + 2.0 + 3.0) / 6), (None, (4.0 + 2.0 + 3.0) / 10)):
-        task = clustering(k=3, counted=counted, weighing=weighing(k=3, counted=counted))
+        task = clustering(k=3, counted=counted, sampling_weights=sampling_weights(k=3, counted=counted))
         protected, _, _ = protect_block(table, task)
         assert protected["income"].to_pylist() == pytest.approx([shown] * 4)
 
@@ -210,7 +210,7 @@ def test_a_unit_of_many_records_is_not_its_class():
         "k": 3,
         "counted": "home",
         "nominal": ("sex",),
-        "weighing": weighing(name=None, counted="home", k=3),
+        "sampling_weights": sampling_weights(name=None, counted="home", k=3),
     }
     for representative, shown in (("auto", 400 / 6 + 50 / 6), ("median", 50.0)):
         protected, report, moments = protect_block(table, clustering(**own, representative=representative))
@@ -221,7 +221,7 @@ def test_a_unit_of_many_records_is_not_its_class():
 
 
 def test_blocks_of_other_weights_are_solved_anew(tmp_path):
-    task = clustering(resume=(FolderStagingArea(tmp_path), "blocks"), weighing=weighing())
+    task = clustering(resume=(FolderStagingArea(tmp_path), "blocks"), sampling_weights=sampling_weights())
     for weights, resumed in (([1.0] * 4, False), ([1.0] * 4, True), ([1.0, 1.0, 1.0, 2.0], False)):
         _, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0], weight=weights), task)
         assert report.get("resumed", False) == resumed

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from microguard.pipelines.audit.release import audit
-from microguard.pipelines.records import product
+from microguard.pipelines.records import protect_by_microaggregation as protecting
 from microguard.schemas.errors import InputRejected, ProtectionFailed
 
 from tests.pipelines.microdata import NOMINAL, ROLES, persons, published, quality, run, specification
@@ -135,7 +135,7 @@ def test_a_household_that_fills_blocks_does_not_stand_alone(spark, tmp_path):
 
 def test_a_class_that_lost_households_is_not_published(spark, tmp_path, monkeypatch):
     families().to_parquet(tmp_path / "data", index=False)
-    task = product._clustering_task
-    monkeypatch.setattr(product, "_clustering_task", lambda *given: replace(task(*given), counted=None))
+    task = protecting._clustering_task
+    monkeypatch.setattr(protecting, "_clustering_task", lambda *given: replace(task(*given), counted=None))
     with pytest.raises(ProtectionFailed, match="fewest_households of all is"):
         run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}))

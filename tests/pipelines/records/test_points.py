@@ -52,16 +52,16 @@ def asked(one, other):
 
 def test_a_weight_multiplies_the_squared_distance_in_its_variable():
     points = Points.of(RECORDS, COORDINATES, ("sex", "note"))
-    found = squares(points.spread())
+    found = squares(points.expand())
     rows = RECORDS.to_pylist()
     for i, j in itertools.product(range(6), repeat=2):
         assert found[i, j] == pytest.approx(asked(rows[i], rows[j]))
 
 
 def test_points_of_trees_are_no_farther_apart_than_records():
-    records = squares(Points.of(RECORDS, COORDINATES, ("sex", "note")).spread())
+    records = squares(Points.of(RECORDS, COORDINATES, ("sex", "note")).expand())
     assert (squares(COORDINATES.points(RECORDS)) <= records + 1e-12).all()
-    ordered = squares(Points.of(SIZES, ORDERED, ("sex", "size")).spread())
+    ordered = squares(Points.of(SIZES, ORDERED, ("sex", "size")).expand())
     assert (squares(ORDERED.points(SIZES)) <= ordered + 1e-12).all()
 
 
@@ -79,7 +79,7 @@ def test_levels_of_a_tree_share_the_cost_of_a_mismatch():
     coordinates = Coordinates({}, {"code": pa.array(["a1", "b1"])}, {"code": 3.0}, trees={"code": paths})
     table = pa.table({"code": ["a1", "a2", "b1", None]})
     expected = 3.0 * np.array([[0, 0.5, 1, 1], [0.5, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]])
-    found = squares(Points.of(table, coordinates, ("code",)).spread())
+    found = squares(Points.of(table, coordinates, ("code",)).expand())
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert (squares(coordinates.points(table)) <= expected + 1e-12).all()
 
@@ -98,7 +98,7 @@ def test_what_a_cluster_loses_is_what_its_pairs_cost():
     rows, sex = way.rows(table["way"]), table["sex"].to_numpy()
     pairs = 3.0 * way.mismatches[np.ix_(rows, rows)] + (sex[:, None] != sex)
     points = Points.of(table, coordinates, ("way", "sex"))
-    spread = points.spread()
+    spread = points.expand()
     assert points.width == spread.shape[1]
     assert (squares(coordinates.points(table)) <= pairs + 1e-7).all()
     for clusters in partitions(list(range(7)), 3):
@@ -120,4 +120,4 @@ def test_the_width_of_points_is_that_of_their_spread():
     for nominal in (0, 2):
         values = np.column_stack([np.arange(6.0), np.arange(6.0) % 3, np.arange(6.0) % 2])
         points = Points(values, np.ones(nominal))
-        assert points.width == points.spread().shape[1]
+        assert points.width == points.expand().shape[1]

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from microguard.pipelines.records.product import secret_seed
+from microguard.pipelines.records.protect_by_microaggregation import secret_seed
 
 
 def specification(seed):

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.guarantees.additive_table import AdditiveTable
-from microguard.pipelines.tables.adjusted import protected_by_method
+from microguard.pipelines.tables.adjusted import adjusted
 from microguard.pipelines.tables.cells import Cells, tabulated
 from microguard.pipelines.tables.cells_of_microdata import contributions_needed, grouping_sets
 from microguard.pipelines.tables.files import published
@@ -98,7 +98,7 @@ def test_a_cell_of_another_hierarchy_is_the_sum_of_the_codes_below_it_in_every_r
 def test_what_is_published_adds_up_over_both_hierarchies_and_the_written_files_are_asked(tmp_path, changes):
     chosen = specification(**changes)
     table, cells = table_of(chosen), cells_of(chosen)
-    problem, adjustment = protected_by_method(table_problem(cells, chosen, KEY), chosen, table, KEY)
+    problem, adjustment = adjusted(table_problem(cells, chosen, KEY), chosen, table, KEY)
     units, original = adjustment.values[problem.variables], original_cells(cells, problem, table)
     assert np.any(units != cells.units)
     files = written(tmp_path, cells, units, table, original)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.pipelines.tables.adjusted import protected_by_method
+from microguard.pipelines.tables.adjusted import adjusted
 from microguard.pipelines.tables.cells import Cells, tabulated
 from microguard.pipelines.tables.disclosure_audit import intervals_of
 from microguard.pipelines.tables.measures import measured
@@ -50,7 +50,7 @@ def cells_of(chosen: Specification) -> Cells:
 
 def protect(chosen: Specification) -> tuple[Cells, np.ndarray, dict[str, Any]]:
     cells, table = cells_of(chosen), table_of(chosen)
-    problem, adjustment = protected_by_method(table_problem(cells, chosen, KEY), chosen, table, KEY)
+    problem, adjustment = adjusted(table_problem(cells, chosen, KEY), chosen, table, KEY)
     intervals = intervals_of(problem, adjustment, table, most_cells=2, seed=0)
     sections = measured(cells, problem, adjustment, intervals, table)
     return cells, adjustment.values[problem.variables], sections

@@ -8,10 +8,10 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.pipelines.tables.cell_identity import COUNT
 from microguard.pipelines.tables.cells import Cells, tabulated
 from microguard.pipelines.tables.problem import table_problem
 from microguard.pipelines.tables.published_before import (
-    COUNT,
     PublishedValues,
     StandingValueFails,
     new_cells,

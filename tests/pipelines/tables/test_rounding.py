@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from microguard.pipelines.tables.adjusted import protected_by_method
+from microguard.pipelines.tables.adjusted import rounded as round_cells
+from microguard.pipelines.tables.cell_identity import COUNT
 from microguard.pipelines.tables.disclosure_audit import attacks, intervals_of
 from microguard.pipelines.tables.problem import table_problem
 from microguard.pipelines.tables.product import original_cells
 from microguard.pipelines.tables.published_before import (
-    COUNT,
     PublishedValues,
     StandingValueFails,
     new_cells,
@@ -28,7 +28,7 @@ ROUNDED = COUNTS | {"method": "rounding", "base": 5}
 def rounded(specification, cells, key=KEY, standing=None):
     """The problem, its adjustment, and the published value of every cell."""
     problem = table_problem(cells, specification, key, standing)
-    problem, adjustment = protected_by_method(problem, specification, specification.table, key)
+    problem, adjustment = round_cells(problem, specification, specification.table, key)
     return problem, adjustment, adjustment.values[problem.variables]
 
 

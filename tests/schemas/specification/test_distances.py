@@ -27,26 +27,26 @@ def build(variables: dict[str, dict[str, Any]], **method: Any) -> Specification:
     return build_specification(content, Path("/nowhere"))
 
 
-def way(variables: dict[str, dict[str, Any]], **method: Any) -> str:
+def strategy(variables: dict[str, dict[str, Any]], **method: Any) -> str:
     specification = build(variables, **method)
-    return specification.way(specification.clusterings[0])
+    return specification.strategy(specification.clusterings[0])
 
 
 def test_nominal_variables_of_unlike_weights_are_protected_as_combinations() -> None:
-    assert way({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}) == "combinations"
-    assert way({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}, algorithm="own-eee")
+    assert strategy({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}) == "frequency"
+    assert strategy({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}, algorithm="own-eee")
     bounds = {"max_absolute_error": {"1": 5}}
-    assert way({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}, control_tables=bounds)
+    assert strategy({"sex": NOMINAL | {"variable_weight": 2.0}, "age": NOMINAL}, control_tables=bounds)
 
 
 def test_ordinal_and_hierarchical_variables_are_categories() -> None:
     specification = build({"sex": NOMINAL, "age": ORDINAL})
-    assert specification.way(specification.clusterings[0]) == "combinations"
+    assert specification.strategy(specification.clusterings[0]) == "frequency"
     assert specification.kinds() == "nominal"
     assert specification.control_tables == (("sex",), ("age",), ("sex", "age"))
-    assert way({"age": ORDINAL}, representative="medoid", algorithm="mdav") == "clusters"
-    assert way({"age": BANDED}) == "combinations"
-    assert way({"sex": NOMINAL, "activity": TREE}, algorithm="own-eee") == "combinations"
+    assert strategy({"age": ORDINAL}, representative="medoid", algorithm="mdav") == "microaggregation"
+    assert strategy({"age": BANDED}) == "frequency"
+    assert strategy({"sex": NOMINAL, "activity": TREE}, algorithm="own-eee") == "frequency"
     assert build({"sex": NOMINAL, "activity": TREE}).nominal == ("sex", "activity")
 
 
@@ -88,7 +88,7 @@ def test_what_would_not_heed_a_weight_is_refused_by_name(
         ({"age": ORDINAL | {"kind": "nominal"}}, {}, 'age.order: .*unless kind is "ordinal"'),
         ({"age": BANDED | {"order": ["young", "old"]}}, {}, "age.order: .*beside bands"),
         ({"sex": NOMINAL, "age": ORDINAL | {"role": "sensitive"}}, {}, "age.kind: .*unless role"),
-        ({"sex": NOMINAL, "age": ORDINAL}, {"name": "safe"}, "age.kind: .*nominal with SAFE"),
+        ({"sex": NOMINAL, "age": ORDINAL}, {"name": "safe"}, "age.kind: .*nominal with method safe"),
         (
             {"a": {"role": "quasi_identifier", "kind": "hierarchical"}},
             {},
@@ -96,7 +96,7 @@ def test_what_would_not_heed_a_weight_is_refused_by_name(
         ),
         ({"a": TREE | {"bands": [1, 2]}}, {}, "a.hierarchy: .*without bands"),
         ({"sex": NOMINAL, "a": TREE | {"role": "other"}}, {}, "a.kind: .*unless role"),
-        ({"sex": NOMINAL, "a": TREE}, {"name": "safe"}, "a.kind: .*nominal with SAFE"),
+        ({"sex": NOMINAL, "a": TREE}, {"name": "safe"}, "a.kind: .*nominal with method safe"),
         ({"sex": NOMINAL, "age": ORDINAL | {"costs": "c.csv"}}, {}, 'age.costs: .*kind "nominal"'),
         ({"sex": NOMINAL, "a": {"role": "other", "costs": "c.csv"}}, {}, "a.costs: .*role is quasi_ident"),
         ({"sex": NOMINAL | {"costs": "c.csv"}}, {"name": "safe"}, "sex.costs: .*no distances"),

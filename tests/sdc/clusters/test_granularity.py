@@ -1,4 +1,4 @@
-"""The step of a published mean: 1, 2 or 5 times a power of ten, of the variable's spread."""
+"""Step of a published mean: 1, 2 or 5 times a power of ten, derived from the standard deviation."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ ONE = np.zeros(3, np.int64)
     ("deviation", "size", "step"),
     [(1256.0, 4000.0, 50.0), (2000.0, 4000.0, 100.0), (400.0, 4000.0, 20.0), (1256.0, 100.0, 5.0)],
 )
-def test_the_step_is_of_the_deviation_of_the_file_and_less_where_the_values_are_small(deviation, size, step):
+def test_steps_of_follow_the_deviation_of_the_file_and_are_smaller_for_small_values(deviation, size, step):
     assert steps_of(np.full(3, size), ONE, deviation).sizes.tolist() == [step]
 
 
-def test_nothing_is_rounded_where_a_variable_is_constant_or_a_class_is_zero():
+def test_steps_of_round_nothing_if_a_variable_is_constant_or_a_cluster_is_zero():
     assert steps_of(np.full(3, 7.0), ONE, 0.0).digits.tolist() == [0]
     assert steps_of(np.zeros(3), ONE, 5.0).digits.tolist() == [0]
 
 
 @given(st.floats(1e-300, 1e300), st.floats(1e-300, 1e300))
-def test_no_step_exceeds_its_share_and_the_next_larger_one_would(deviation, size):
+def test_steps_of_return_the_largest_step_within_the_share(deviation, size):
     steps = steps_of(np.full(3, size), ONE, deviation)
     if steps.digits[0]:
         most = SHARE * min(deviation, size)
@@ -49,7 +49,7 @@ def test_no_step_exceeds_its_share_and_the_next_larger_one_would(deviation, size
         (pa.decimal128(3, 1), [Decimal("99.9"), Decimal("99.9"), Decimal("99.8")], Decimal(98)),
     ],
 )
-def test_published_means_are_multiples_of_the_step_in_the_type_of_their_column(kind, values, expected):
+def test_represent_publishes_multiples_of_the_step_in_the_type_of_the_column(kind, values, expected):
     small = kind in (pa.int8(), pa.decimal128(3, 1))
     protection = MeanProtection({"x": 120.0 if small else 1256.0}, seed=1)
     table = pa.table({"x": pa.array(values, kind)})
@@ -58,7 +58,7 @@ def test_published_means_are_multiples_of_the_step_in_the_type_of_their_column(k
     assert shown.to_pylist() == [expected] * 3
 
 
-def test_whole_numbers_with_a_small_spread_keep_their_means():
+def test_represent_keeps_means_of_whole_numbers_with_a_small_deviation():
     table = pa.table({"age": pa.array([31, 33, 36], pa.int32())})
     shown = represent(table, ONE, numeric=["age"], protection=MeanProtection({"age": 18.0}, seed=1))
     assert shown["age"].to_pylist() == [33] * 3

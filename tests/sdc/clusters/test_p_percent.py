@@ -1,4 +1,4 @@
-"""The p % rule for the means of clusters: the second largest contributor does not know the largest."""
+"""p % rule for the means of clusters: the second largest contributor cannot infer the largest."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ def of(values, labels=ONE, weights=None, owners=None):
     return contributions(values, labels, np.ones(len(values)) if weights is None else weights, owners)
 
 
-def test_a_cluster_is_forbidden_where_the_rest_is_less_than_p_percent_of_the_largest():
+def test_forbidden_if_the_remainder_is_less_than_p_percent_of_the_largest():
     assert of([1000.0, 300.0, 99.0]).forbidden.tolist() == [True]
     assert of([1000.0, 300.0, 100.0]).forbidden.tolist() == [False]
     assert of([-1000.0, 300.0, 99.0]).forbidden.tolist() == [True]
 
 
-def test_a_class_of_two_is_not_judged_as_it_fails_whatever_its_values_are():
+def test_forbidden_ignores_clusters_of_two_contributors():
     assert of([1000.0, 990.0], np.zeros(2, np.int64)).forbidden.tolist() == [False]
 
 
-def test_a_cluster_of_values_alike_is_left_alone_whatever_their_weights_are():
+def test_forbidden_ignores_clusters_of_similar_values_with_any_weights():
     for value, forbidden in ((950.0, False), (800.0, True)):
         assert of([1000.0, 990.0, value], weights=np.array([9.0, 9.0, 0.1])).forbidden.tolist() == [forbidden]
 
 
-def test_weights_and_owners_make_up_contributions():
+def test_contributions_sum_weighted_values_by_owner():
     found = of(
         [10.0, 10.0, 5.0, 1.0], np.zeros(4, np.int64), np.array([1.0, 2.0, 4.0, 1.0]), np.array([7, 7, 3, 2])
     )
@@ -39,7 +39,7 @@ def test_weights_and_owners_make_up_contributions():
     assert found.contributors.tolist() == [3]
 
 
-def test_clusters_of_different_sizes_are_kept_apart():
+def test_contributions_separate_clusters_of_different_sizes():
     found = of([9.0, 1.0, 5.0, 8.0, 2.0, 3.0], np.array([2, 0, 1, 1, 1, 1]))
     assert found.first.tolist() == [1.0, 8.0, 9.0]
     assert found.second.tolist() == [0.0, 5.0, 0.0]
@@ -51,7 +51,7 @@ def test_clusters_of_different_sizes_are_kept_apart():
     st.floats(0.0, 1e5),
     st.integers(0, 2**63 - 1),
 )
-def test_a_moved_mean_hides_the_largest_contributor_also_after_it_is_rounded(values, unit, seed):
+def test_displacements_hide_the_largest_contributor_also_after_rounding(values, unit, seed):
     labels = np.zeros(len(values), np.int64)
     found = of(values, labels)
     means = np.array([np.mean(values)])
@@ -62,10 +62,10 @@ def test_a_moved_mean_hides_the_largest_contributor_also_after_it_is_rounded(val
         assert move.tolist() == [0.0]
 
 
-def test_moves_go_both_ways_and_are_drawn_between_once_and_three_times_the_level():
+def test_displacements_have_both_directions_and_one_to_three_times_the_relative_error():
     values, labels = np.tile([1000.0, 50.0, 20.0], 2000), np.repeat(np.arange(2000), 3)
     moves = displacements(of(values, labels), np.full(2000, 1070.0 / 3), np.zeros(2000), seed=5)
-    off = np.abs(3 * moves + 20.0) / 1000.0  # of the second largest's estimate, from the largest
+    off = np.abs(3 * moves + 20.0) / 1000.0  # relative error of the second largest contributor's estimate
     assert np.mean(moves > 0) == pytest.approx(0.5, abs=0.05)
     assert P <= off.min() < 1.1 * P
     assert 0.95 * LARGEST_LEVEL * P < off.max() <= LARGEST_LEVEL * P

@@ -1,4 +1,4 @@
-"""Small tables for the tests: random grids, and a brute force that shares no code with the methods."""
+"""Small tables for tests: random grids, and a brute force that shares no code with the methods."""
 
 import itertools
 
@@ -8,16 +8,16 @@ from scipy.optimize import linprog
 
 
 def grid_relations(shape):
-    """Lines of a grid with one margin slot per dimension, straight from the definition."""
+    """Constraints of a grid with one margin slot per dimension, straight from the definition."""
     full = tuple(n + 1 for n in shape)
     position = np.arange(np.prod(full)).reshape(full)
-    lines = []
+    constraints = []
     for axis in range(len(shape)):
-        for line in np.moveaxis(position, axis, -1).reshape(-1, full[axis]):
+        for constraint in np.moveaxis(position, axis, -1).reshape(-1, full[axis]):
             row = np.zeros(position.size)
-            row[line[:-1]], row[line[-1]] = 1, -1
-            lines.append(row)
-    return np.array(lines)
+            row[constraint[:-1]], row[constraint[-1]] = 1, -1
+            constraints.append(row)
+    return np.array(constraints)
 
 
 def with_margins(internal):
@@ -94,7 +94,7 @@ def brute_force(table, mode):
         answer = linprog(
             np.concatenate([table.costs, table.costs]),
             A_eq=np.hstack([matrix, -matrix]),
-            b_eq=np.zeros(table.lines),
+            b_eq=np.zeros(table.constraints),
             **bounds_of_statistics,
             bounds=np.stack([lower, upper], axis=1),
         )

@@ -1,17 +1,14 @@
-"""Adjusted tables are additive, protected, within capacities, and as cheap as brute force where tiny."""
+"""Adjusted tables are additive, protected and within capacities, and optimal compared with brute force."""
 
 import importlib
-from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from microguard.schemas.specification.table import TableAlgorithm
+from microguard.sdc.algorithms.adjustment import ADJUSTMENT
 from microguard.sdc.cta import CellTable, adjust
-from microguard.sdc.cta.effort import EFFORTS
-from microguard.sdc.cta.methods import ALGORITHMS, METHODS
-from microguard.sdc.cta.program.infeasible import ImpossibleLines, NoSolutionFound
+from microguard.sdc.cta.program.infeasible import ImpossibleConstraints, NoSolutionFound
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.table.check import check
 from microguard.sdc.cta.table.quality import Quality
@@ -25,7 +22,7 @@ def sums_hold(table, adjusted, tolerance=1e-6):
     return np.all(np.abs(table.relations @ adjusted) <= tolerance * max(1, np.abs(table.values).max()))
 
 
-def test_a_reader_can_solve_two_cells_and_a_total():
+def test_adjust_solves_a_total_of_two_cells():
     # 10 + 20 = 30, the first must move by 3: the cheapest answer moves one other cell by 3 as well
     table = two_cells_and_total([5, 5, 5], [5, 5, 5], costs=[1, 2, 1])
     d = adjust(table, mode="exact")
@@ -41,7 +38,7 @@ def test_a_reader_can_solve_two_cells_and_a_total():
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
 @pytest.mark.parametrize("seed", range(3))
-def test_exact_agrees_with_brute_force_on_grids(mode, seed):
+def test_exact_objective_equals_brute_force_on_grids(mode, seed):
     table = random_grid((3, 3), seed, costs=(lambda v: 1 / v) if seed == 2 else None)
     d = adjust(table, mode=mode, algorithm="exact", effort="fast")
     assert d.objective == pytest.approx(brute_force(table, mode), rel=1e-6)
@@ -52,7 +49,7 @@ def test_exact_agrees_with_brute_force_on_grids(mode, seed):
 
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
-def test_exact_agrees_with_brute_force_where_levels_and_room_differ_by_side(mode):
+def test_exact_objective_equals_brute_force_with_asymmetric_levels_and_capacities(mode):
     for seed in range(3):
         base = random_grid((2, 3), seed, sensitive=0.6, room=0.6)
         table = CellTable(
@@ -70,8 +67,8 @@ def test_exact_agrees_with_brute_force_where_levels_and_room_differ_by_side(mode
         assert d.directions[0] == 1
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_named_algorithm_protects_and_states_a_valid_bound(algorithm):
+@pytest.mark.parametrize("algorithm", ["auto", *ADJUSTMENT])
+def test_every_algorithm_protects_the_table_and_reports_a_valid_bound(algorithm):
     table = random_grid((3, 4), 5)
     d = adjust(table, mode="exact", algorithm=algorithm, effort="fast", seed=3)
     optimum = brute_force(table, "exact")
@@ -84,7 +81,7 @@ def test_every_named_algorithm_protects_and_states_a_valid_bound(algorithm):
     assert d.work == again.work
 
 
-def test_fixed_margins_stay_as_they_are():
+def test_adjust_keeps_fixed_margins():
     table = random_grid((5, 5), 1, sensitive=0.3)
     capacity = table.upper_capacity.reshape(6, 6).copy()
     capacity[5, :] = capacity[:, 5] = 0
@@ -104,7 +101,7 @@ def test_fixed_margins_stay_as_they_are():
 
 
 @pytest.mark.parametrize(("shape", "whole_seed"), [((4, 5), 1), ((3, 3, 3), 2), ((2, 2, 2, 2), 3)])
-def test_whole_tables_come_back_whole_and_additive_to_the_last_digit(shape, whole_seed):
+def test_adjust_returns_additive_whole_numbers_for_whole_tables(shape, whole_seed):
     table = random_grid(shape, whole_seed, whole=True, room=0.5, sensitive=0.3)
     d = adjust(table, mode="exact", effort="fast")
     assert d.whole
@@ -112,15 +109,16 @@ def test_whole_tables_come_back_whole_and_additive_to_the_last_digit(shape, whol
     assert not np.any(table.relations @ d.values)
 
 
-def test_a_line_without_room_is_named_as_the_proof():
+def test_adjust_names_the_constraint_that_proves_infeasibility():
     table = two_cells_and_total([5, 1, 1], [5, 1, 1])
     with pytest.raises(ImpossibleProtection) as caught:
         adjust(table)
-    assert caught.value.lines.tolist() == [0]
+    assert caught.value.constraints.tolist() == [0]
 
 
-def test_lines_that_only_together_leave_no_room_are_found_and_really_infeasible():
-    # every cell of a 2 x 3 table must move by its level, margins are fixed: each line alone could manage
+def test_adjust_names_constraints_that_are_only_jointly_infeasible():
+    # every cell of a 2 x 3 table must move by its level, margins are fixed: each constraint alone could
+    # manage
     internal = np.array([[10.0, 10, 20], [10, 10, 20]])
     values = with_margins(internal)
     sensitive = np.zeros((3, 4), dtype=bool)
@@ -137,37 +135,37 @@ def test_lines_that_only_together_leave_no_room_are_found_and_really_infeasible(
         upper_capacity=level.ravel(),
     )
     assert brute_force(fixed, "exact") is None
-    with pytest.raises(ImpossibleLines) as caught:
+    with pytest.raises(ImpossibleConstraints) as caught:
         adjust(fixed, mode="exact")
-    assert 0 < len(caught.value.lines) < 7
+    assert 0 < len(caught.value.constraints) < 7
 
 
-@pytest.mark.parametrize("algorithm", [*METHODS, "auto"])
-@pytest.mark.parametrize("line", [[], [3]], ids=["no lines", "a line of others"])
-def test_sensitive_cells_in_no_line_move_by_their_level_and_no_further(algorithm, line):
+@pytest.mark.parametrize("algorithm", [*ADJUSTMENT, "auto"])
+@pytest.mark.parametrize("constraint", [[], [3]], ids=["no constraints", "a constraint of others"])
+def test_sensitive_cells_outside_all_constraints_move_exactly_by_their_level(algorithm, constraint):
     values = np.array([7.0, 8.0, 30.0, 10.0, 20.0])
-    relations = np.array([[0, 0, -1, 1, 1]] * bool(line), dtype=float).reshape(-1, 5)
-    sensitive = np.isin(np.arange(5), [0, 1, *line])
+    relations = np.array([[0, 0, -1, 1, 1]] * bool(constraint), dtype=float).reshape(-1, 5)
+    sensitive = np.isin(np.arange(5), [0, 1, *constraint])
     level = np.where(sensitive, 3.0, 0.0)
     table = CellTable(values, relations, sensitive, level, level, values, values)
     d = adjust(table, algorithm=algorithm)
     assert list(np.abs(d.values - values)[:2]) == [3, 3]
-    assert d.lower_bound <= d.objective == 6 + 6 * bool(line)
+    assert d.lower_bound <= d.objective == 6 + 6 * bool(constraint)
     assert sums_hold(table, d.values)
 
 
-def test_statistics_that_leave_no_room_are_the_proof_where_there_are_no_lines():
+def test_adjust_names_kept_statistics_that_prove_infeasibility():
     values, level = np.array([7.0, 8.0]), np.array([3.0, 0.0])
     kept = Quality(np.ones((1, 2)), np.full(1, -1.0), np.ones(1))
     table = CellTable(values, np.zeros((0, 2)), level > 0, level, level, values, np.zeros(2), quality=kept)
     with pytest.raises(
-        ImpossibleLines, match="and the kept statistics prove it together; keep less"
+        ImpossibleConstraints, match="the kept statistics are infeasible together; keep less"
     ) as caught:
         adjust(table)
-    assert len(caught.value.lines) == 0
+    assert len(caught.value.constraints) == 0
 
 
-def test_nothing_sensitive_means_nothing_changes():
+def test_adjust_changes_nothing_without_sensitive_cells():
     base = random_grid((3, 3), 0)
     table = CellTable(
         values=base.values,
@@ -185,19 +183,19 @@ def test_nothing_sensitive_means_nothing_changes():
 
 
 @pytest.mark.parametrize("wrong", [{"mode": "both"}, {"algorithm": "magic"}, {"effort": "much"}])
-def test_unknown_options_are_refused(wrong):
+def test_adjust_refuses_unknown_options(wrong):
     with pytest.raises(InvalidParameter):
         adjust(random_grid((2, 2), 0), **wrong)
 
 
-def test_a_passed_time_limit_still_gives_a_sound_table_and_says_so():
+def test_adjust_returns_a_sound_table_after_the_time_limit_and_reports_it():
     table = random_grid((8, 8, 8), 0, sensitive=0.3)
     d = adjust(table, mode="exact", algorithm="local-search", effort="thorough", time_limit=0.5)
     assert d.stopped_by == "time"
     assert check(table, d.values, "exact").sound
 
 
-def test_the_bound_gets_the_time_that_the_search_leaves(monkeypatch):
+def test_lower_bound_gets_the_time_that_the_search_leaves(monkeypatch):
     module = importlib.import_module("microguard.sdc.cta.adjust")
     bound, given = module._lower_bound, []
 
@@ -215,24 +213,24 @@ def test_the_bound_gets_the_time_that_the_search_leaves(monkeypatch):
     assert limited.lower_bound == unlimited.lower_bound
 
 
-def test_a_passed_time_limit_also_ends_the_summing_of_large_tables(monkeypatch):
+def test_time_limit_ends_the_internal_cell_search_of_large_tables(monkeypatch):
     module = importlib.import_module("microguard.sdc.cta.adjust")
 
     monkeypatch.setattr(module, "LARGE_CELLS", 100)
     table = random_grid((40, 40), 0, sensitive=0.3)
     d = adjust(table, mode="exact", effort="standard", time_limit=1e-6)
-    assert d.algorithm == "resummed-margins"
+    assert d.algorithm == "internal-cells"
     assert d.stopped_by == "time"
     assert check(table, d.values, "exact").sound
 
 
-def test_margins_are_summed_again_where_the_table_is_too_large_for_a_linear_program(monkeypatch):
+def test_adjust_searches_internal_cells_of_tables_too_large_for_a_linear_program(monkeypatch):
     module = importlib.import_module("microguard.sdc.cta.adjust")
 
     monkeypatch.setattr(module, "LARGE_CELLS", 100)
     table = random_grid((12, 12), 0, sensitive=0.3)
     d = adjust(table, mode="exact", effort="fast")
-    assert d.algorithm == "resummed-margins"
+    assert d.algorithm == "internal-cells"
     assert check(table, d.values, "exact").sound
     solved = adjust(table, mode="exact", algorithm="local-search", effort="fast")
     assert d.lower_bound <= solved.objective * (1 + 1e-9)
@@ -240,18 +238,18 @@ def test_margins_are_summed_again_where_the_table_is_too_large_for_a_linear_prog
 
 @pytest.mark.parametrize("mode", ["at-least", "exact"])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_large_table_with_sensitive_margins_is_protected_without_a_program_over_all_of_it(
+def test_adjust_protects_a_large_table_with_sensitive_margins_without_a_linear_program(
     monkeypatch, mode, seed
 ):
     module = importlib.import_module("microguard.sdc.cta.adjust")
 
     table = hierarchical_table(((2, 3), (3, 2)), seed, occupied=0.9, sensitive=0.2)
-    summation = Problem.of(table, mode).summation
+    summation = Problem.from_table(table, mode).summation
     assert not np.isin(np.flatnonzero(table.sensitive), summation.internal).all()
     solved = adjust(table, mode=mode, effort="standard")
     monkeypatch.setattr(module, "LARGE_CELLS", 50)
     d = adjust(table, mode=mode, effort="standard")
-    assert d.algorithm == "resummed-margins"
+    assert d.algorithm == "internal-cells"
     assert check(table, d.values, mode).sound
     assert solved.lower_bound * (1 - 1e-9) <= d.objective <= 1.1 * solved.objective
     assert d.lower_bound <= solved.objective * (1 + 1e-9)
@@ -259,7 +257,7 @@ def test_a_large_table_with_sensitive_margins_is_protected_without_a_program_ove
 
 @settings(max_examples=8)
 @given(st.integers(0, 10**6), st.floats(0.02, 0.5), st.sampled_from(["exact", "at-least"]))
-def test_tight_or_wide_capacities_end_in_a_sound_table_a_proof_or_an_honest_no(seed, room, mode):
+def test_adjust_gives_a_sound_table_or_an_error_for_any_capacities(seed, room, mode):
     table = random_grid((3, 3), seed, room=room, sensitive=0.5)
     expected = brute_force(table, mode)
     try:
@@ -273,8 +271,3 @@ def test_tight_or_wide_capacities_end_in_a_sound_table_a_proof_or_an_honest_no(s
         assert expected is not None
         assert d.objective >= expected * (1 - 1e-6)
         assert d.lower_bound <= expected * (1 + 1e-6)
-
-
-def test_the_specification_names_exactly_the_methods_there_are():
-    assert get_args(TableAlgorithm) == ALGORITHMS
-    assert all(set(row.efforts) == set(EFFORTS) for row in METHODS.values())

@@ -1,4 +1,4 @@
-"""A few dozen of the thousand random tables of the benchmark `tabular_programs`."""
+"""A sample of the random tables of the benchmark `tabular_programs`."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.benchmarks.tabular_programs import KINDS, compare, small_table
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_answers_agree_with_an_integer_program_written_from_the_paper(kind):
+def test_adjust_objective_equals_an_independent_integer_program(kind):
     first = KINDS.index(kind)
     counted = [
         compare(small_table(kind, seed), seed) for seed in range(first, first + 5 * len(KINDS), len(KINDS))

@@ -9,7 +9,7 @@ from microguard.sdc.cta.disclosure_audit import attacker_intervals
 from microguard.sdc.cta.rules.keyed_draw import keyed_numbers
 from microguard.sdc.cta.rules.secret_factor import (
     largest_factors,
-    secret_numbers,
+    secret_factors,
     with_room_for_factors,
     with_secret_levels,
 )
@@ -26,16 +26,20 @@ def names(table):
     return [f"cell {i}" for i in range(table.cells)]
 
 
-def test_numbers_depend_on_key_and_cell_alone_and_fill_their_range():
-    many = [f"c{i}" for i in range(2000)]
-    numbers = secret_numbers(KEY, many)
-    assert numbers.min() >= 0
-    assert numbers.max() < 1
-    assert abs(numbers.mean() - 0.5) < 0.02
-    assert np.array_equal(secret_numbers(KEY, many[::-1])[::-1], numbers)
-    assert not np.array_equal(secret_numbers(KEY[::-1], many), numbers)
+@pytest.mark.parametrize("largest", [1.0, 1.2, 7 / 3, 4.0])
+def test_secret_factors_depend_on_key_and_identity_alone_and_fill_their_range(largest):
+    many, most = [f"c{i}" for i in range(2000)], np.full(2000, largest)
+    factors = secret_factors(KEY, many, most)
+    assert factors.min() >= 1
+    assert factors.max() <= largest
+    assert np.array_equal(secret_factors(KEY, many[::-1], most)[::-1], factors)
     with pytest.raises(InvalidParameter):
         keyed_numbers(b"short", b"", many)
+    if largest == 1:
+        return
+    assert len(np.unique(factors)) == len(factors)
+    assert np.mean(factors > (1 + largest) / 2) > 0.5
+    assert not np.array_equal(secret_factors(KEY[::-1], many, most), factors)
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
@@ -121,7 +125,7 @@ def test_intervals_contain_the_original_and_agree_with_another_solver():
     for k, cell in enumerate(intervals.cells):
         cost = np.zeros(table.cells)
         cost[cell] = 1
-        matrix, zeros = table.relations.toarray(), np.zeros(table.lines)
+        matrix, zeros = table.relations.toarray(), np.zeros(table.constraints)
         least = linprog(cost, A_eq=matrix, b_eq=zeros, bounds=bounds).fun
         most = -linprog(-cost, A_eq=matrix, b_eq=zeros, bounds=bounds).fun
         assert intervals.upper[k] == pytest.approx(d.values[cell] - least, abs=1e-5)

@@ -1,4 +1,4 @@
-"""Tables in units of their last digit are whole, protect as much, and come back additive to that digit."""
+"""Tables in units of their last digit are whole numbers and are adjusted exactly."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def cents_table(values=None):
     )
 
 
-def test_values_become_whole_levels_go_up_and_capacities_down():
+def test_in_last_digits_rounds_levels_up_and_capacities_down():
     table = cents_table()
     digits = in_last_digits(table, 2)
     assert digits.whole
@@ -36,7 +36,7 @@ def test_values_become_whole_levels_go_up_and_capacities_down():
     assert np.array_equal(digits.costs, table.costs)
 
 
-def test_a_level_that_is_whole_in_decimals_does_not_go_up_for_binary_dust():
+def test_in_last_digits_ignores_binary_rounding_errors_of_levels():
     # 0.29 * 100 is 28.999999999999996 and 0.07 * 100 is 7.000000000000001
     table = cents_table()
     exact = CellTable(
@@ -54,7 +54,7 @@ def test_a_level_that_is_whole_in_decimals_does_not_go_up_for_binary_dust():
 
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
-def test_adjusted_digits_add_up_without_any_rest_and_protect_the_original(mode):
+def test_tables_in_last_digits_are_adjusted_exactly(mode):
     table = cents_table()
     digits = adjust(in_last_digits(table, 2), mode=mode, effort="fast")
     assert digits.whole
@@ -64,11 +64,11 @@ def test_adjusted_digits_add_up_without_any_rest_and_protect_the_original(mode):
     assert np.all(np.abs(published - table.values) <= 0.999)
 
 
-def test_values_that_do_not_add_up_at_the_digit_asked_for_are_refused():
+def test_in_last_digits_refuses_values_that_do_not_add_up_after_rounding():
     with pytest.raises(SdcError):
         in_last_digits(cents_table(), 0)  # 1 + 2 is not 4, rounded from 1.25 + 2.5 = 3.75
 
 
-def test_decimals_are_a_whole_number():
+def test_in_last_digits_refuses_fractional_decimals():
     with pytest.raises(InvalidParameter):
         in_last_digits(cents_table(), 1.5)

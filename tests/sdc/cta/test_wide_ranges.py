@@ -1,9 +1,9 @@
-"""Tables whose cells differ by many orders of magnitude keep every promise to the last unit."""
+"""Tables whose values differ by many orders of magnitude are adjusted exactly."""
 
 import numpy as np
 import pytest
 from microguard.sdc.cta import CellTable, adjust
-from microguard.sdc.cta.refinement import refined
+from microguard.sdc.cta.refinement import refine
 from microguard.sdc.cta.table.check import check
 
 from tests.sdc.cta.tables import grid_relations, two_cells_and_total, with_margins
@@ -24,7 +24,7 @@ def wide_table(orders, seed, shape=(6, 6), whole=True):
 
 @pytest.mark.parametrize("orders", [1, 6, 9, 12])
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
-def test_every_cell_is_protected_and_every_line_closed_to_the_unit(orders, mode):
+def test_adjust_holds_all_constraints_exactly_over_wide_ranges_of_values(orders, mode):
     for seed in range(3):
         table = wide_table(orders, seed)
         d = adjust(table, mode=mode, effort="fast", seed=seed)
@@ -36,33 +36,33 @@ def test_every_cell_is_protected_and_every_line_closed_to_the_unit(orders, mode)
         assert np.all(np.abs(d.values - table.values) <= table.upper_capacity)
 
 
-def test_a_small_cell_left_unchanged_beside_a_large_one_is_found_by_the_check():
+def test_check_finds_an_unprotected_small_cell_next_to_a_large_one():
     table = wide_table(9, 1)
     moved = table.values.copy()
     assert len(check(table, moved).unprotected) == table.sensitive.sum()
     values = adjust(table, effort="fast").values
     values[np.flatnonzero(table.sensitive)[np.argmin(table.values[table.sensitive])]] += 1
-    assert len(check(table, values).broken_lines) == 2, "a unit beside cells of 1e11 is seen"
+    assert len(check(table, values).broken_constraints) == 2, "a unit beside cells of 1e11 is seen"
 
 
-def test_what_is_left_open_is_closed_next_to_where_it_was():
+def test_refine_corrects_residuals_near_the_given_deviations():
     table = wide_table(6, 2)
     exact = adjust(table, effort="fast").deviations
     rng = np.random.default_rng(0)
     blurred = exact + rng.normal(0, 1e-6 * np.abs(exact).max(), table.cells)
     blurred[table.sensitive] = exact[table.sensitive]
-    closed = refined(table, blurred, "at-least")
+    closed = refine(table, blurred, "at-least")
     assert closed is not None
     assert check(table, table.values + closed).sound
     assert np.abs(closed - exact).max() <= 1e-3 * np.abs(exact).max()
 
 
-def test_directions_that_leave_no_room_are_not_closed_by_force():
+def test_refine_returns_none_for_infeasible_directions():
     table = two_cells_and_total([5, 1, 1], [5, 1, 1])
-    assert refined(table, np.array([3.0, 0, 0]), "at-least") is None
+    assert refine(table, np.array([3.0, 0, 0]), "at-least") is None
 
 
-def test_fractions_over_six_orders_add_up_to_what_floating_point_allows():
+def test_adjust_keeps_fractions_additive_over_six_orders_of_magnitude():
     table = wide_table(6, 3, whole=False)
     d = adjust(table, effort="fast")
     assert check(table, d.values).sound

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.sdc.algorithms.microaggregation import GeneticParams
 from microguard.sdc.errors import (
     InvalidParameter,
     NotFinite,
@@ -15,7 +16,6 @@ from microguard.sdc.errors import (
     UnsupportedCombination,
 )
 from microguard.sdc.microaggregation import individual_ranking, microaggregate
-from microguard.sdc.microaggregation.heuristics.genetic import GeneticParams
 
 from tests.reference import reference_file
 
@@ -26,7 +26,7 @@ def test_individual_ranking_agrees_with_algorithm_genetic_for_one_variable():
     records = np.random.default_rng(8).lognormal(size=(60, 1))
     parameters = GeneticParams(population=6)
     alone = individual_ranking(records, 3, algorithm="genetic-average", genetic_parameters=parameters, seed=5)
-    named = microaggregate(records, 3, algorithm="genetic", genetic_parameters=parameters, seed=5)
+    named = microaggregate(records, 3, algorithm="genetic", parameters=parameters, seed=5)
     together = alone.labels[:, :1] == alone.labels[:, 0]
     assert np.array_equal(named.labels[:, np.newaxis] == named.labels, together)
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from microguard.sdc.algorithms.microaggregation import MICROAGGREGATION, KWardParameters, VmdavParameters
 from microguard.sdc.errors import (
     InvalidParameter,
     NotFinite,
@@ -17,13 +18,12 @@ from microguard.sdc.errors import (
     UnsupportedCombination,
 )
 from microguard.sdc.microaggregation import microaggregate
-from microguard.sdc.microaggregation.methods import ALGORITHMS
 
 from tests.reference import reference_file
 from tests.sdc.microaggregation.exhaustive import least_sse
 
 ONE_VARIABLE = ("univariate-optimal", "genetic")
-MULTIVARIATE = [name for name in ALGORITHMS if name not in ONE_VARIABLE and name != "column-generation"]
+MULTIVARIATE = [name for name in MICROAGGREGATION if name not in ONE_VARIABLE and name != "column-generation"]
 TIERS = ["fast", "standard", "thorough"]
 
 
@@ -125,7 +125,7 @@ def test_microaggregate_is_never_below_the_optimum_and_thorough_reaches_it(k, we
         weights = random.uniform(0.5, 2.0, n) if weighted else np.ones(n)
         least = least_sse(points, weights, k)
         for name in MULTIVARIATE:
-            if weighted and not ALGORITHMS[name].record_weights:
+            if weighted and not MICROAGGREGATION[name].record_weights:
                 continue
             clustering = microaggregate(points, k, algorithm=name, standardise=False, record_weights=weights)
             assert clustering.sse == pytest.approx(_sse(points, clustering.labels, weights))
@@ -332,3 +332,20 @@ def test_microaggregate_at_the_time_limit_is_no_worse_than_its_start():
         clustering = microaggregate(records, 3, effort=effort, time_limit=1e-6)
         assert clustering.stopped_by == "time"
         assert clustering.sse <= fast.sse * (1 + 1e-12)
+
+
+def test_deprecated_keywords_of_an_algorithm_warn_and_mean_its_parameters():
+    records = np.random.default_rng(0).normal(size=(20, 2))
+    for name, keyword, value, parameters in (
+        ("k-ward", "ranking", "md", KWardParameters("maximum-distance")),
+        ("vmdav", "gain", 1.1, VmdavParameters(1.1)),
+    ):
+        with pytest.warns(DeprecationWarning, match=rf"{keyword} is deprecated .* give parameters="):
+            named = microaggregate(records, 3, algorithm=name, **{keyword: value})
+        assert (
+            named.labels == microaggregate(records, 3, algorithm=name, parameters=parameters).labels
+        ).all()
+    with pytest.raises(UnsupportedCombination, match="parameters of mdav: expected none"):
+        microaggregate(records, 3, algorithm="mdav", parameters=VmdavParameters())
+    with pytest.raises(UnsupportedCombination, match="expected parameters alone, found gain"):
+        microaggregate(records, 3, algorithm="vmdav", parameters=VmdavParameters(), gain=0.2)

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from microguard.sdc.algorithms.nominal import ChiExactParameters
 from microguard.sdc.errors import InvalidParameter, SdcError, TooFewRecords
-from microguard.sdc.nominal.chi_exact import ChiExactParameters, chi_exact
+from microguard.sdc.nominal.chi_exact import chi_exact
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector, collapse, from_frame
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.sdc.algorithms.nominal import TWO_STEP
 from microguard.sdc.errors import InvalidParameter, TooFewRecords
 from microguard.sdc.nominal.aggregation.aggregate import aggregate
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import collapse, from_frame
 from microguard.sdc.nominal.partitioning.partition import partition
 from microguard.sdc.nominal.two_step import two_step
-from microguard.sdc.nominal.two_step_names import TWO_STEP
 
 from tests.benchmarks.combinations.scenarios import instance
 

@@ -13,6 +13,7 @@ from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, TooFew
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import from_frame
 from microguard.sdc.safe import SafeParams, safe
+from microguard.sdc.safe.method import extra_error, target_bounds
 from microguard.sdc.safe.protection import safe_frequencies
 from microguard.sdc.safe.selection import IMPROVEMENT_PENALTY, REPAIR_PENALTY, best_change
 
@@ -31,9 +32,9 @@ def test_safe_merges_three_single_records_into_one_combination():
 def test_safe_params_default_to_appendix_a():
     parameters = SafeParams()
     original = np.array([9, 10, 19, 20, 50, 100, 199, 200, 1_000, 10_000, 100_000, 1_000_000])
-    assert parameters.extra_error(original).tolist() == [0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 8, 9]
+    assert extra_error(parameters, original).tolist() == [0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 8, 9]
     assert (parameters.allowed_bound_one_dimension, parameters.allowed_bound_higher_dimension) == (2, 3)
-    assert parameters.target_bounds(np.array([1, 2, 3])).tolist() == [2, 3, 3]
+    assert target_bounds(parameters, np.array([1, 2, 3])).tolist() == [2, 3, 3]
 
 
 def judged_by_hand(counts, original, k, deviation, cells, errors, bounds, penalty, improving):
@@ -123,7 +124,7 @@ def test_safe_exact_reaches_the_brute_force_optimum(records, k, modified):
     frame = pd.DataFrame(records, columns=["a", "b"])
     frequencies = from_frame(frame).frequencies
     tables = ControlTables.of(frequencies, 2)
-    extra = SafeParams().extra_error(tables.original)
+    extra = extra_error(SafeParams(), tables.original)
     weight = 1 / len(frame) if modified else 0.0
     choices = [0, *range(k, len(frame) + 1)]
     best = min(

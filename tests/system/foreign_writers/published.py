@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.intake.validate import validate
+from microguard.pipelines.method import record_method
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.read_back import verify_written
 from microguard.pipelines.publication.stage import stage
-from microguard.pipelines.records.promises import guarantees_of
 from microguard.schemas.errors import InputRejected
 
 from tests.pipelines.microdata import specification
@@ -28,7 +28,8 @@ def staged(spark, spec, folder):
     frame = microdata.frame.select([column(name) for name in microdata.published])
     with areas.lock():
         release = stage(frame, microdata.contract, {}, areas, "0" * 32, screened.remaining)
-        written = verify_written(spark, release, screened.frame, frame, spec, guarantees_of(spec))
+        guarantees = record_method(spec).guarantees()
+        written = verify_written(spark, release, screened.frame, frame, spec, guarantees)
     assert written.as_staged
     assert written.as_declared
     assert written.others_as_read

@@ -28,7 +28,7 @@ from microguard.pipelines.records import (
     combination_blocks,
     combinations,
     joint_representatives,
-    product,
+    protect_by_microaggregation,
 )
 from microguard.pipelines.records.block import BEFORE, CLUSTER
 from microguard.pipelines.records.cluster_blocks import cluster_blocks, protected_schema
@@ -81,7 +81,7 @@ def protected_records(
     """
     of_clusterings = []
     for group in specification.clusterings:
-        by = _by_combination if combinations.on_combinations(group, specification) else _by_cluster
+        by = _by_combination if specification.strategy(group) != "microaggregation" else _by_cluster
         table, reports = by(table, group, specification, folder)
         of_clusterings.append(reports)
     published = [name for name in specification.published if name in table.column_names]
@@ -91,7 +91,7 @@ def protected_records(
 def _by_cluster(
     table: pa.Table, group: Group, specification: Specification, folder: Path
 ) -> tuple[pa.Table, BlockReports]:
-    """Protect by cluster, like `pipelines.records.product`."""
+    """Protect by cluster, like `pipelines.records.protect_by_microaggregation`."""
     mask = pattern_mask(group, specification)
     strata, of_stratum = _strata(table, mask, specification)
     frame = table.to_pandas()
@@ -112,7 +112,9 @@ def _by_cluster(
     weighing = _weighing(table, group, specification)
     jointly = joint_representatives.chosen_together(group, specification, len(table))
     while True:
-        task = product._clustering_task(plan, group, specification, 7, None, jointly, close, weighing)
+        task = protect_by_microaggregation._clustering_task(
+            plan, group, specification, 7, None, jointly, close, weighing
+        )
         blocked = _blocked(table, of_stratum, plan)
         schema = protected_schema(from_arrow_schema(blocked.schema), task)
         tables, reports = zip(

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from microguard.schemas.methods import CLUSTERING, EFFORTS, SAFE
+from microguard.schemas.methods import EFFORTS, MICROAGGREGATION, SAFE
 
 from tests.pipelines.microdata import content
 from tests.system.pairwise.covering import Factors, Row
@@ -50,7 +50,7 @@ FACTORS: Factors = {
     "effort": ("fast", *(effort for effort in EFFORTS if effort != "fast")),
     "algorithm": (
         "auto",
-        *CLUSTERING,
+        *MICROAGGREGATION,
         *_TWO_STEP,
         "random",
         "chi-exact",

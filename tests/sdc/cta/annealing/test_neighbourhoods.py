@@ -1,4 +1,4 @@
-"""Neighbourhoods against the integer program of the whole table."""
+"""Neighbourhood search compared with the integer program of the whole table."""
 
 import numpy as np
 import pytest
@@ -20,16 +20,16 @@ NEVER = Deadline.after(None)
 
 def searched(table, rounds, seed):
     """Cost of random directions, and after so many neighbourhoods."""
-    problem = Problem.of(table, "exact")
+    problem = Problem.from_table(table, "exact")
     search = Search(problem, NEVER)
-    before = search.ask(random_directions(problem, np.random.default_rng(seed)))
+    before = search.evaluate(random_directions(problem, np.random.default_rng(seed)))
     search_neighbourhoods(search, rounds, seed)
     return problem, before, search.best
 
 
 @settings(max_examples=10)
 @given(st.integers(0, 10**6))
-def test_neighbourhoods_improve_random_directions_towards_the_optimum(seed):
+def test_neighbourhood_search_improves_random_directions_towards_the_optimum(seed):
     table = random_table((5, 5), seed)
     optimum = adjust(table, mode="exact", algorithm="exact").objective
     problem, before, after = searched(table, 8, seed)
@@ -38,7 +38,7 @@ def test_neighbourhoods_improve_random_directions_towards_the_optimum(seed):
         assert after.cost * problem.objective_unit >= optimum * (1 - 1e-6)
 
 
-def test_a_neighbourhood_of_all_cells_is_the_whole_program(monkeypatch):
+def test_neighbourhood_of_all_cells_gives_the_optimum(monkeypatch):
     monkeypatch.setattr(neighbourhoods, "FIRST_SHARE", 1.0)
     monkeypatch.setattr(neighbourhoods, "GAP", 1e-9)
     table = random_table((5, 5), 3)
@@ -48,24 +48,25 @@ def test_a_neighbourhood_of_all_cells_is_the_whole_program(monkeypatch):
     assert after.cost * problem.objective_unit == pytest.approx(optimum, rel=1e-6)
 
 
-def test_what_was_solved_without_gain_is_followed_by_more_cells(monkeypatch):
+def test_neighbourhood_grows_after_a_program_without_gain(monkeypatch):
     shares = []
-    chosen = neighbourhoods._cells_of_lines
+    chosen = neighbourhoods._cells_of_constraints
 
     def noted(incidence, share, rng):
         shares.append(share)
         return chosen(incidence, share, rng)
 
-    monkeypatch.setattr(neighbourhoods, "_cells_of_lines", noted)
+    monkeypatch.setattr(neighbourhoods, "_cells_of_constraints", noted)
     monkeypatch.setattr(neighbourhoods, "FIRST_SHARE", 0.2)
     searched(random_table((5, 5), 3), 12, 0)
     assert shares[0] == 0.2
     assert max(shares) > 0.4
 
 
-def test_tables_of_many_lines_two_way_tables_and_those_that_are_proved_have_none():
+def test_budget_has_no_neighbourhoods_for_large_two_way_or_proved_tables():
     small, two_way, middle, large = (
-        Problem.of(random_table(shape, 0), "exact") for shape in ((8, 8), (20, 20), (8, 8, 8), (60, 60))
+        Problem.from_table(random_table(shape, 0), "exact")
+        for shape in ((8, 8), (20, 20), (8, 8, 8), (60, 60))
     )
     assert budget(small, "standard").search.neighbourhoods == 0
     assert budget(two_way, "standard").search.neighbourhoods == 0
@@ -74,8 +75,8 @@ def test_tables_of_many_lines_two_way_tables_and_those_that_are_proved_have_none
     assert budget(large, "standard").search.neighbourhoods == 0
 
 
-def test_the_cells_of_a_neighbourhood_are_whole_lines_but_for_the_last():
-    incidence = Problem.of(random_table((6, 6), 1), "exact").incidence.tocsr()
-    cells = neighbourhoods._cells_of_lines(incidence, 0.5, np.random.default_rng(0))
+def test_neighbourhood_contains_all_cells_of_its_constraints_except_the_last():
+    incidence = Problem.from_table(random_table((6, 6), 1), "exact").incidence.tocsr()
+    cells = neighbourhoods._cells_of_constraints(incidence, 0.5, np.random.default_rng(0))
     assert len(cells) == round(0.5 * incidence.shape[1])
     assert len(np.unique(cells)) == len(cells)

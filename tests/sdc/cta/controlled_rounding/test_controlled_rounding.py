@@ -1,4 +1,4 @@
-"""Rounded tables add up, stay next to the truth, are right on average, and depend on key and cells alone."""
+"""Rounded tables are additive, adjacent and unbiased, and depend only on key and cells."""
 
 import itertools
 from dataclasses import replace
@@ -54,7 +54,7 @@ def hierarchical_table(base, seed=0, shape=(8, 6)):
         }
         for d in range(2)
     ]
-    dimensions = [Dimension.of_tree(f"v{d}", children[d]) for d in range(2)]
+    dimensions = [Dimension.from_tree(f"v{d}", children[d]) for d in range(2)]
     leaves = [[c for g in "abc" for c in tree[g]] for tree in children]
     codes = np.array(list(itertools.product(*leaves)), dtype=object).T
     tabulation = tabulate(dimensions, list(codes))
@@ -78,7 +78,7 @@ def assert_rounded(table, result, base):
 
 
 @given(st.integers(2, 6), st.integers(1, 4), st.integers(1, 4), st.integers(0, 10**6))
-def test_every_two_way_table_is_rounded_to_adjacent_multiples_by_the_walk_alone(base, rows, columns, seed):
+def test_random_walk_alone_rounds_every_two_way_table(base, rows, columns, seed):
     counts = np.random.default_rng(seed).integers(0, 3 * base, (rows, columns)) * 1.0
     table = grid_table(counts, base)
     result = controlled_rounding(table, base, KEY, names(table.cells))
@@ -100,7 +100,7 @@ def exists(counts, base):
     return False
 
 
-def test_in_three_dimensions_a_table_is_rounded_if_and_only_if_brute_force_finds_a_way():
+def test_controlled_rounding_in_three_dimensions_succeeds_if_and_only_if_brute_force_does():
     rng = np.random.default_rng(0)
     rounded = refused = 0
     for base in (2, 3):
@@ -127,7 +127,7 @@ def test_in_three_dimensions_a_table_is_rounded_if_and_only_if_brute_force_finds
 
 
 @pytest.mark.parametrize("base", [3, 5])
-def test_hierarchical_and_linked_tables_are_rounded_to_adjacent_multiples(base):
+def test_controlled_rounding_of_hierarchical_and_linked_tables_gives_adjacent_multiples(base):
     for seed in range(4):
         table, called = hierarchical_table(base, seed)
         assert_rounded(table, controlled_rounding(table, base, KEY, called), base)
@@ -135,7 +135,7 @@ def test_hierarchical_and_linked_tables_are_rounded_to_adjacent_multiples(base):
     assert_rounded(table, controlled_rounding(table, base, KEY, names(table.cells)), base)
 
 
-def test_the_mean_over_keys_is_the_truth_where_the_walk_decides():
+def test_mean_over_keys_is_the_value_if_the_walk_decides_alone():
     cases = [grid_table(np.array([[1.0, 2, 7], [3, 0, 4], [2, 2, 1]]), 5), linked_table(5)]
     for table in cases:
         results = [controlled_rounding(table, 5, key, names(table.cells)) for key in keys(500)]
@@ -146,7 +146,7 @@ def test_the_mean_over_keys_is_the_truth_where_the_walk_decides():
         assert np.all(np.abs(mean - table.values) <= 4.5 * error + 1e-9)
 
 
-def test_where_a_program_finishes_the_walk_the_mean_stays_within_a_tenth_of_a_base():
+def test_mean_over_keys_is_within_a_tenth_of_a_base_if_a_program_completes_the_walk():
     table, called = hierarchical_table(5, 1)
     results = [controlled_rounding(table, 5, key, called) for key in keys(60)]
     assert any(result.algorithm != WALK_ALONE for result in results)
@@ -155,7 +155,7 @@ def test_where_a_program_finishes_the_walk_the_mean_stays_within_a_tenth_of_a_ba
     assert np.sqrt(np.mean(bias**2)) < 2 * 2.5 / np.sqrt(60), "little more than chance leaves"
 
 
-def test_the_answer_depends_on_key_and_cells_and_not_on_their_order():
+def test_controlled_rounding_does_not_depend_on_the_order_of_cells():
     table, called = hierarchical_table(3, 2)
     result = controlled_rounding(table, 3, KEY, called)
     again = controlled_rounding(table, 3, KEY, called)
@@ -163,7 +163,7 @@ def test_the_answer_depends_on_key_and_cells_and_not_on_their_order():
     mixed = np.random.default_rng(3).permutation(table.cells)
     grid = grid_table(np.random.default_rng(4).poisson(2.0, (5, 6)) * 1.0, 3)
     mixed = np.random.default_rng(3).permutation(grid.cells)
-    lines = np.random.default_rng(5).permutation(grid.lines)
+    lines = np.random.default_rng(5).permutation(grid.constraints)
     other = of_counts(grid.values[mixed], grid.relations[lines][:, mixed], 3)
     first = controlled_rounding(grid, 3, KEY, names(grid.cells)).values
     second = controlled_rounding(other, 3, KEY, [names(grid.cells)[i] for i in mixed]).values
@@ -171,7 +171,7 @@ def test_the_answer_depends_on_key_and_cells_and_not_on_their_order():
     assert not np.array_equal(first, controlled_rounding(grid, 3, KEY[::-1], names(grid.cells)).values)
 
 
-def test_cells_that_stand_published_keep_their_values_and_the_rest_adds_up_to_them():
+def test_controlled_rounding_keeps_cells_published_before():
     table = grid_table(np.array([[1.0, 2, 7], [3, 0, 4], [2, 2, 1]]), 5)
     first = controlled_rounding(table, 5, KEY, names(table.cells))
     held = np.full(table.cells, np.nan)
@@ -180,15 +180,15 @@ def test_cells_that_stand_published_keep_their_values_and_the_rest_adds_up_to_th
     assert_rounded(table, again, 5)
     assert np.array_equal(again.values[:4], first.values[:4])
     held[0] = 3
-    with pytest.raises(InvalidParameter, match="no multiples of the base 5"):
+    with pytest.raises(InvalidParameter, match="not multiples of the base 5"):
         controlled_rounding(table, 5, KEY, names(table.cells), held)
 
 
-def test_values_that_cannot_stand_beside_published_ones_are_refused_or_relaxed():
+def test_controlled_rounding_refuses_or_relaxes_inconsistent_published_cells():
     # a total that stands at 15, broken down into two parts that are multiples: 5 and 5
     table = of_counts(np.array([10.0, 5, 5]), np.array([[-1.0, 1, 1]]), 5)
     held = np.array([15.0, np.nan, np.nan])
-    with pytest.raises(ImpossibleProtection, match="next to its values do not add up"):
+    with pytest.raises(ImpossibleProtection, match="no adjacent multiples of the rounding base add up"):
         controlled_rounding(table, 5, KEY, names(3), held)
     relaxed = controlled_rounding(table, 5, KEY, names(3), held, relax=True)
     assert relaxed.values[0] == 15 == relaxed.values[1] + relaxed.values[2]
@@ -198,7 +198,7 @@ def test_values_that_cannot_stand_beside_published_ones_are_refused_or_relaxed()
 
 
 @pytest.mark.parametrize("base", [2, 3, 5, 10])
-def test_odds_are_the_unbiased_ones_and_the_posterior_of_a_small_count_follows(base):
+def test_rounding_odds_are_unbiased_and_determine_the_posterior(base):
     odds = rounding_odds(base)
     assert odds @ np.array([0, base, 2 * base]) == pytest.approx(np.arange(2 * base))
     assert odds.sum(axis=1) == pytest.approx(1)
@@ -209,7 +209,7 @@ def test_odds_are_the_unbiased_ones_and_the_posterior_of_a_small_count_follows(b
     assert posterior.largest < 0.7
 
 
-def test_where_no_program_would_end_few_totals_go_a_base_further_and_no_inner_cell_does():
+def test_annealed_rounding_relaxes_few_totals_and_no_internal_cell():
     counts = np.random.default_rng(6).poisson(1.0, (4, 4, 4, 3)) * 1.0
     table = grid_table(counts, 5)
     mixed = np.random.default_rng(7).permutation(table.cells)
@@ -225,15 +225,15 @@ def test_where_no_program_would_end_few_totals_go_a_base_further_and_no_inner_ce
     assert np.array_equal(result.values[mixed], again.values)
 
 
-def test_values_that_are_no_counts_names_that_repeat_and_statistics_to_keep_are_refused():
+def test_controlled_rounding_refuses_fractions_repeated_names_and_kept_statistics():
     table = grid_table(np.ones((2, 2)), 3)
     with_statistic = replace(table, quality=kept_mean(table.values, [0, 1]))
-    with pytest.raises(InvalidParameter, match="no other statistics"):
+    with pytest.raises(InvalidParameter, match="remove the kept statistics"):
         controlled_rounding(with_statistic, 3, KEY, names(table.cells))
-    with pytest.raises(InvalidParameter, match="same name"):
+    with pytest.raises(InvalidParameter, match="not distinct"):
         controlled_rounding(table, 3, KEY, ["cell"] * table.cells)
     halves = of_counts(np.array([1.0, 0.5, 0.5]), np.array([[-1.0, 1, 1]]), 3)
-    with pytest.raises(InvalidParameter, match="no count"):
+    with pytest.raises(InvalidParameter, match="not a count"):
         controlled_rounding(halves, 3, KEY, names(3))
-    with pytest.raises(InvalidParameter, match="base below 2"):
+    with pytest.raises(InvalidParameter, match="must be 2 or more"):
         controlled_rounding(table, 1, KEY, names(table.cells))

@@ -1,11 +1,11 @@
-"""The walk keeps the expectation of every cell exactly, adds up, and ends at multiples in two dimensions."""
+"""The random walk is unbiased and additive, and rounds all cells in two dimensions."""
 
 import itertools
 import math
 
 import numpy as np
 import pytest
-from microguard.sdc.cta.controlled_rounding.walk import walked
+from microguard.sdc.cta.controlled_rounding.walk import random_walk
 from scipy import sparse
 
 from tests.sdc.cta.tables import grid_relations, with_margins
@@ -25,13 +25,15 @@ def ends_of_all_walks(relations, shares, base):
         numbers = np.full(len(order), 0.5)
         numbers[drawing] = chosen
         ends.append(
-            walked(sparse.csr_matrix(relations), shares, np.floor(shares), np.ceil(shares), order, numbers)
+            random_walk(
+                sparse.csr_matrix(relations), shares, np.floor(shares), np.ceil(shares), order, numbers
+            )
         )
     return np.array(ends)
 
 
 @pytest.mark.parametrize("counts", [[[1, 2], [2, 2]], [[1, 1, 1], [0, 2, 4]], [[4, 1, 2], [1, 3, 1]]])
-def test_the_mean_over_all_walks_is_the_truth_to_the_last_digit(counts):
+def test_expectation_of_the_random_walk_is_exact(counts):
     counts = np.array(counts, dtype=float)
     relations, values = grid_relations(counts.shape), with_margins(counts)
     ends = ends_of_all_walks(relations, values / 3, 3)
@@ -41,14 +43,14 @@ def test_the_mean_over_all_walks_is_the_truth_to_the_last_digit(counts):
     assert 3 * ends.mean(axis=0) == pytest.approx(values, abs=1e-9)
 
 
-def test_three_dimensions_may_end_between_multiples_but_never_outside_the_box_nor_off_the_lines():
+def test_random_walk_in_three_dimensions_respects_bounds_and_constraints():
     rng = np.random.default_rng(1)
     counts = rng.poisson(3.0, (4, 4, 4)) * 1.0
     relations, shares = grid_relations(counts.shape), with_margins(counts) / 5
     order = np.flatnonzero(shares != np.rint(shares))
     means = np.zeros(len(shares))
     for _ in range(200):
-        ends = walked(
+        ends = random_walk(
             sparse.csr_matrix(relations),
             shares,
             np.floor(shares),
@@ -62,13 +64,13 @@ def test_three_dimensions_may_end_between_multiples_but_never_outside_the_box_no
     assert np.abs(means - shares).max() < 4.5 * 0.5 / np.sqrt(200)
 
 
-def test_a_basis_made_anew_gives_the_same_walk(monkeypatch):
+def test_refactorised_basis_gives_the_same_random_walk(monkeypatch):
     rng = np.random.default_rng(2)
     values = with_margins(rng.poisson(2.0, (12, 9)) * 1.0)
     relations, shares = sparse.csr_matrix(grid_relations((12, 9))), values / 5
     order = np.flatnonzero(shares != np.rint(shares))
     numbers = rng.random(len(order))
     box = np.floor(shares), np.ceil(shares)
-    long = walked(relations, shares, *box, order, numbers)
+    long = random_walk(relations, shares, *box, order, numbers)
     monkeypatch.setattr("microguard.sdc.cta.controlled_rounding.basis._MANY_ENTRIES", 20)
-    assert walked(relations, shares, *box, order, numbers) == pytest.approx(long, abs=1e-9)
+    assert random_walk(relations, shares, *box, order, numbers) == pytest.approx(long, abs=1e-9)

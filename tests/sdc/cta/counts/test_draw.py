@@ -1,4 +1,4 @@
-"""Small counts are drawn without bias, by cell and key alone; what is published says little about them."""
+"""Draws of small counts are unbiased, keyed by cell, and disclose little."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def names(count):
 
 
 @pytest.mark.parametrize("base", [2, 3, 5, 10])
-def test_every_small_count_is_right_on_average_and_may_move(base):
+def test_draws_of_small_counts_are_unbiased_and_never_certain(base):
     odds = transition(base)
     targets = np.array([0, base, 2 * base])
     assert odds @ targets == pytest.approx(np.arange(2 * base))
@@ -29,7 +29,7 @@ def test_every_small_count_is_right_on_average_and_may_move(base):
     assert np.all(np.max(odds[1:], axis=1) < 1), "none but zero stays for certain"
 
 
-def test_draws_follow_their_odds_and_depend_on_key_cell_and_count_alone():
+def test_draws_have_their_probabilities_and_depend_only_on_key_cell_and_count():
     counts = np.repeat(np.arange(8.0), 3000)
     drawn = drawn_counts(counts, 3, KEY, names(len(counts)))
     for count in range(6):
@@ -40,7 +40,7 @@ def test_draws_follow_their_odds_and_depend_on_key_cell_and_count_alone():
     assert not np.array_equal(drawn_counts(counts, 3, KEY[::-1], names(len(counts))), drawn)
 
 
-def test_a_count_that_rises_never_falls_in_what_is_published():
+def test_published_count_is_monotone_in_the_true_count():
     cells = names(500)
     shown = [drawn_counts(np.full(500, float(c)), 3, KEY, cells) for c in range(1, 3)]
     assert np.all(shown[1] >= shown[0])
@@ -54,7 +54,7 @@ def count_table(counts):
 
 
 @pytest.mark.parametrize("shape", [(6, 8), (4, 4, 4)])
-def test_a_table_of_counts_adds_up_and_shows_multiples_of_the_base_where_small(shape):
+def test_table_of_counts_is_additive_with_multiples_of_the_base_for_small_counts(shape):
     counts = np.random.default_rng(4).poisson(2.0, shape) * 1.0
     counts.flat[:3] = 25
     table = count_table(counts)
@@ -69,7 +69,7 @@ def test_a_table_of_counts_adds_up_and_shows_multiples_of_the_base_where_small(s
     assert not np.any((d.values > 0) & (d.values < 3)), "nothing below the base is ever shown"
 
 
-def test_the_posterior_is_bayes_rule_and_least_cost_would_fail_it():
+def test_count_posterior_follows_bayes_rule():
     rng = np.random.default_rng(0)
     original = rng.poisson(1.5, 5000) * 1.0
     shown = drawn_counts(original, 3, KEY, names(5000))
@@ -86,11 +86,11 @@ def test_the_posterior_is_bayes_rule_and_least_cost_would_fail_it():
     assert single.largest > 0.9, "where all small counts are ones, everybody knows"
 
 
-def test_draws_that_cannot_stand_together_in_linked_tables_give_way_to_multiples_that_can():
+def test_inconsistent_draws_of_linked_tables_become_consistent_multiples():
     # one total broken down twice, as 1 + 2 and as 2 + 1
     counts = np.array([3.0, 1, 2, 2, 1])
     relations = sparse.csr_matrix(np.array([[-1.0, 1, 1, 0, 0], [-1, 0, 0, 1, 1]]))
-    assert Summation.of(relations) is None
+    assert Summation.from_relations(relations) is None
     is_total = np.array([True, False, False, False, False])
     drawn = np.array([3.0, 3, 3, 0, 0])
     settled = consistent_draws(relations, counts, drawn, 3, is_total, np.full(5, np.nan))

@@ -1,4 +1,4 @@
-"""The program over groups: what it found counts, whenever the clock ran out."""
+"""The hybrid heuristic keeps solutions found at the deadline."""
 
 from microguard.sdc.cta.cox2005.hybrid import HybridParams, hybrid
 from microguard.sdc.cta.program.problem import Problem
@@ -19,8 +19,8 @@ class PassesDuringTheProgram:
         return self.looks > 1
 
 
-def test_a_solution_found_as_the_clock_runs_out_is_not_thrown_away():
-    search = Search(Problem.of(random_grid((3, 3), 0), "exact"), PassesDuringTheProgram())
+def test_hybrid_keeps_a_solution_found_at_the_deadline():
+    search = Search(Problem.from_table(random_grid((3, 3), 0), "exact"), PassesDuringTheProgram())
     hybrid(search, HybridParams(group_counts=(4,)))
     assert search.best is not None
     assert search.best.feasible

@@ -1,11 +1,11 @@
-"""Cell cuts hold in every protected table, and prove what a lone sensitive cell costs."""
+"""Cell cuts are valid, and prove the cost of a single sensitive cell."""
 
 import numpy as np
 import pytest
 from microguard.sdc.cta import CellTable
 from microguard.sdc.cta.program import bounds, cell_cuts
 from microguard.sdc.cta.program.bounds import relaxation_bound
-from microguard.sdc.cta.program.cell_cuts import CellCutting
+from microguard.sdc.cta.program.cell_cuts import CellCutSeparation
 from microguard.sdc.cta.program.covering import Covering
 from microguard.sdc.cta.program.model import base_model
 from microguard.sdc.cta.program.problem import Problem
@@ -29,10 +29,10 @@ def lone_cell(shape):
 
 @pytest.mark.parametrize(("shape", "cells"), [((2, 2), 4), ((3, 3), 4), ((2, 2, 2), 8)])
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
-def test_all_that_a_lone_cell_costs_is_proved_and_not_only_what_its_lines_do(shape, cells, mode):
+def test_cell_cuts_prove_the_full_cost_of_a_single_sensitive_cell(shape, cells, mode):
     table = lone_cell(shape)
     assert brute_force(table, mode) == pytest.approx(cells)
-    problem = Problem.of(table, mode)
+    problem = Problem.from_table(table, mode)
     lines_alone, with_cuts = (relaxation_bound(problem, np.inf, 0, work) for work in (0.0, WORK))
     assert lines_alone.value * problem.objective_unit < 0.8 * cells
     assert with_cuts.value * problem.objective_unit == pytest.approx(cells, rel=1e-5)
@@ -41,7 +41,7 @@ def test_all_that_a_lone_cell_costs_is_proved_and_not_only_what_its_lines_do(sha
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
 @pytest.mark.parametrize("seed", range(6))
-def test_bounds_with_cell_cuts_are_valid_and_not_below_those_without(mode, seed):
+def test_bound_with_cell_cuts_is_valid_and_not_weaker(mode, seed):
     shape = ((3, 3), (2, 2, 2), (4, 3))[seed % 3]
     table = random_grid(shape, seed, sensitive=0.25, room=(0.25, 0.6)[seed % 2])
     rng = np.random.default_rng(seed)
@@ -55,30 +55,30 @@ def test_bounds_with_cell_cuts_are_valid_and_not_below_those_without(mode, seed)
         table.upper_capacity,
         rng.uniform(0.5, 2.0, table.cells),
     )
-    problem = Problem.of(table, mode)
+    problem = Problem.from_table(table, mode)
     lines_alone, with_cuts = (relaxation_bound(problem, np.inf, 0, work).value for work in (0.0, WORK))
     optimum = brute_force(table, mode)
     assert optimum is not None
     assert lines_alone * (1 - 1e-6) <= with_cuts <= optimum / problem.objective_unit * (1 + 1e-6)
 
 
-def test_neighbourhoods_of_a_large_table_share_its_cells_and_prove_no_more_than_the_whole(monkeypatch):
-    problem = Problem.of(random_grid((4, 4, 3), 5, sensitive=0.1), "exact")
+def test_cell_cuts_of_neighbourhoods_are_not_stronger_than_those_of_the_whole_table(monkeypatch):
+    problem = Problem.from_table(random_grid((4, 4, 3), 5, sensitive=0.1), "exact")
     whole = relaxation_bound(problem, np.inf, 0, WORK).value
-    monkeypatch.setattr(bounds, "MOST_LINES", (20,))
+    monkeypatch.setattr(bounds, "MOST_CONSTRAINTS", (20,))
     parts = list(cell_cuts._neighbourhoods(problem, 20))
     assert len(parts) > 1
     assert sorted(np.concatenate([part.members for part in parts])) == sorted(problem.sensitive)
-    lines = relaxation_bound(problem, np.inf).value
-    assert lines * (1 - 1e-6) <= relaxation_bound(problem, np.inf, 0, WORK).value <= whole * 1.05
+    constraints = relaxation_bound(problem, np.inf).value
+    assert constraints * (1 - 1e-6) <= relaxation_bound(problem, np.inf, 0, WORK).value <= whole * 1.05
 
 
-def test_wider_neighbourhoods_prove_more(monkeypatch):
+def test_wider_neighbourhoods_give_stronger_cell_cuts(monkeypatch):
     table = hierarchical_table(((2, 2), (3,), (2, 2)), 1, occupied=0.7, sensitive=0.1)
-    problem = Problem.of(table, "at-least")
+    problem = Problem.from_table(table, "at-least")
     proved = []
     for widths in ((10,), (10, 30), (10, 30, 10_000)):
-        monkeypatch.setattr(bounds, "MOST_LINES", widths)
+        monkeypatch.setattr(bounds, "MOST_CONSTRAINTS", widths)
         proved.append(relaxation_bound(problem, np.inf, 0, 1e7).value)
     optimum = solve(base_model(problem).program).objective
     assert optimum is not None
@@ -86,44 +86,44 @@ def test_wider_neighbourhoods_prove_more(monkeypatch):
     assert proved[2] <= optimum * (1 + 1e-6)
 
 
-def test_only_neighbourhoods_that_are_asked_for_are_made(monkeypatch):
-    problem = Problem.of(random_grid((80, 80), 1, sensitive=0.3), "exact")
+def test_cell_cut_separation_builds_neighbourhoods_lazily(monkeypatch):
+    problem = Problem.from_table(random_grid((80, 80), 1, sensitive=0.3), "exact")
     made = []
     make = cell_cuts._neighbourhood
     monkeypatch.setattr(cell_cuts, "_neighbourhood", lambda *given: made.append(1) or make(*given))
-    cutting = CellCutting(problem)
+    separation = CellCutSeparation(problem)
     for _ in range(3):
-        cutting.cuts(np.zeros(problem.table.cells), WORK, Deadline.after(None))
-    assert cutting.tried
+        separation.separate(np.zeros(problem.table.cells), WORK, Deadline.after(None))
+    assert separation.tried
     assert len(made) <= cell_cuts.TRIALS  # there are several hundred
 
 
-def test_work_that_is_used_up_leaves_the_bound_of_the_lines():
-    problem = Problem.of(lone_cell((3, 3)), "exact")
+def test_bound_without_work_for_cell_cuts_is_that_of_constraint_cuts():
+    problem = Problem.from_table(lone_cell((3, 3)), "exact")
     without, used_up = (relaxation_bound(problem, np.inf, 0, work).value for work in (0.0, 1e-9))
     assert used_up == pytest.approx(without, rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_covering_relaxation_proves_most_of_a_sparse_hierarchy_and_never_more_than_the_optimum(seed):
+def test_covering_relaxation_is_valid_and_strong_for_a_sparse_hierarchy(seed):
     table = hierarchical_table(((2, 2), (3,), (2,)), seed, occupied=0.8, sensitive=0.1)
-    problem = Problem.of(table, "at-least")
+    problem = Problem.from_table(table, "at-least")
     covering = Covering(problem, Deadline.after(None))
-    lines = covering.bound
-    covering.tighten(CellCutting(problem), WORK, Deadline.after(None))
+    constraints = covering.bound
+    covering.add_cell_cuts(CellCutSeparation(problem), WORK, Deadline.after(None))
     optimum = solve(base_model(problem).program).objective
     assert optimum is not None
-    assert lines < 0.8 * optimum
+    assert constraints < 0.8 * optimum
     assert 0.85 * optimum <= covering.bound <= optimum * (1 + 1e-6)
 
 
-def test_nested_cuts_go_as_far_in_one_round_as_single_ones_in_several(monkeypatch):
-    problem = Problem.of(lone_cell((3, 3, 3)), "at-least")
+def test_nested_cuts_gain_as_much_in_one_round_as_single_cuts_in_several(monkeypatch):
+    problem = Problem.from_table(lone_cell((3, 3, 3)), "at-least")
     counts = {}
     for nested in (1, cell_cuts.MOST_NESTED):
         monkeypatch.setattr(cell_cuts, "MOST_NESTED", nested)
-        cutting = CellCutting(problem)
+        separation = CellCutSeparation(problem)
         adjustments = np.zeros(problem.table.cells)
-        counts[nested] = len(cutting.cuts(adjustments, WORK, Deadline.after(None)).least)
+        counts[nested] = len(separation.separate(adjustments, WORK, Deadline.after(None)).least)
     assert counts[1] == 1
     assert counts[cell_cuts.MOST_NESTED] > 1

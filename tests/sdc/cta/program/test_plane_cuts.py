@@ -1,4 +1,4 @@
-"""Plane cuts are valid at any prices, and prove more at shares that fit than at equal ones."""
+"""Plane cuts are valid at any costs, and strongest at an optimised split of the costs."""
 
 from dataclasses import replace
 
@@ -28,30 +28,30 @@ def lopsided_grid(shape, seed):
     )
 
 
-def test_the_planes_of_a_grid_are_its_slices():
-    problem = Problem.of(random_grid((3, 4, 5), 0, sensitive=1.0), "exact")
+def test_planes_of_a_grid_are_its_slices():
+    problem = Problem.from_table(random_grid((3, 4, 5), 0, sensitive=1.0), "exact")
     planes = planes_of(problem)
     assert sorted(len(plane.sensitive) for plane in planes) == sorted([4 * 5] * 3 + [3 * 5] * 4 + [3 * 4] * 5)
-    assert planes_of(Problem.of(random_grid((4, 4), 0), "exact")) == []
+    assert planes_of(Problem.from_table(random_grid((4, 4), 0), "exact")) == []
 
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("kind", [random_grid, lopsided_grid])
-def test_bounds_with_planes_are_valid_and_not_below_those_of_lines(kind, mode, seed):
+def test_bound_with_plane_cuts_is_valid_and_not_weaker(kind, mode, seed):
     table = kind((2, 2, 2), seed)
-    problem = Problem.of(table, mode)
-    lines, planes = (relaxation_bound(problem, np.inf, work).value for work in (0.0, WORK))
+    problem = Problem.from_table(table, mode)
+    constraints, planes = (relaxation_bound(problem, np.inf, work).value for work in (0.0, WORK))
     optimum = brute_force(table, mode)
     assert optimum is not None
-    assert lines * (1 - 1e-6) <= planes <= optimum / problem.objective_unit * (1 + 1e-6)
+    assert constraints * (1 - 1e-6) <= planes <= optimum / problem.objective_unit * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
 @pytest.mark.parametrize("kind", [random_grid, lopsided_grid])
-def test_a_plane_asked_at_the_costs_of_its_cells_proves_the_optimum_of_that_plane(kind, mode):
+def test_plane_cut_at_the_full_costs_is_the_optimum_of_the_plane(kind, mode):
     table = kind((3, 3, 2), 1)
-    problem = Problem.of(table, mode)
+    problem = Problem.from_table(table, mode)
     costs = np.zeros(table.cells)
     costs[problem.free], costs[problem.sensitive] = problem.free_costs, problem.sensitive_costs
     for plane in planes_of(problem):
@@ -61,7 +61,7 @@ def test_a_plane_asked_at_the_costs_of_its_cells_proves_the_optimum_of_that_plan
         inside[program.cells] = True
         alone = replace(
             table,
-            relations=table.relations[problem.line_numbers[plane.lines]],
+            relations=table.relations[problem.constraint_numbers[plane.constraints]],
             costs=np.where(inside, table.costs, 0.0),
             sensitive=table.sensitive & inside,
             lower_protection=np.where(inside, table.lower_protection, 0.0),
@@ -73,15 +73,15 @@ def test_a_plane_asked_at_the_costs_of_its_cells_proves_the_optimum_of_that_plan
         assert costs[program.cells] @ cut.adjustments >= cut.least - 1e-6 * least
 
 
-def test_planes_prove_what_lines_do_not():
-    problem = Problem.of(random_grid((4, 4, 4), 3, sensitive=0.4), "exact")
-    lines, planes = relaxation_bound(problem, np.inf), relaxation_bound(problem, np.inf, WORK)
+def test_plane_cuts_are_stronger_than_constraint_cuts():
+    problem = Problem.from_table(random_grid((4, 4, 4), 3, sensitive=0.4), "exact")
+    constraints, planes = relaxation_bound(problem, np.inf), relaxation_bound(problem, np.inf, WORK)
     assert planes.kind == "linear relaxation with plane cuts"
-    assert planes.value > lines.value * 1.005
+    assert planes.value > constraints.value * 1.005
 
 
-def test_shares_that_fit_prove_more_than_equal_ones():
-    problem = Problem.of(random_grid((4, 4, 3), 3), "exact")
+def test_optimised_cost_splitting_is_stronger_than_an_equal_split():
+    problem = Problem.from_table(random_grid((4, 4, 3), 3), "exact")
     programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
     deadline = Deadline.after(None)
     costs = np.zeros(problem.table.cells)
@@ -90,14 +90,14 @@ def test_shares_that_fit_prove_more_than_equal_ones():
     bounds = []
     for work in (once, 6 * once):
         covering = Covering(problem, deadline)
-        covering.share_out(programs, work, deadline)
+        covering.add_plane_cuts(programs, work, deadline)
         bounds.append(covering.bound)
     assert bounds[1] > bounds[0] * 1.01
 
 
-def test_a_clock_that_has_run_out_leaves_no_cut():
-    problem = Problem.of(random_grid((3, 3, 3), 0), "exact")
+def test_plane_cuts_are_skipped_after_the_deadline():
+    problem = Problem.from_table(random_grid((3, 3, 3), 0), "exact")
     programs = [PlaneProgram(problem, plane) for plane in planes_of(problem)]
     covering = Covering(problem, Deadline.after(None))
-    covering.share_out(programs, WORK, Deadline.after(1e-9))
+    covering.add_plane_cuts(programs, WORK, Deadline.after(1e-9))
     assert covering.binding_planes is None

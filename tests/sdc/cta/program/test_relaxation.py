@@ -1,4 +1,4 @@
-"""Room is added only where there is none, in the stated order, and no more than must be."""
+"""Capacities are widened only if necessary, in the given order, and by the least amount."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from microguard.sdc.cta import CellTable, adjust
-from microguard.sdc.cta.program.infeasible import ImpossibleLines
+from microguard.sdc.cta.program.infeasible import ImpossibleConstraints
 from microguard.sdc.cta.program.relaxation import relax
 from microguard.sdc.cta.table.check import check
 
@@ -50,7 +50,7 @@ def least_room(table: CellTable, open_: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("mode", ["at-least", "exact"])
-def test_the_room_added_is_the_least_by_brute_force_and_none_where_none_is_needed(mode: str) -> None:
+def test_relax_adds_the_least_capacity_of_brute_force(mode: str) -> None:
     rng = np.random.default_rng(3)
     counted = {"solvable": 0, "capacities": 0, "fixed": 0, "never": 0}
     for _ in range(40):
@@ -61,7 +61,7 @@ def test_the_room_added_is_the_least_by_brute_force_and_none_where_none_is_neede
         unrelaxed, first = least_room(table, np.zeros(9, dtype=bool)), least_room(table, free & moves)
         try:
             adjust(table, mode=mode, algorithm="alternate")
-        except ImpossibleLines:
+        except ImpossibleConstraints:
             assert np.isinf(unrelaxed)
         else:
             assert unrelaxed == 0
@@ -76,7 +76,7 @@ def test_the_room_added_is_the_least_by_brute_force_and_none_where_none_is_neede
         assert (relaxation.added, relaxation.least) == (expected, True)
         assert list(relaxation.cells) == (["capacities"] if np.isfinite(first) else ["capacities", "fixed"])
         counted[list(relaxation.cells)[-1]] += 1
-        wider = relaxation.of(table)
+        wider = relaxation.apply(table)
         adjusted = adjust(wider, mode=mode, algorithm="alternate")
         assert check(wider, adjusted.values, mode).sound
         assert not np.any((adjusted.values != table.values) & held & ~moves)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from microguard.sdc.cta import CellTable, adjust
-from microguard.sdc.cta.program.infeasible import ImpossibleLines
+from microguard.sdc.cta.program.infeasible import ImpossibleConstraints
 from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables, with_variables
 from microguard.sdc.cta.table.check import check
 from microguard.sdc.errors import ImpossibleProtection
@@ -50,7 +50,7 @@ def test_a_merged_table_costs_what_the_whole_one_costs():
     )
     variables = identical_cells(whole)
     small = table_of_variables(whole, variables)
-    assert (small.cells, small.lines) == (5, 2)
+    assert (small.cells, small.constraints) == (5, 2)
     adjustment = adjust(small)
     values = adjustment.values[variables]
     assert check(whole, values).sound
@@ -66,11 +66,11 @@ def test_a_solution_of_the_merged_table_is_one_of_the_whole_table(seed):
     grid[3, :3], grid[:, 3] = leaves.sum(0), 0
     grid[:, 3] = grid[:, :3].sum(1)
     number = np.arange(16).reshape(4, 4)
-    lines = np.zeros((8, 16))
+    constraints = np.zeros((8, 16))
     for k in range(4):
-        lines[k, number[k, :3]], lines[k, number[k, 3]] = 1, -1
-        lines[4 + k, number[:3, k]], lines[4 + k, number[3, k]] = 1, -1
-    whole = table(grid.ravel(), lines, capacity=3 * grid.ravel())
+        constraints[k, number[k, :3]], constraints[k, number[k, 3]] = 1, -1
+        constraints[4 + k, number[:3, k]], constraints[4 + k, number[3, k]] = 1, -1
+    whole = table(grid.ravel(), constraints, capacity=3 * grid.ravel())
     variables = identical_cells(whole)
     assert (whole.values == whole.values[np.unique(variables, return_index=True)[1]][variables]).all()
     small = table_of_variables(whole, variables)
@@ -82,14 +82,18 @@ def test_a_solution_of_the_merged_table_is_one_of_the_whole_table(seed):
 def with_copies(small: CellTable, cells: list[int]) -> CellTable:
     """The table with a total of one part above each of some cells, no less sensitive and as free to move."""
     count, copies = small.cells, len(cells)
-    lines = np.zeros((small.lines + copies, count + copies))
-    lines[: small.lines, :count] = small.relations.toarray()
-    lines[small.lines + np.arange(copies), cells] = 1
-    lines[small.lines + np.arange(copies), count + np.arange(copies)] = -1
+    constraints = np.zeros((small.constraints + copies, count + copies))
+    constraints[: small.constraints, :count] = small.relations.toarray()
+    constraints[small.constraints + np.arange(copies), cells] = 1
+    constraints[small.constraints + np.arange(copies), count + np.arange(copies)] = -1
     every = np.concatenate([np.arange(count), cells])
     arrays = (small.lower_protection, small.upper_protection, small.lower_capacity, small.upper_capacity)
     return CellTable(
-        small.values[every], lines, small.sensitive[every], *(a[every] for a in arrays), small.costs[every]
+        small.values[every],
+        constraints,
+        small.sensitive[every],
+        *(a[every] for a in arrays),
+        small.costs[every],
     )
 
 
@@ -120,8 +124,8 @@ def test_identical_cells_that_must_move_by_different_levels_exactly_are_left_apa
         adjust(whole, mode="exact")
 
 
-def test_a_cell_whose_total_may_not_move_so_far_is_named_by_their_line():
+def test_a_cell_whose_total_may_not_move_so_far_is_named_by_their_constraint():
     whole = table([9, 4, 4, 5], [[-1, 1, 0, 1], [0, -1, 1, 0]], [2], capacity=[9, 1, 4, 5])
-    with pytest.raises(ImpossibleLines) as caught:
+    with pytest.raises(ImpossibleConstraints) as caught:
         adjust(whole)
-    assert caught.value.lines.tolist() == [1]
+    assert caught.value.constraints.tolist() == [1]

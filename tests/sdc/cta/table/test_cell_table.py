@@ -1,4 +1,4 @@
-"""Faulty tables are refused by name."""
+"""Invalid tables are refused by name."""
 
 import contextlib
 
@@ -33,7 +33,7 @@ def given_table(**changes):
     return CellTable(**(parts | changes))
 
 
-def test_the_relations_given_are_left_as_they_are():
+def test_cell_table_does_not_change_the_given_relations():
     # with a stored zero and out of order: what a table tidies up in its own copy
     relations = sparse.csr_matrix(([-1.0, 0.0, 1.0], [2, 0, 1], [0, 3]), shape=(1, 3))
     given_table(values=[0.0, 3.0, 3.0], sensitive=np.zeros(3, dtype=bool), relations=relations)
@@ -42,9 +42,9 @@ def test_the_relations_given_are_left_as_they_are():
     assert relations.nnz == 3
 
 
-def test_costs_are_one_where_none_are_given_and_relations_may_be_dense_or_sparse():
+def test_cell_table_accepts_dense_and_sparse_relations_and_defaults_costs_to_one():
     assert given_table().costs.tolist() == [1, 1, 1]
-    assert given_table(relations=sparse.coo_matrix([[1, 1, -1]])).lines == 1
+    assert given_table(relations=sparse.coo_matrix([[1, 1, -1]])).constraints == 1
 
 
 @pytest.mark.parametrize(
@@ -70,30 +70,30 @@ def test_costs_are_one_where_none_are_given_and_relations_may_be_dense_or_sparse
         ({"lower_capacity": [0.1, 1, 1], "upper_capacity": [0.1, 1, 1]}, ImpossibleProtection, 0),
     ],
 )
-def test_a_faulty_table_names_its_first_cell_or_line(changes, error, culprit):
+def test_cell_table_error_names_the_first_faulty_cell_or_constraint(changes, error, culprit):
     with pytest.raises(error) as caught:
         given_table(**changes)
     assert caught.value.variable == culprit
 
 
-def test_messages_tell_positions_and_never_values():
+def test_cell_table_messages_contain_positions_but_no_values():
     with pytest.raises(NotAdditive) as caught:
         given_table(values=[1234.5, 2.0, 3.0])
-    assert "line 0" in str(caught.value)
+    assert "constraint 0" in str(caught.value)
     assert "1234" not in str(caught.value)
 
 
-def test_whole_numbers_that_miss_by_one_are_not_additive_however_large():
+def test_cell_table_refuses_whole_numbers_that_differ_by_one():
     with pytest.raises(NotAdditive):
         given_table(values=[5e11, 5e11, 1e12 + 1])
 
 
-def test_levels_of_cells_that_are_not_sensitive_are_not_read():
+def test_cell_table_ignores_levels_of_cells_that_are_not_sensitive():
     table = given_table(lower_protection=[0.5, np.nan, 7], upper_protection=[0.5, 0, np.nan])
     assert table.lower_protection.tolist() == [0.5, 0, 0]
 
 
-def test_a_sensitive_zero_needs_no_levels():
+def test_cell_table_accepts_a_sensitive_zero_without_levels():
     table = given_table(values=[0.0, 3, 3], lower_protection=[0, 0, 0], upper_protection=[0, 0, 0])
     assert table.sensitive[0]
 
@@ -103,7 +103,7 @@ def test_a_sensitive_zero_needs_no_levels():
     st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=0, max_size=4),
     st.lists(st.lists(st.integers(-2, 2), min_size=0, max_size=4), min_size=0, max_size=3),
 )
-def test_whatever_comes_in_builds_or_raises_a_named_error(values, levels, relations):
+def test_cell_table_is_built_or_raises_a_named_error_for_any_input(values, levels, relations):
     with contextlib.suppress(SdcError):
         table = given_table(values=values, lower_protection=levels, relations=relations)
         assert np.isfinite(table.values).all()

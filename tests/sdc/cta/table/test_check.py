@@ -1,4 +1,4 @@
-"""The check finds what a table must not have."""
+"""The independent check finds every violation."""
 
 import numpy as np
 from microguard.sdc.cta.table.check import check
@@ -6,7 +6,7 @@ from microguard.sdc.cta.table.check import check
 from tests.sdc.cta.tables import random_grid
 
 
-def test_each_fault_is_found_at_its_place():
+def test_check_finds_each_violation():
     table = random_grid((2, 2), 0, sensitive=0.0)
     cell = int(np.flatnonzero(table.sensitive)[0])
     assert check(table, table.values).unprotected.tolist() == [cell]
@@ -14,7 +14,7 @@ def test_each_fault_is_found_at_its_place():
     up[cell] += table.upper_protection[cell]
     faults = check(table, up)
     assert len(faults.unprotected) == 0
-    assert len(faults.broken_lines) == 2
+    assert len(faults.broken_constraints) == 2
     far = table.values.copy()
     far[4] += 2 * table.upper_capacity[4]
     assert 4 in check(table, far).beyond_capacity

@@ -1,4 +1,4 @@
-"""Means and slopes that a table keeps: linear in the deviations, at least cost, refused where impossible."""
+"""Kept means and slopes: linear in the deviations, preserved at least cost, refused if infeasible."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from microguard.sdc.cta import CellTable, adjust
 from microguard.sdc.cta.disclosure_audit import attacker_intervals
 from microguard.sdc.cta.program.bounds import relaxation_bound
 from microguard.sdc.cta.program.exact import branch_and_bound
-from microguard.sdc.cta.program.infeasible import ImpossibleLines
+from microguard.sdc.cta.program.infeasible import ImpossibleConstraints
 from microguard.sdc.cta.program.plane_cuts import PlaneProgram, planes_of
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.search import Search
@@ -47,10 +47,10 @@ def grid(seed, quality, **options):
 
 
 def mean_and_slope(values):
-    return Quality.of([kept_mean(values, INTERNAL_3X3, 0.001), kept_slope(values, INTERNAL_3X3, 0.001)])
+    return Quality.combine([kept_mean(values, INTERNAL_3X3, 0.001), kept_slope(values, INTERNAL_3X3, 0.001)])
 
 
-def test_a_reader_can_solve_a_kept_mean_and_a_kept_slope():
+def test_kept_mean_and_slope_of_a_small_table():
     values = [10.0, 20, 30, 60]
     # left alone the total moves with the cell; a kept mean makes another cell move against it
     assert adjust(three_cells(), algorithm="alternate").objective == 6
@@ -64,7 +64,7 @@ def test_a_reader_can_solve_a_kept_mean_and_a_kept_slope():
 
 
 @given(st.integers(0, 10**6))
-def test_kept_sums_are_the_change_of_mean_slope_and_of_a_slope_on_another_variable(seed):
+def test_kept_statistics_measure_the_change_of_mean_and_slopes(seed):
     rng = np.random.default_rng(seed)
     x, cells, z = rng.uniform(1, 100, 9), np.array([1, 3, 4, 6, 8]), rng.normal(size=5)
     y = rng.normal(size=9)
@@ -79,7 +79,7 @@ def test_kept_sums_are_the_change_of_mean_slope_and_of_a_slope_on_another_variab
         assert (quality.missed(y)[0] > 0) == (abs(change) > tolerance)
 
 
-def test_a_fit_is_what_a_regression_of_adjusted_on_original_cells_says():
+def test_fit_equals_an_ordinary_regression():
     rng = np.random.default_rng(0)
     x = rng.lognormal(3, 1, 40)
     t = x + rng.normal(0, 2, 40)
@@ -96,10 +96,10 @@ def test_a_fit_is_what_a_regression_of_adjusted_on_original_cells_says():
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
 @pytest.mark.parametrize("seed", [0, 3, 5])
-def test_branch_and_bound_keeps_statistics_at_the_cost_of_brute_force(mode, seed):
+def test_branch_and_bound_with_kept_statistics_equals_brute_force(mode, seed):
     table = grid(seed, mean_and_slope)
     expected = brute_force(table, mode)
-    problem = Problem.of(table, mode)
+    problem = Problem.from_table(table, mode)
     search = Search(problem, Deadline.after(None))
     proof = branch_and_bound(search, None)
     assert search.best.feasible
@@ -107,12 +107,12 @@ def test_branch_and_bound_keeps_statistics_at_the_cost_of_brute_force(mode, seed
     assert proof.bound.value * problem.objective_unit == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_plane_proves_no_more_where_the_whole_table_keeps_a_statistic():
+def test_plane_cuts_ignore_statistics_of_the_whole_table():
     # cells of other planes may keep it as well
     table = random_grid((2, 2, 3), 3, room=0.6, sensitive=0.3)
     internal = np.arange(table.cells).reshape(3, 3, 4)[:2, :2, :3].ravel()
     with_slope = replace(table, quality=kept_slope(table.values, internal, 0.001))
-    without, problem = (Problem.of(each, "exact") for each in (table, with_slope))
+    without, problem = (Problem.from_table(each, "exact") for each in (table, with_slope))
     planes = planes_of(without)
     assert len(planes) > 0
     for plane in planes:
@@ -125,7 +125,7 @@ def test_a_plane_proves_no_more_where_the_whole_table_keeps_a_statistic():
 
 
 @pytest.mark.parametrize(("seed", "whole"), [(0, False), (3, True), (5, True)])
-def test_adjusted_tables_keep_what_they_are_asked_to_and_bounds_stay_valid(seed, whole):
+def test_adjust_keeps_statistics_and_bounds_remain_valid(seed, whole):
     table = grid(seed, mean_and_slope, whole=whole)
     expected = brute_force(table, "at-least")
     adjustment = adjust(table, effort="fast", seed=seed)
@@ -140,21 +140,21 @@ def test_adjusted_tables_keep_what_they_are_asked_to_and_bounds_stay_valid(seed,
     assert abs(fitted.mean_after / fitted.mean_before - 1) <= 0.001 * (1 + 1e-6)
 
 
-def test_the_check_names_a_statistic_that_is_lost():
+def test_check_finds_a_lost_statistic():
     table = three_cells(kept_mean([10.0, 20, 30, 60], [0, 1, 2]))
     assert check(table, np.array([13.0, 20, 27, 60])).sound
     assert check(table, np.array([13.0, 20, 30, 63])).lost_statistics.tolist() == [0]
 
 
-def test_statistics_that_cannot_be_kept_are_refused_with_a_proof():
+def test_adjust_refuses_statistics_that_cannot_be_kept():
     fixed = three_cells(kept_slope([10.0, 20, 30, 60], [0, 1, 2]))
     fixed = replace(fixed, lower_capacity=[9, 9, 1, 9], upper_capacity=[9, 9, 1, 9])
     assert brute_force(fixed, "at-least") is None
-    with pytest.raises(ImpossibleLines, match="kept statistics"):
+    with pytest.raises(ImpossibleConstraints, match="kept statistics"):
         adjust(fixed, algorithm="alternate")
 
 
-def test_an_attacker_reads_a_kept_slope_as_one_more_line():
+def test_disclosure_audit_uses_a_kept_slope_as_a_constraint():
     values = [10.0, 20, 30, 60]
     without_slope = replace(three_cells(), lower_capacity=[9, 9, 4, 9], upper_capacity=[9, 9, 4, 9])
     with_slope = replace(without_slope, quality=kept_slope(values, [0, 1, 2]))
@@ -165,7 +165,7 @@ def test_an_attacker_reads_a_kept_slope_as_one_more_line():
     assert (bound.lower[0], bound.upper[0]) == pytest.approx((9, 17))  # the third moves as it does
 
 
-def test_a_statistic_follows_cells_that_are_one_variable_and_the_unit_of_the_last_digit():
+def test_kept_statistics_convert_to_variables_and_last_digits():
     table = CellTable(
         values=[10.0, 20, 10, 20, 30],
         relations=[[1, 0, -1, 0, 0], [0, 1, 0, -1, 0], [0, 0, 1, 1, -1]],
@@ -184,12 +184,12 @@ def test_a_statistic_follows_cells_that_are_one_variable_and_the_unit_of_the_las
     assert in_tenths.quality.most == pytest.approx(10 * table.quality.most)
 
 
-def test_statistics_that_make_no_sense_are_refused():
-    with pytest.raises(InvalidParameter, match="all the same"):
+def test_quality_refuses_invalid_statistics():
+    with pytest.raises(InvalidParameter, match="constant"):
         kept_slope([1.0, 1, 1], [0, 1, 2])
-    with pytest.raises(InvalidParameter, match="each once"):
+    with pytest.raises(InvalidParameter, match="each position once"):
         kept_mean([1.0, 2], [0, 0])
-    with pytest.raises(InvalidParameter, match="stay as it is"):
+    with pytest.raises(InvalidParameter, match="must contain 0"):
         Quality(np.ones((1, 4)), np.array([1.0]), np.array([2.0]))
     with pytest.raises(ShapeMismatch):
         three_cells(kept_mean([10.0, 20], [0, 1]))

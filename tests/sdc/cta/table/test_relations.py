@@ -1,4 +1,4 @@
-"""Tables from codes: every line adds up, cells exist once, unknown codes are named by position."""
+"""Tables from codes: constraints hold, cells exist once, unknown codes are named by position."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ def town(records=400, seed=0):
     return region, np.char.add("d", district.astype(str)), rng.choice(["a", "b", "c"], records)
 
 
-def test_a_two_by_two_table_has_nine_cells_and_six_lines():
+def test_two_by_two_table_has_nine_cells_and_six_constraints():
     x, y = Dimension("x", (TOTAL, "a", "b"), [-1, 0, 0]), Dimension("y", (TOTAL, "c", "d"), [-1, 0, 0])
     table = tabulate([x, y], [["a", "a", "b", "b"], ["c", "d", "c", "d"]])
     assert table.cells == 9
@@ -33,10 +33,10 @@ def test_a_two_by_two_table_has_nine_cells_and_six_lines():
     assert by_code[(TOTAL, "d")] == 6
 
 
-def test_hierarchies_nest_and_every_line_adds_up():
+def test_constraints_of_hierarchical_tables_hold():
     region, district, kind = town()
-    place = Dimension.of_levels("place", region, district)
-    sort = Dimension.of_levels("kind", kind)
+    place = Dimension.from_levels("place", region, district)
+    sort = Dimension.from_levels("kind", kind)
     table = tabulate([place, sort], [district, kind])
     assert table.cells == (1 + 2 + 6) * (1 + 3)
     totals = table.totals([district, kind], np.ones(len(kind)))
@@ -44,13 +44,13 @@ def test_hierarchies_nest_and_every_line_adds_up():
     assert totals[0] == len(kind)
 
 
-def test_linked_tables_share_their_common_margins():
+def test_linked_tables_share_common_margins():
     region, district, kind = town()
     size = np.where(np.arange(len(kind)) % 2 == 0, "big", "small")
     dimensions = [
-        Dimension.of_levels("place", region, district),
-        Dimension.of_levels("kind", kind),
-        Dimension.of_levels("size", size),
+        Dimension.from_levels("place", region, district),
+        Dimension.from_levels("kind", kind),
+        Dimension.from_levels("size", size),
     ]
     linked = tabulate(
         dimensions, [district, kind, size], tables=[("place", "kind"), ("place", "size"), ("kind", "size")]
@@ -61,10 +61,10 @@ def test_linked_tables_share_their_common_margins():
     assert len(set(linked.identities())) == linked.cells
 
 
-def test_a_linked_and_hierarchical_table_is_protected_from_microdata_to_values():
+def test_linked_hierarchical_table_is_tabulated_and_adjusted():
     region, district, kind = town(150)
     amounts = np.random.default_rng(1).lognormal(3, 1.5, len(kind))
-    dimensions = [Dimension.of_levels("place", region, district), Dimension.of_levels("kind", kind)]
+    dimensions = [Dimension.from_levels("place", region, district), Dimension.from_levels("kind", kind)]
     tabulation = tabulate(dimensions, [district, kind])
     totals = tabulation.totals([district, kind], amounts)
     largest, numbers = largest_contributions(tabulation, [district, kind], amounts, 2)
@@ -84,9 +84,9 @@ def test_a_linked_and_hierarchical_table_is_protected_from_microdata_to_values()
     assert check(table, d.values).sound
 
 
-def test_levels_that_do_not_nest_unknown_codes_and_repeated_cells_are_refused():
+def test_tabulation_refuses_unnested_levels_unknown_codes_and_repeated_cells():
     with pytest.raises(InvalidParameter):
-        Dimension.of_levels("place", ["n", "s"], ["d1", "d1"])
+        Dimension.from_levels("place", ["n", "s"], ["d1", "d1"])
     x = Dimension("x", (TOTAL, "a", "b"), [-1, 0, 0])
     with pytest.raises(UnknownVariable, match="entry 1 of x"):
         tabulate([x], [["a", "z"]])
@@ -96,25 +96,25 @@ def test_levels_that_do_not_nest_unknown_codes_and_repeated_cells_are_refused():
     with pytest.raises(ShapeMismatch):
         tabulate([x], [[]])
     with pytest.raises(InvalidParameter):
-        Dimension.of_tree("x", {TOTAL: ["a"], "a": ["b"], "b": ["a"]})
+        Dimension.from_tree("x", {TOTAL: ["a"], "a": ["b"], "b": ["a"]})
     with pytest.raises(InvalidParameter):
         Dimension("x", (TOTAL, "a", "a"), [-1, 0, 0])
 
 
-def test_summation_finds_the_internal_cells_and_sums_the_margins():
+def test_summation_finds_internal_cells_and_recomputes_margins():
     for shape in ((2, 3), (2, 2, 3)):
         relations = tabulate_grid(shape)
-        summation = Summation.of(relations)
+        summation = Summation.from_relations(relations)
         assert summation is not None
         assert len(summation.internal) == np.prod(shape)
         rng = np.random.default_rng(0)
-        assert not np.any(relations @ summation.resum(rng.integers(0, 9, relations.shape[1])))
+        assert not np.any(relations @ summation.recompute_margins(rng.integers(0, 9, relations.shape[1])))
 
 
-def test_a_total_with_two_breakdowns_cannot_simply_be_summed():
+def test_summation_is_none_for_a_total_with_two_breakdowns():
     from scipy import sparse
 
-    assert Summation.of(sparse.csr_matrix([[1.0, 1, 0, 0, -1], [0, 0, 1, 1, -1]])) is None
+    assert Summation.from_relations(sparse.csr_matrix([[1.0, 1, 0, 0, -1], [0, 0, 1, 1, -1]])) is None
 
 
 def tabulate_grid(shape):
@@ -124,10 +124,10 @@ def tabulate_grid(shape):
 
 
 @pytest.mark.reference
-def test_the_survey_by_activity_and_region_nests_and_adds_up():
+def test_survey_by_activity_and_region_is_additive():
     survey = pd.read_csv(reference_file("business_survey.csv"), dtype=str)
-    activity = Dimension.of_levels("activity", survey["a10"], survey["a21"], survey["a88"])
-    region = Dimension.of_levels("region", survey["nuts1"], survey["nuts2"], survey["nuts3"])
+    activity = Dimension.from_levels("activity", survey["a10"], survey["a21"], survey["a88"])
+    region = Dimension.from_levels("region", survey["nuts1"], survey["nuts2"], survey["nuts3"])
     codes = [activity.labels(2, survey["a88"]), region.labels(2, survey["nuts3"])]
     table = tabulate([activity, region], codes)
     counts = table.totals(codes, np.ones(len(survey)))

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from microguard.sdc.algorithms.microaggregation import MOST_PAIRED_RECORDS
 from microguard.sdc.errors import UnsupportedCombination
 from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.microaggregation.certified import certify as certified
@@ -16,7 +17,6 @@ from microguard.sdc.microaggregation.certified import levels
 from microguard.sdc.microaggregation.certified.branching import Branching
 from microguard.sdc.microaggregation.certified.relaxation import Allowance
 from microguard.sdc.microaggregation.clustering import Clustering
-from microguard.sdc.microaggregation.methods import MOST_PAIRED_RECORDS
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.sdc.algorithms.microaggregation import ColumnGenerationParameters
 from microguard.sdc.errors import InvalidParameter, UnsupportedCombination
 from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.microaggregation.column_generation.complete_enumeration import enumerate_completely
@@ -39,7 +40,7 @@ def test_column_generation_solves_two_distant_triples_exactly() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_column_generation_bound_and_clustering_enclose_the_optimum(seed: int, rounding: str) -> None:
     records = records_of(seed, 12, 3)
-    clustering = solve(records, 3, deadline=NEVER, seed=0, rounding=rounding)
+    clustering = solve(records, 3, deadline=NEVER, seed=0, parameters=ColumnGenerationParameters(rounding))
     optimum = least_sse(records.values, 3)
     assert clustering.lower_bound is not None
     assert clustering.lower_bound <= optimum * (1 + 1e-6)
@@ -78,10 +79,12 @@ def test_column_generation_claims_no_bound_after_the_deadline() -> None:
 def test_column_generation_refuses_unsupported_options() -> None:
     records = records_of(0, 20, 3)
     with pytest.raises(InvalidParameter, match="rounding"):
-        solve(records, 3, deadline=NEVER, seed=0, rounding="up")
+        ColumnGenerationParameters("up")
     method = {"algorithm": "column-generation"}
     with pytest.raises(UnsupportedCombination, match="rounding"):
-        microaggregate(records.values, 3, effort="exact", rounding="simple", **method)
+        microaggregate(
+            records.values, 3, effort="exact", parameters=ColumnGenerationParameters("simple"), **method
+        )
     with pytest.raises(UnsupportedCombination, match="weights"):
         microaggregate(records.values, 3, record_weights=np.arange(1.0, 21.0), **method)
 

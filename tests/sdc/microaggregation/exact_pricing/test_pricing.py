@@ -149,7 +149,7 @@ def test_price_enumerates_exactly_the_clusters_below_the_threshold(cuts: int) ->
             assert reduced == pytest.approx(exact[cluster], abs=1e-9)
 
 
-def test_price_of_ranges_of_roots_unites_to_that_of_all_roots() -> None:
+def test_price_by_ranges_of_roots_equals_price_of_all_roots() -> None:
     values, duals, cuts = instance(1, 12, 4)
     distances = squared_distances(values)
 

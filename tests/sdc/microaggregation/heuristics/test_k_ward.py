@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.sdc.algorithms.microaggregation import KWardParameters
 from microguard.sdc.errors import InvalidParameter, UnsupportedCombination
 from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.microaggregation.heuristics.k_ward import cluster, connected, score_ends
@@ -93,7 +94,7 @@ def test_connected_returns_clusters_of_k_to_2k_minus_1_values(values, k):
 )
 def test_k_ward_returns_clusters_of_k_to_2k_minus_1_records(rows, k, ranking):
     records = np.array([*rows, (0.0, 1.0), (1.0, 7.0)])
-    sizes = microaggregate(records, k, algorithm="k-ward", ranking=ranking).sizes
+    sizes = microaggregate(records, k, algorithm="k-ward", parameters=KWardParameters(ranking)).sizes
     assert sizes.min() >= k
     assert sizes.max() < 2 * k
 
@@ -111,9 +112,11 @@ def test_k_ward_refuses_unsupported_rankings():
     for algorithm in ("k-ward", "k-ward-projected"):
         for ranking in ("sz", "pv"):
             with pytest.raises(UnsupportedCombination, match="nominal"):
-                microaggregate(records, 3, algorithm=algorithm, ranking=ranking, nominal=nominal)
-        with pytest.raises(InvalidParameter, match="ranking: expected one of "):
-            microaggregate(records, 3, algorithm=algorithm, ranking="size")
+                microaggregate(
+                    records, 3, algorithm=algorithm, parameters=KWardParameters(ranking), nominal=nominal
+                )
+    with pytest.raises(InvalidParameter, match="ranking: expected 'maximum-distance' or"):
+        KWardParameters("size")
     assert microaggregate(records, 3, algorithm="k-ward", nominal=nominal).sizes.min() >= 3
 
 
@@ -131,5 +134,5 @@ def test_k_ward_refuses_unsupported_rankings():
 )
 def test_k_ward_reproduces_the_losses_of_table_3(algorithm, ranking, k, loss):
     data = pd.read_csv(reference_file("tarragona.csv"))
-    clustering = microaggregate(data, k, algorithm=algorithm, ranking=ranking)
+    clustering = microaggregate(data, k, algorithm=algorithm, parameters=KWardParameters(ranking))
     assert 100 * clustering.information_loss == pytest.approx(loss, abs=0.0051)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from microguard.sdc.algorithms.microaggregation import MICROAGGREGATION
 from microguard.sdc.clusters.diversity import Diversity, diversify
 from microguard.sdc.kernels.random import new_stream
 from microguard.sdc.microaggregation import microaggregate
@@ -25,7 +26,6 @@ from microguard.sdc.microaggregation.local_search.search_state import (
     shift,
     swap,
 )
-from microguard.sdc.microaggregation.methods import ALGORITHMS
 from microguard.sdc.microaggregation.sse import sum_of_squares
 from microguard.sdc.stop import Deadline
 
@@ -124,12 +124,12 @@ def test_search_reaches_the_diverse_optimum_of_small_files(seed):
         assert found.lower_bound is None or found.lower_bound <= best * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", MICROAGGREGATION)
 def test_every_algorithm_returns_diverse_clusters(name):
     points, codes = file(40, 4, 5)
     points = points[:, :1] if name in ("univariate-optimal", "genetic") else points
     diversity = Diversity.of(codes, 3)
-    for effort in ALGORITHMS[name].efforts:
+    for effort in MICROAGGREGATION[name].efforts:
         found = microaggregate(points, 3, algorithm=name, effort=effort, diversity=diversity)
         assert diversity.held(found.labels)
         assert found.sizes.min() >= 3

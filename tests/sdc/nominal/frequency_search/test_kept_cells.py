@@ -7,11 +7,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from microguard.sdc.algorithms.nominal import SearchParameters
 from microguard.sdc.errors import InvalidParameter, UnsupportedCombination
 from microguard.sdc.nominal import anonymise
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector, collapse
-from microguard.sdc.nominal.frequency_search.objective import SearchParameters
 from microguard.sdc.nominal.frequency_search.search import protect_frequencies
 
 K = 2

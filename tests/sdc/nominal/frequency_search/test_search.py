@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.sdc.algorithms.nominal import SearchParameters
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, ShapeMismatch, TooFewRecords
 from microguard.sdc.kernels.random import new_stream
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector, collapse, from_frame
 from microguard.sdc.nominal.frequency_search.annealing import SOFT, Annealing
 from microguard.sdc.nominal.frequency_search.greedy import settle
-from microguard.sdc.nominal.frequency_search.objective import Objective, SearchParameters
+from microguard.sdc.nominal.frequency_search.objective import Objective
 from microguard.sdc.nominal.frequency_search.search import protect_block, protect_frequencies, restart_search
 from microguard.sdc.nominal.frequency_search.search_state import new_state
 from microguard.sdc.nominal.neighbours import sorted_combinations

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from microguard.sdc.algorithms.nominal import TWO_STEP
 from microguard.sdc.errors import InvalidParameter, TooFewRecords
 from microguard.sdc.nominal.distances import Ordinal
 from microguard.sdc.nominal.partitioning.partition import partition
-from microguard.sdc.nominal.two_step_names import TWO_STEP
 
 from tests.benchmarks.combinations.scenarios import instance
 from tests.sdc.nominal.brute_force import least_weight, partition_weight

@@ -1,0 +1,146 @@
+"""What a method of protection is to a run: its guarantees, and its call; adapters are in `pipelines.methods`.
+
+A method chooses among the guarantees of `pipelines.guarantees`, whose code counts the written files. It
+brings no count of its own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from inspect import isabstract
+from typing import Any
+
+from microguard.pipelines.guarantees.guarantee import Guarantee
+from microguard.pipelines.guarantees.record_files import RecordFiles
+from microguard.pipelines.guarantees.registry import GUARANTEES
+from microguard.pipelines.guarantees.tables import TableGuarantee
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.block_reports import BlockReports
+from microguard.pipelines.product import Product
+from microguard.schemas.method_registry import BUILT_IN, MethodRow, method_row, unusable
+from microguard.schemas.specification.model import Specification
+from microguard.sdc.algorithms.parameters import Parameters
+from pyspark.sql import DataFrame
+
+
+class Method(ABC):  # noqa: B024 (its two kinds have the abstract methods)
+    """A method of protection, for one specification.
+
+    Attributes
+    ----------
+    specification : Specification
+    parameters : Parameters or None
+        Of a third party: what ``[method.parameters]`` or ``[table.parameters]`` gives.
+    limits : tuple of str
+        What every reader must know of the method, next to the limits of its guarantees.
+    """
+
+    limits: tuple[str, ...] = ()
+
+    def __init__(self, specification: Specification, parameters: Parameters | None = None) -> None:
+        self.specification, self.parameters = specification, parameters
+
+
+class RecordMethod(Method):
+    """A method that protects records."""
+
+    @abstractmethod
+    def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
+        """Return what the release promises, at least one guarantee."""
+
+    @abstractmethod
+    def protect(
+        self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
+    ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
+        """Protect the accepted records.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The records of `screened`, with columns that must stay next to their record.
+
+        Returns
+        -------
+        frame : DataFrame
+            The same columns with protected quasi-identifiers. It may be computed several times, and always
+            holds the same records, whatever the order and the partitions of the input.
+        reports : mapping of clustering to BlockReports
+            What was done block by block; empty for a method without blocks.
+
+        Raises
+        ------
+        ProtectionFailed
+        """
+
+
+class TableMethod(Method):
+    """A method that protects tables."""
+
+    @abstractmethod
+    def guarantee(self) -> TableGuarantee:
+        """Return what the release promises."""
+
+    @abstractmethod
+    def product(self) -> Product[Any, Any]:
+        """Return the product that tabulates, protects and publishes."""
+
+
+def record_method(specification: Specification) -> RecordMethod:
+    """Return the method of ``[method] name``.
+
+    Raises
+    ------
+    SpecificationError
+        If its registration cannot be used, or it names a guarantee that its row does not.
+    """
+    row = method_row("records", specification.method.name)
+    method: RecordMethod = _adapted(row, RecordMethod)(
+        specification, specification.method.third_party_parameters(row)
+    )
+    _require_counted(row, method.guarantees())
+    return method
+
+
+def table_method(specification: Specification) -> TableMethod:
+    """Return the method of ``[table] method``.
+
+    Raises
+    ------
+    SpecificationError
+        As `record_method`.
+    """
+    assert specification.table is not None
+    row = method_row("table", specification.table.method)
+    method: TableMethod = _adapted(row, TableMethod)(
+        specification, specification.table.third_party_parameters(row)
+    )
+    _require_counted(row, [method.guarantee()])
+    return method
+
+
+def _adapted(row: MethodRow, kind: type) -> Any:
+    """Load the adapter of a row."""
+    module, _, name = row.adapter.partition(":")
+    try:
+        adapter = getattr(import_module(module), name)
+    except Exception as error:
+        if row.name in BUILT_IN:
+            raise
+        raise unusable(row.name, f"an adapter {row.adapter}, found {type(error).__name__}") from error
+    if not (isinstance(adapter, type) and issubclass(adapter, kind)) or isabstract(adapter):
+        raise unusable(row.name, f"a {kind.__name__} with all its methods at {row.adapter}")
+    return adapter
+
+
+def _require_counted(row: MethodRow, guarantees: Sequence[Guarantee[Any]]) -> None:
+    """Refuse a method that promises nothing, something its row does not say, or a count of its own."""
+    if not guarantees:
+        raise unusable(row.name, "one guarantee or more, found none")
+    for each in guarantees:
+        if type(each) is not GUARANTEES.get(each.name):
+            raise unusable(row.name, f"a guarantee of microguard, found a {type(each).__name__} of its own")
+        if each.name not in row.guarantees:
+            raise unusable(row.name, f"the guarantees of its row, found {each.name}")

@@ -1,0 +1,23 @@
+"""What a reader may take from a cell that a table does not list."""
+
+from __future__ import annotations
+
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
+
+ABSENT = (
+    "A cell that does not occur had no contributor, or fewer than {least} who contribute nothing; no cell is "
+    "added."
+)
+COUNTS_ZEROS = (
+    "A zero is no evidence of absence, nor is a code that is not listed: small counts are published as 0 "
+    "too, and codes of nothing but zeros are left out.",
+    "No cell of 0 is listed, whether nobody was there or a small count was published as 0.",
+)
+
+
+def absent_cells(specification: Specification, table: Table) -> str:
+    """Return what a reader may take from a cell that is not listed."""
+    if table.counts and table.levels == "secret":
+        return COUNTS_ZEROS[table.zeros == "omit"]
+    return ABSENT.format(least=table.minimum_frequency or specification.release.k)

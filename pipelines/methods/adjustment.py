@@ -1,0 +1,25 @@
+"""Controlled tabular adjustment: sensitive cells move to safe values, others follow at least cost."""
+
+from __future__ import annotations
+
+from microguard.pipelines.guarantees.additive_table import AdditiveTable
+from microguard.pipelines.method import TableMethod
+from microguard.pipelines.methods.absent_cells import absent_cells
+from microguard.pipelines.tables.adjusted import adjusted
+from microguard.pipelines.tables.product import Tables
+from microguard.schemas.specification.table_input import table_of
+
+
+class ControlledTabularAdjustment(TableMethod):
+    """Adjusted tables: every total is the sum of its parts."""
+
+    def guarantee(self) -> AdditiveTable:
+        """Additive, with sensitive cells at their distance or small counts drawn."""
+        table = table_of(self.specification)
+        drawn = table.counts and table.levels == "secret"
+        preserved = table.preserve.model_dump(exclude_none=True)
+        return AdditiveTable(drawn, preserved, absent_cells(self.specification, table))
+
+    def product(self) -> Tables:
+        """Tables that are adjusted."""
+        return Tables(self.specification, self.guarantee(), adjusted)

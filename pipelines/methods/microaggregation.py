@@ -1,0 +1,59 @@
+"""Microaggregation: each clustering by clusters of at least k records, or by its frequencies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from microguard.pipelines.guarantees.guarantee import Guarantee
+from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity
+from microguard.pipelines.guarantees.l_diversity import LDiversity
+from microguard.pipelines.guarantees.record_files import RecordFiles
+from microguard.pipelines.intake.validate import ValidatedInput, merge_strata, pattern_mask
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.block_reports import BlockReports
+from microguard.pipelines.method import RecordMethod
+from pyspark.sql import DataFrame
+
+
+class Microaggregation(RecordMethod):
+    """Records in clusters of at least k, or frequencies of key combinations of 0 or at least k."""
+
+    limits = (
+        "Microaggregation shrinks variances, and totals of these records (weighted ones, where means are "
+        "weighted) may be those of the original ones: a total that must be protected in a table must not "
+        "come from the same microdata.",
+        "Medians and medoids publish true values.",
+        "A zero in a protected table is not evidence of absence.",
+    )
+
+    def guarantees(self) -> tuple[Guarantee[RecordFiles], ...]:
+        """k-anonymity of each group of variables; l-diversity if min_diversity asks for it."""
+        specification, method = self.specification, self.specification.method
+        region = () if specification.region is None else (specification.region,)
+        groups = tuple(Group(each.name, tuple(each.variables), region) for each in specification.clusterings)
+        anonymous = KAnonymity(specification.release.k, method.unit, groups, not specification.groups)
+        if method.min_diversity == 1:
+            return (anonymous,)
+        return (anonymous, LDiversity(method.min_diversity, tuple(specification.sensitive), groups))
+
+    def protect(
+        self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
+    ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
+        """Protect one clustering after the other; the records are written down once for each."""
+        specification, reports = self.specification, {}
+        for group in specification.clusterings:
+            if specification.strategy(group) == "microaggregation":
+                from microguard.pipelines.records.protect_by_microaggregation import (
+                    protect_by_microaggregation,
+                )
+
+                pattern = pattern_mask(group, specification)
+                strata = merge_strata(screened.strata, pattern)
+                frame, reports[group.name] = protect_by_microaggregation(
+                    job, frame, strata, pattern, group, screened.scales, screened, release_id
+                )
+            else:  # a run loads the strategies that it needs
+                from microguard.pipelines.records.protect_by_frequency import protect_by_frequency
+
+                frame, reports[group.name] = protect_by_frequency(job, frame, group, release_id)
+        return frame, reports

@@ -1,0 +1,24 @@
+"""Unbiased controlled rounding: every count goes to a multiple of the base next to it, by the secret key."""
+
+from __future__ import annotations
+
+from microguard.pipelines.guarantees.rounded_table import RoundedTable
+from microguard.pipelines.method import TableMethod
+from microguard.pipelines.methods.absent_cells import absent_cells
+from microguard.pipelines.tables.adjusted import rounded
+from microguard.pipelines.tables.product import Tables
+from microguard.schemas.specification.table_input import table_of
+
+
+class ControlledRounding(TableMethod):
+    """Rounded tables: every total is the sum of its parts."""
+
+    def guarantee(self) -> RoundedTable:
+        """Multiples of the base that add up."""
+        table = table_of(self.specification)
+        assert table.base is not None
+        return RoundedTable(table.base, absent_cells(self.specification, table))
+
+    def product(self) -> Tables:
+        """Tables that are rounded."""
+        return Tables(self.specification, self.guarantee(), rounded)

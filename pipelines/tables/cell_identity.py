@@ -1,0 +1,100 @@
+"""What identifies a cell in every table that has it: measure, codes, contributors and amount.
+
+The codes are the finest of each dimension that is not summed over, so they do not depend on the table. The
+secret draws of a cell are made for its identity: whatever changes its amount or its contributors gives it
+new ones, so nothing that is known of the cell in one period, measure or table can be applied to another.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.files import decimals
+from microguard.pipelines.tables.hierarchy import families
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
+
+COUNT = "(count)"
+"""Measure of a frequency table."""
+CellCodes = tuple[tuple[str, str], ...]
+"""Column and code of each dimension that is not summed over, finest code only, ordered by column."""
+
+
+def origin_of(specification: Specification) -> dict[str, str]:
+    """Return ``source`` and ``period`` of the units behind a table."""
+    release = specification.release
+    return {"source": release.source or release.name, "period": release.period or ""}
+
+
+def measures_of(table: Table) -> set[str]:
+    """Return what is added up in the cells of a table."""
+    columns = [table.value or COUNT, *(name for columns in table.parts.values() for name in columns)]
+    return {_measure(name, table) for name in columns}
+
+
+def _measure(column: str, table: Table) -> str:
+    return column + (" (weighted)" if table.weighted else "")
+
+
+def cell_measures(cells: Cells, table: Table) -> list[str]:
+    """Return what is added up in each cell."""
+    total = _measure(table.value or COUNT, table)
+    if not table.parts:
+        return [total] * len(cells)
+    (dimension,) = table.parts
+    return [total if code == table.total else _measure(code, table) for code in cells.codes[dimension]]
+
+
+def cell_codes(cells: Cells, table: Table) -> list[CellCodes]:
+    """Return the codes that identify each cell in any table that has it."""
+    texts = {name: cells.codes[name].to_numpy(str) for name in cells.codes}
+    labels: list[list[tuple[str, str]]] = [[] for _ in range(len(cells))]
+    for columns in families(table):
+        if columns[0] in table.parts:
+            continue
+        for row, codes in enumerate(labels):
+            finest = [name for name in columns if texts[name][row] != table.total]
+            if finest:
+                codes.append((finest[-1], str(texts[finest[-1]][row])))
+    return [tuple(sorted(codes)) for codes in labels]
+
+
+def identical_members(cells: Cells, table: Table) -> np.ndarray:
+    """(cells,) number of the contributors and the value that a cell has under whatever codes, -1 if unknown.
+
+    If empty combinations are cells of the table too, a total and its one part that is not empty are two
+    cells: both are unknown here.
+    """
+    if cells.members is None or (table.counts and table.zeros == "all"):
+        return np.full(len(cells), -1)
+    identity = pd.DataFrame(
+        {"measure": cell_measures(cells, table), "members": cells.members, "units": cells.units}
+    )
+    numbers = identity.groupby(list(identity), sort=False).ngroup()
+    return np.where(cells.members == "", -1, numbers)
+
+
+def draw_identities(cells: Cells, table: Table, origin: Mapping[str, str]) -> list[str]:
+    """Return the identity of each cell in the secret draws.
+
+    Amounts are identified by source, period, measure, codes, contributors and amount. Counts are identified
+    by codes and contributors, or by codes and count if nobody knows who contributes: a count that stays the
+    same has the same draw in every period, or the mean over the periods would be the count.
+
+    Parameters
+    ----------
+    origin : ``source`` and ``period``
+    """
+    members = [""] * len(cells) if cells.members is None else cells.members
+    amounts = decimals(np.rint(cells.units), table.digits)
+    measures, codes = cell_measures(cells, table), cell_codes(cells, table)
+    identities = []
+    for measure, code, member, amount in zip(measures, codes, members, amounts, strict=True):
+        known = [str(member), format(amount.normalize(), "f")]
+        where = [] if measure == COUNT else [origin["source"], origin["period"]]
+        identities.append(json.dumps([measure, code, where, known]))
+    return identities

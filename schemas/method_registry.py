@@ -1,0 +1,188 @@
+"""The methods by name: what each protects, what it promises, and where its adapter is.
+
+A third party adds a method by an entry point of the group `GROUP`, named like the method, whose value is a
+`MethodRow`. Its package is imported only when a specification names the method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, get_args
+
+from microguard.schemas.errors import SpecificationError
+from microguard.sdc.algorithms.parameters import Parameters
+
+GROUP = "microguard.methods"
+Content = Literal["records", "table"]
+GuaranteeName = Literal[
+    "k-anonymity",
+    "l-diversity",
+    "measured only",
+    "additive table",
+    "rounded table",
+    "bounded noise",
+    "suppressed table",
+]
+"""Names of the guarantees of `pipelines.guarantees`, which count what a method promises."""
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """A method.
+
+    Attributes
+    ----------
+    name : str
+        What ``[method] name`` or ``[table] method`` calls it.
+    content : "records" or "table"
+    guarantees : tuple of GuaranteeName
+        What it may promise, at least one; code of `pipelines.guarantees` counts it on the written files.
+    adapter : str
+        Module and class, such as ``"pram.adapter:Pram"``: a `RecordMethod` or `TableMethod` of
+        `pipelines.method`.
+    parameters : type or None
+        Of a third party: the dataclass of its section ``[method.parameters]`` or ``[table.parameters]``.
+    kinds : tuple of str
+        Kinds of quasi-identifiers that it carries.
+    keys : tuple of str
+        Keys of ``[method]`` or ``[table]`` that not every method heeds, and this one does.
+    """
+
+    name: str
+    content: Content
+    guarantees: tuple[GuaranteeName, *tuple[GuaranteeName, ...]]
+    adapter: str
+    parameters: type[Parameters] | None = None
+    kinds: tuple[str, ...] = ("nominal", "ordinal", "hierarchical", "numeric")
+    keys: tuple[str, ...] = ()
+
+
+_ALGORITHM = ("algorithm", "effort", "weighted")
+_SEARCH = ("effort", "quality.max_gap", "quality.min_interval")
+_ADJUSTMENT = (
+    "algorithm",
+    "mode",
+    "levels",
+    "spread",
+    "costs",
+    "capacity",
+    "fixed_margins",
+    "lower_protection",
+    "upper_protection",
+    "lower_capacity",
+    "upper_capacity",
+)
+_ADAPTERS = "microguard.pipelines.methods"
+BUILT_IN: dict[str, MethodRow] = {
+    row.name: row
+    for row in (
+        MethodRow(
+            "microaggregation",
+            "records",
+            ("k-anonymity", "l-diversity"),
+            f"{_ADAPTERS}.microaggregation:Microaggregation",
+            keys=(*_ALGORITHM, "representative", "unit", "min_diversity"),
+        ),
+        MethodRow(
+            "safe",
+            "records",
+            ("k-anonymity",),
+            f"{_ADAPTERS}.safe:Safe",
+            kinds=("nominal",),
+            keys=_ALGORITHM,
+        ),
+        MethodRow(
+            "adjustment",
+            "table",
+            ("additive table",),
+            f"{_ADAPTERS}.adjustment:ControlledTabularAdjustment",
+            keys=(*_ADJUSTMENT, *_SEARCH),
+        ),
+        MethodRow(
+            "rounding",
+            "table",
+            ("rounded table",),
+            f"{_ADAPTERS}.rounding:ControlledRounding",
+            keys=("base", *_SEARCH),
+        ),
+        MethodRow(
+            "cell_key",
+            "table",
+            ("bounded noise",),
+            f"{_ADAPTERS}.cell_key:CellKeys",
+            keys=("largest_noise", "noise_variance"),
+        ),
+    )
+}
+TABLE_KEYS: tuple[str, ...] = tuple(
+    dict.fromkeys(key for row in BUILT_IN.values() if row.content == "table" for key in row.keys)
+)
+"""Keys of ``[table]`` that not every method heeds."""
+
+
+def method_names(content: Content) -> tuple[str, ...]:
+    """Return the names that a specification may give, installed methods of third parties last."""
+    names = tuple(name for name, row in BUILT_IN.items() if row.content == content)
+    return (*names, *sorted(entry_points(group=GROUP).names - set(BUILT_IN)))
+
+
+def method_row(content: Content, name: str) -> MethodRow:
+    """Return the row of a method; load it if it is of a third party.
+
+    Raises
+    ------
+    SpecificationError
+        If there is no such method, or its row cannot be used.
+    """
+    row: Any = BUILT_IN.get(name)
+    if row is None:
+        try:
+            row = _entry_point(content, name).load()
+        except SpecificationError:
+            raise
+        except Exception as error:
+            raise unusable(name, f"a module that can be imported, found {type(error).__name__}") from error
+    if not isinstance(row, MethodRow) or row.name != name:
+        raise unusable(name, f"a MethodRow of that name, found {type(row).__name__}")
+    if row.content != content:
+        raise unusable(name, f"a method for {content}, found one for {row.content}")
+    known = get_args(GuaranteeName)
+    stated = tuple(row.guarantees)
+    if not stated or not set(stated) <= set(known):
+        found = ", ".join(map(str, stated)) or "none"
+        raise unusable(name, f"one or more of the guarantees {', '.join(known)}, found {found}")
+    return row
+
+
+def unusable(name: str, expected: str) -> SpecificationError:
+    """Return the refusal of a method whose registration cannot be used."""
+    return SpecificationError(
+        f"The method {name} cannot be used: expected {expected}. Nothing may be published under a promise "
+        f"that microguard does not count. Correct the entry point {name} of the group {GROUP}, or choose "
+        "another method."
+    )
+
+
+def third_party_version(content: Content, name: str) -> dict[str, str]:
+    """Return the package of a method of a third party with its version; empty for a built-in method."""
+    if name in BUILT_IN:
+        return {}
+    package = _entry_point(content, name).dist
+    return {} if package is None else {package.name: package.version}
+
+
+def _entry_point(content: Content, name: str) -> EntryPoint:
+    """Find the one entry point of a method.
+
+    Raises
+    ------
+    SpecificationError
+    """
+    found = list(entry_points(group=GROUP, name=name))
+    if not found:
+        names = ", ".join(method_names(content))
+        raise SpecificationError(f"There is no method {name}: expected one of {names}.")
+    if len(found) > 1:
+        raise unusable(name, f"one package that registers it, found {len(found)}")
+    return found[0]

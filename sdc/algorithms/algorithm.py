@@ -1,0 +1,86 @@
+"""A row of a table of algorithms: what the algorithm can carry, and where its code is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal, get_args
+
+from microguard.sdc.algorithms.parameters import Parameters
+from microguard.sdc.errors import UnsupportedCombination
+
+Effort = Literal["fast", "standard", "thorough", "exact"]
+#: Efforts in growing order.
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+#: Efforts of a construction, which is the same at both.
+CONSTRUCTION: tuple[Effort, ...] = ("fast", "standard")
+#: Efforts of an algorithm that proves nothing of the whole.
+UNPROVED: tuple[Effort, ...] = ("fast", "standard", "thorough")
+#: Records of a block that an algorithm solves programs in, and of one whose work grows with their square.
+PROGRAMS, SQUARE = 200, 10_000
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """What an algorithm can carry.
+
+    Attributes
+    ----------
+    code : str
+        Module below ``microguard.sdc`` and function, such as ``"safe.protection:solve"``.
+    efforts : tuple of str
+        Efforts it can be asked for. "exact" is for algorithms that prove the whole, or state its gap.
+    parameters : type or None
+        Parameters it takes.
+    nominal : bool
+        Whether it can carry nominal variables.
+    one_variable : bool
+        Whether it takes a single variable only.
+    record_weights : bool
+        Whether it heeds unequal weights of the records.
+    max_records : int or None
+        Records of a block unless ``blocking.max_records`` says otherwise; None: as the effort allows.
+    """
+
+    code: str
+    efforts: tuple[Effort, ...] = EFFORTS
+    parameters: type[Parameters] | None = None
+    nominal: bool = True
+    one_variable: bool = False
+    record_weights: bool = True
+    max_records: int | None = None
+
+    @property
+    def solve(self) -> Callable[..., Any]:
+        """Load the algorithm."""
+        return loaded(self.code)
+
+    def check(self, name: str, effort: str, parameters: object | None, *, nominal: bool = False) -> None:
+        """Refuse an effort or parameters that the algorithm cannot carry.
+
+        Raises
+        ------
+        UnsupportedCombination
+        """
+        if effort not in self.efforts:
+            raise UnsupportedCombination(
+                f"algorithm {name} cannot carry effort {effort!r}; it can carry {', '.join(self.efforts)}"
+            )
+        if parameters is None:
+            return
+        if self.parameters is None or not isinstance(parameters, self.parameters):
+            expected = "none" if self.parameters is None else self.parameters.__name__
+            found = type(parameters).__name__
+            raise UnsupportedCombination(f"parameters of {name}: expected {expected}, found {found}")
+        conflict = parameters.conflict(name, effort, nominal)
+        if conflict is not None:
+            key, allowed = conflict
+            raise UnsupportedCombination(f"{key} of algorithm {name}: expected {allowed}")
+
+
+def loaded(code: str) -> Callable[..., Any]:
+    """Import a function by ``"module:function"``, the module below ``microguard.sdc``."""
+    module, _, function = code.partition(":")
+    solve: Callable[..., Any] = getattr(import_module(f"microguard.sdc.{module}"), function)
+    return solve

@@ -1,0 +1,177 @@
+"""Algorithms of `sdc.microaggregation`: records into clusters of at least k.
+
+The function of a row is
+
+    solve(records: Records, k: int, *, deadline: Deadline, seed: int, **keywords) -> Clustering
+
+- ``records`` are validated, encoded and in canonical order (`Records.of`). The cost is the squared Euclidean
+  distance of ``records.values`` (n, p), weighted by ``records.weights`` (n,). ``2 <= k <= n`` holds.
+- The result is ``Clustering.of(records, labels, NAME, lower_bound=..., bound_kind=..., stopped_by=...,
+  work={...})``. Labels may be any integers; every cluster has at least k records. ``lower_bound`` is in units
+  of the SSE, or None if nothing was proved.
+- ``deadline`` is a safety net: look at ``deadline.passed`` between units of work, and return the incumbent
+  with ``stopped_by="time"``. All other stopping counts work. ``stopped_by="proof"`` means that the bound was
+  reached.
+- ``seed``, a non-negative int, is the only source of randomness.
+- ``parameters``, of the type in the row, is passed if the caller gave it. ``effort`` and ``share_of_run`` are
+  passed if the row is ``by_effort``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Le, MultipleOf
+from microguard.sdc.algorithms.algorithm import CONSTRUCTION, EFFORTS, PROGRAMS, SQUARE, Algorithm, loaded
+from microguard.sdc.algorithms.parameters import Parameters
+
+#: Column generation holds the squared distances of all pairs: 8 n^2 bytes, 200 MB here.
+MOST_PAIRED_RECORDS = 5_000
+
+
+@dataclass(frozen=True)
+class VmdavParameters(Parameters):
+    """Parameters of V-MDAV (Solanas and Martinez-Balleste 2006)."""
+
+    gain: Annotated[float, Ge(0)] = 0.2
+    """gamma: a record joins whose distance to the cluster is below gamma times that to any other free record.
+    0 is the fixed size of MDAV; the authors recommend 0.2 for scattered and 1.1 for clustered data."""
+
+
+@dataclass(frozen=True)
+class KWardParameters(Parameters):
+    """Parameters of k-Ward (Domingo-Ferrer and Mateo-Sanz 2002)."""
+
+    ranking: Literal["maximum-distance", "fpc", "sz", "pv"] | None = None
+    """What makes records the first and the last: the two most distant records (k-ward only, and its default),
+    or the order along the first principal component (default of k-ward-projected), the sum of z-scores, or
+    the variable that loses least; the last two take numeric variables only."""
+
+    def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
+        """A ranking that the algorithm, or nominal variables, cannot carry."""
+        if self.ranking == "maximum-distance" and algorithm == "k-ward-projected":
+            return "ranking", "fpc, sz, pv with algorithm k-ward-projected"
+        if self.ranking in ("sz", "pv") and nominal:
+            return (
+                "ranking",
+                "maximum-distance or fpc with nominal variables: sz and pv are of numeric ones alone",
+            )
+        return None
+
+
+@dataclass(frozen=True)
+class GeneticParams(Parameters):
+    """Parameters of the genetic algorithm of one variable (Domingo-Ferrer and Mateo-Sanz 2002, 4.3)."""
+
+    convergence: Literal["average", "maximum"] = "average"
+    """Which fitness has to converge: the average of the population (method A) or its largest (method M)."""
+    crossover: Annotated[float, Ge(0), Le(1)] = 0.6
+    """Probability that a pair of strings crosses over, PCROSS."""
+    mutation: Annotated[float, Ge(0), Le(1)] = 0.05
+    """Probability that a bit is inverted, PMUT."""
+    generations: Annotated[int, Ge(0), Le(100_000)] = 200
+    """Largest number of generations, MAXGEN."""
+    population: Annotated[int, Ge(2), Le(1_000), MultipleOf(2)] = 10
+    """Number of strings."""
+    tolerance: Annotated[float, Ge(0)] = 1e-6
+    """Converged if the ratio of successive fitnesses is between 1 and 1 + tolerance / n."""
+
+
+@dataclass(frozen=True)
+class ColumnGenerationParameters(Parameters):
+    """Parameters of column generation (Gentile et al. 2020, 5.2)."""
+
+    rounding: Literal["both", "simple", "spanning-tree"] = "both"
+    """How fractional columns become clusters: columns of largest value, edges of largest value, or the better
+    of both."""
+
+    def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
+        """Effort exact rounds nothing."""
+        return (
+            ("rounding", "no such key with effort exact, which rounds nothing") if effort == "exact" else None
+        )
+
+
+@dataclass(frozen=True)
+class ClusteringAlgorithm(Algorithm):
+    """What an algorithm on records can carry.
+
+    Attributes
+    ----------
+    proof : str
+        Code of what solves effort exact, if that is another program; it takes no parameters.
+    most_records : int or None
+        Largest file it takes; the caller cuts larger ones into blocks.
+    diverse : bool
+        Whether it heeds the diversity of the records.
+    by_effort : bool
+        Whether its work depends on the effort and on the share of the run.
+    """
+
+    proof: str = ""
+    most_records: int | None = None
+    diverse: bool = False
+    by_effort: bool = False
+
+    def solver(self, effort: str) -> Callable[..., Any]:
+        """Load what solves this effort."""
+        return loaded(self.proof) if effort == "exact" and self.proof else self.solve
+
+
+MICROAGGREGATION: dict[str, ClusteringAlgorithm] = {
+    "mdav": ClusteringAlgorithm("microaggregation.heuristics.mdav:solve", CONSTRUCTION, max_records=SQUARE),
+    "vmdav": ClusteringAlgorithm(
+        "microaggregation.heuristics.vmdav:solve", CONSTRUCTION, VmdavParameters, max_records=SQUARE
+    ),
+    "univariate-optimal": ClusteringAlgorithm(
+        "microaggregation.heuristics.optimal_univariate:solve",
+        EFFORTS,
+        nominal=False,
+        one_variable=True,
+        record_weights=False,
+    ),
+    "genetic": ClusteringAlgorithm(
+        "microaggregation.heuristics.genetic:solve",
+        CONSTRUCTION,
+        GeneticParams,
+        nominal=False,
+        one_variable=True,
+        record_weights=False,
+    ),
+    "mdav-in-blocks": ClusteringAlgorithm("microaggregation.local_search.by_effort:construct", CONSTRUCTION),
+    "local-search": ClusteringAlgorithm(
+        "microaggregation.local_search.by_effort:search",
+        ("standard", "thorough"),
+        diverse=True,
+        by_effort=True,
+    ),
+    "maximum-distance": ClusteringAlgorithm(
+        "microaggregation.heuristics.maximum_distance:solve", CONSTRUCTION, max_records=SQUARE
+    ),
+    "projection-pv": ClusteringAlgorithm(
+        "microaggregation.heuristics.projections:solve_variable", CONSTRUCTION, nominal=False
+    ),
+    "projection-sz": ClusteringAlgorithm(
+        "microaggregation.heuristics.projections:solve_z_scores", CONSTRUCTION, nominal=False
+    ),
+    "projection-fpc": ClusteringAlgorithm(
+        "microaggregation.heuristics.projections:solve_first_component", CONSTRUCTION
+    ),
+    "k-ward": ClusteringAlgorithm(
+        "microaggregation.heuristics.k_ward:solve", CONSTRUCTION, KWardParameters, max_records=SQUARE
+    ),
+    "k-ward-projected": ClusteringAlgorithm(
+        "microaggregation.heuristics.k_ward:solve_projected", CONSTRUCTION, KWardParameters
+    ),
+    "column-generation": ClusteringAlgorithm(
+        "microaggregation.column_generation.heuristic:solve",
+        ("standard", "thorough", "exact"),
+        ColumnGenerationParameters,
+        record_weights=False,
+        max_records=PROGRAMS,
+        proof="microaggregation.certified.certify:solve",
+        most_records=MOST_PAIRED_RECORDS,
+    ),
+}

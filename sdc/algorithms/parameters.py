@@ -1,0 +1,108 @@
+"""Parameters of an algorithm: frozen dataclasses whose annotations say what is allowed.
+
+The annotations are those of `annotated_types`. The same class is a section of the specification, which is
+validated by them, and the argument ``parameters`` of a method, which checks them when it is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from math import isfinite
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from annotated_types import Ge, Gt, Le, Lt, MultipleOf
+from microguard.sdc.errors import InvalidParameter
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of an algorithm; the defaults are those of its source.
+
+    Raises
+    ------
+    InvalidParameter
+        If a value does not fit its annotation; `variable` names the parameter.
+    """
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self), include_extras=True)
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if not _fits(hints[each.name], value):
+                expected = " or ".join(_described(hints[each.name]))
+                raise InvalidParameter(
+                    f"{each.name}: expected {expected}, found {value!r}", variable=each.name
+                )
+
+    def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
+        """Return a key that this algorithm cannot carry, and what it allows; None if there is none."""
+        return None
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    """Whether a value is of a type, and within its limits."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _fits(parts[0], value) and all(_within(limit, value) for limit in parts[1:])
+    if origin in (Union, UnionType):
+        return any(_fits(part, value) for part in parts)
+    if origin is Literal:
+        return value in parts
+    if origin is tuple:
+        return isinstance(value, tuple | list) and all(_fits(parts[0], each) for each in value)
+    if hint is int:
+        return isinstance(value, Integral) and not isinstance(value, bool)
+    if hint is float:
+        return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+    return isinstance(value, origin or hint)
+
+
+def _within(limit: Any, value: Any) -> bool:
+    match limit:
+        case Ge(ge):
+            return bool(value >= ge)
+        case Gt(gt):
+            return bool(value > gt)
+        case Le(le):
+            return bool(value <= le)
+        case Lt(lt):
+            return bool(value < lt)
+        case MultipleOf(multiple_of):
+            return bool(value % multiple_of == 0)
+    return True
+
+
+def _described(hint: Any) -> Iterator[str]:
+    """Describe what a type and its limits allow, an alternative each."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        (kind,) = _described(parts[0])
+        yield ", ".join([kind, *(text for limit in parts[1:] if (text := _limit(limit)))])
+    elif origin in (Union, UnionType):
+        for part in parts:
+            yield from _described(part)
+    elif origin is Literal:
+        yield from map(repr, parts)
+    elif origin is tuple:
+        yield f"a tuple, each {' or '.join(_described(parts[0]))}"
+    else:
+        kinds = {int: "a whole number", float: "a finite number", NoneType: "None"}
+        yield kinds.get(hint) or str(getattr(origin or hint, "__name__", hint))
+
+
+def _limit(limit: Any) -> str:
+    match limit:
+        case Ge(ge):
+            return f"at least {ge}"
+        case Gt(gt):
+            return f"above {gt}"
+        case Le(le):
+            return f"at most {le}"
+        case Lt(lt):
+            return f"below {lt}"
+        case MultipleOf(multiple_of):
+            return f"a multiple of {multiple_of}"
+    return ""

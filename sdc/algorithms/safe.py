@@ -1,0 +1,79 @@
+"""Algorithms of `sdc.safe`, rows like those of `sdc.algorithms.nominal`; the number of records is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Le, Lt
+from microguard.sdc.algorithms.algorithm import EFFORTS, PROGRAMS, UNPROVED
+from microguard.sdc.algorithms.nominal import FrequencyAlgorithm
+from microguard.sdc.algorithms.parameters import Parameters
+from microguard.sdc.errors import InvalidParameter
+
+Whole = Annotated[int, Ge(0), Le(10**10)]
+Positive = Annotated[int, Ge(1), Le(10**10)]
+#: Appendix A: cells below 10 get no extra error, below 20 one, ..., of 1,000,000 and more nine.
+_EXTRA_ERROR_FROM = (10, 20, 50, 100, 200, 1_000, 10_000, 100_000, 1_000_000)
+
+
+@dataclass(frozen=True)
+class SafeParams(Parameters):
+    """Parameters of SAFE (Cost 2023, Appendix A); the defaults are the German census's."""
+
+    allowed_bound_one_dimension: Whole = 2
+    """Bound on the absolute error of a cell of one variable with which the elimination starts."""
+    allowed_bound_higher_dimension: Whole = 3
+    """The same of more variables."""
+    max_gap_between_bounds: Whole = 3
+    """Largest difference between the two when they are raised."""
+    allowed_deviation: Annotated[int, Ge(2), Le(10**10)] = 3
+    """Largest change of a key combination at k = 3. Other k take k - 3 more, as a key combination must be
+    able to reach both 0 and k."""
+    first_part: Positive = 5000
+    """Key combinations in the first part of the vector."""
+    part: Positive = 500
+    """Key combinations in each part added to it."""
+    slice: Annotated[int, Ge(2), Le(4)] = 3
+    """Key combinations that Algorithms 2 and 4 change together."""
+    stagnation: Annotated[float, Ge(0), Lt(1)] = 0.02
+    """Share of the problems below which a pass has eliminated too few."""
+    target_bound_one_dimension: Whole = 2
+    """Bound on the error of a cell of one variable that the improvement (Algorithm 3) aims at."""
+    target_bound_higher_dimension: Whole = 3
+    """The same of more variables."""
+    max_improvements: Whole = 20
+    """Passes of the improvement."""
+    extra_error_from: tuple[Whole, ...] = _EXTRA_ERROR_FROM
+    """Increasing original counts; a cell may err by one more for each that it reaches."""
+    max_exceedings: Whole = 50
+    """Cells that a lowered bound may leave above it before bounds stop falling. Appendix A gives none; 50
+    ends full Adult with small maxima, and 10 with slightly smaller ones."""
+    max_total_exceedings: Whole = 5000
+    """The same before the improvement ends."""
+    max_nodes: Positive | None = None
+    """Branch-and-bound nodes of safe-exact and modified-safe-exact (no limit)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        counts = list(self.extra_error_from)
+        if counts != sorted(set(counts)):
+            raise InvalidParameter(
+                "extra_error_from: expected counts that increase", variable="extra_error_from"
+            )
+
+    def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
+        """SAFE itself solves no program."""
+        programs = algorithm in ("safe-exact", "modified-safe-exact")
+        if self.max_nodes is not None and not programs:
+            return "max_nodes", "no such key with SAFE itself, which solves no program"
+        return None
+
+
+SAFE: dict[str, FrequencyAlgorithm] = {
+    "safe": FrequencyAlgorithm("safe.protection:solve_task", UNPROVED, SafeParams, whole_file=True),
+    "safe-exact": FrequencyAlgorithm("safe.protection:solve_task", EFFORTS, SafeParams, max_records=PROGRAMS),
+    "modified-safe-exact": FrequencyAlgorithm(
+        "safe.protection:solve_task", EFFORTS, SafeParams, max_records=PROGRAMS
+    ),
+}

@@ -1,0 +1,21 @@
+"""PRAM for microguard: what it is called, what it takes, and that it gives no formal promise."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Le
+from microguard.schemas.method_registry import MethodRow
+from microguard.sdc.algorithms.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class PramParameters(Parameters):
+    """Parameters of the transition matrix."""
+
+    stay: Annotated[float, Ge(0), Le(1)] = 0.8
+    """Probability that a value is kept; else it is drawn from the distribution of its variable."""
+
+
+METHOD = MethodRow(
+    "pram", "records", ("measured only",), "pram.adapter:Pram", PramParameters, kinds=("nominal",)
+)

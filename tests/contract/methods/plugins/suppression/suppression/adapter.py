@@ -1,0 +1,19 @@
+"""Cell suppression as a method of microguard."""
+
+import numpy as np
+from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
+from microguard.pipelines.tables.cell_method import CellMethod
+
+from suppression.pattern import suppressed
+
+
+class CellSuppression(CellMethod):
+    """Sensitive cells, and others with them, are withheld; published values are the true ones."""
+
+    def guarantee(self):
+        """No withheld value follows from one line."""
+        return SuppressedTable()
+
+    def protect(self, table, key):
+        """Withhold sensitive cells and what gives them away."""
+        return np.where(suppressed(table.values, table.relations, table.sensitive), np.nan, table.values)

@@ -1,0 +1,134 @@
+"""The registry of methods: built-in rows load what they name; rows of third parties are refused by name."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from typing import get_args
+
+import pytest
+from microguard.pipelines.guarantees.registry import GUARANTEES
+from microguard.pipelines.method import RecordMethod, TableMethod, record_method, table_method
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.method_registry import (
+    BUILT_IN,
+    GuaranteeName,
+    method_names,
+    method_row,
+    third_party_version,
+)
+from microguard.schemas.specification.read import build_specification
+
+from tests.contract.methods.installing import install
+from tests.pipelines.microdata import NOMINAL, specification
+
+COUNTS = {"kind": "frequency", "tables": [["sex"]], "zeros": "all"}
+#: A guarantee with a count of its own, in place of that of microguard.
+OWN = '(type("Own", (MeasuredOnly,), {})(self'
+KINDS = {"records": RecordMethod, "table": TableMethod}
+
+
+def pram(folder, roles=NOMINAL, **method):
+    content = {"release": {"name": "persons", "k": 3}, "input": {"path": "data"}, "variables": roles}
+    content |= {"publish": {"path": "lake", "evidence": "evidence"}, "method": {"name": "pram", **method}}
+    return build_specification(content, folder)
+
+
+def test_names_of_guarantees_are_those_that_microguard_counts():
+    assert set(get_args(GuaranteeName)) == set(GUARANTEES)
+
+
+@pytest.mark.parametrize("row", BUILT_IN.values(), ids=lambda row: row.name)
+def test_a_built_in_row_names_an_adapter_with_all_methods_of_its_kind(row):
+    module, _, name = row.adapter.partition(":")
+    adapter = getattr(import_module(module), name)
+    assert issubclass(adapter, KINDS[row.content])
+    assert not inspect.isabstract(adapter)
+
+
+def test_a_built_in_method_states_the_guarantees_of_its_row(tmp_path):
+    for options, names in (
+        ({}, ["k-anonymity"]),
+        ({"min_diversity": 2}, ["k-anonymity", "l-diversity"]),
+        ({"name": "safe"}, ["k-anonymity"]),
+    ):
+        method = record_method(specification(tmp_path, NOMINAL, method=options))
+        assert [each.name for each in method.guarantees()] == names
+    for options, name in (
+        ({}, "additive table"),
+        ({"method": "rounding", "base": 5}, "rounded table"),
+        ({"method": "cell_key"}, "bounded noise"),
+    ):
+        roles = NOMINAL | {"sex": {"role": "other"}, "age": {"role": "other"}}
+        chosen = specification(tmp_path, roles, table=COUNTS | options, method={"effort": "standard"})
+        assert table_method(chosen).guarantee().name == name
+
+
+def test_a_method_that_is_not_installed_is_refused_with_the_names_there_are(tmp_path):
+    with pytest.raises(SpecificationError, match=r'name: found "pram", allowed: microaggregation, safe'):
+        pram(tmp_path)
+    with pytest.raises(SpecificationError, match="There is no method pram"):
+        method_row("records", "pram")
+
+
+def test_parameters_of_a_third_party_are_checked_as_those_of_microguard(tmp_path, monkeypatch):
+    install("pram", tmp_path, monkeypatch)
+    assert "pram" in method_names("records")
+    assert record_method(pram(tmp_path, parameters={"stay": 0.5})).parameters.stay == 0.5
+    assert record_method(pram(tmp_path)).parameters.stay == 0.8
+    for given, named in (
+        ({"parameters": {"stay": 1.5}}, r"\[method\] parameters.stay: found 1.5, allowed: at most 1"),
+        ({"parameters": {"sty": 0.5}}, r"\[method\] parameters.sty: unknown key, allowed: stay"),
+        ({"effort": "fast"}, r'\[method\] effort: found "fast", allowed: "standard" with method pram'),
+        ({"min_diversity": 2}, r"\[method\] min_diversity: found 2, allowed: 1 with method pram"),
+        ({"vmdav": {"gain": 0.2}}, r"\[method\] vmdav: .*no such section with method pram"),
+    ):
+        with pytest.raises(SpecificationError, match=named):
+            pram(tmp_path, **given)
+    numeric = NOMINAL | {"age": {"role": "quasi_identifier", "kind": "numeric"}}
+    with pytest.raises(SpecificationError, match=r'found "numeric", allowed: nominal with method pram'):
+        pram(tmp_path, numeric)
+    with pytest.raises(SpecificationError, match=r"\[method\] parameters: .*method microaggregation"):
+        specification(tmp_path, NOMINAL, method={"parameters": {"stay": 0.5}})
+
+
+@pytest.mark.parametrize(
+    ("replaced", "refused"),
+    [
+        ({"__init__": ('("measured only",)', "()")}, "guarantees k-anonymity, .*found none"),
+        ({"__init__": ('("measured only",)', '("nothing leaks",)')}, "found nothing leaks"),
+        ({"__init__": ('"pram", "records"', '"pram", "table"')}, "a method for records, found one for table"),
+        ({"__init__": ('"pram", "records"', '"swap", "records"')}, "a MethodRow of that name"),
+        ({"__init__": ("from typing import", "from nowhere import")}, "found ModuleNotFoundError"),
+        (
+            {"__init__": ("pram.adapter:Pram", "pram.adapter:Ram")},
+            "adapter pram.adapter:Ram, found AttributeError",
+        ),
+        ({"adapter": ("def guarantees(self)", "def promises(self)")}, "a RecordMethod with all its methods"),
+        (
+            {"adapter": ("return (MeasuredOnly", "return () and (MeasuredOnly")},
+            "one guarantee or more, found none",
+        ),
+        ({"adapter": ("(MeasuredOnly(self", OWN)}, "found a Own of its own"),
+    ],
+)
+def test_a_third_party_without_a_guarantee_that_is_counted_is_refused_by_name(
+    tmp_path, monkeypatch, replaced, refused
+):
+    install("pram", tmp_path, monkeypatch, **replaced)
+    with pytest.raises(SpecificationError, match=rf"pram cannot be used: expected .*{refused}") as caught:
+        record_method(pram(tmp_path))
+    assert caught.value.exit_code == 2
+
+
+def test_the_version_of_a_third_party_is_known_and_a_method_of_two_packages_is_refused(tmp_path, monkeypatch):
+    install("pram", tmp_path, monkeypatch)
+    assert third_party_version("records", "pram") == {"pram": "1.0"}
+    assert third_party_version("records", "safe") == {}
+    other = tmp_path / "other" / "swap-2.0.dist-info"
+    other.mkdir(parents=True)
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: swap\nVersion: 2.0\n")
+    (other / "entry_points.txt").write_text("[microguard.methods]\npram = pram:METHOD\n")
+    monkeypatch.syspath_prepend(str(other.parent))
+    with pytest.raises(SpecificationError, match="one package that registers it, found 2"):
+        method_row("records", "pram")

@@ -1,0 +1,150 @@
+"""Methods of third parties end to end: published under their guarantee, verified, and refused if broken."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from microguard.pipelines import start_job
+from microguard.pipelines.adjust import adjust
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.publication.key import KEY_BYTES, KEY_VARIABLE
+from microguard.pipelines.verify import verify
+from microguard.schemas.errors import GateRefused, ProtectionFailed
+from microguard.schemas.specification.read import build_specification
+
+from tests.contract.methods.installing import PLUGINS, install
+from tests.pipelines import turnover
+from tests.pipelines.microdata import NOMINAL, content, persons, published, quality, run
+
+#: Only what a perturbation heeds; `name` and `person` are not published.
+ROLES = {name: role for name, role in NOMINAL.items() if name != "income"}
+
+
+def perturbing(folder, **parameters):
+    """The specification of a perturbation; its input is in the folder."""
+    persons().drop(columns="income").to_parquet(folder / "data", index=False)
+    given = content(ROLES)
+    given["method"] = {"name": "pram", "parameters": parameters}
+    return build_specification(given, folder)
+
+
+@pytest.fixture
+def adjusting(spark, monkeypatch):
+    """The verb `adjust` on the shared session."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def shared(private, master, input_path, *, clustering):
+        yield spark
+
+    monkeypatch.setattr(start_job, "session", shared)
+    return lambda chosen: adjust(chosen, progress=Progress(quiet=True)).content
+
+
+def suppressing(folder, **given):
+    return turnover.specification(folder, turnover.records(), method="cell_suppression", effort=None, **given)
+
+
+@pytest.mark.parametrize("name", ["pram", "suppression"])
+def test_a_third_party_needs_at_most_five_source_files(name):
+    assert 1 <= len(list((PLUGINS / name).rglob("*.py"))) <= 5
+
+
+def test_a_perturbation_is_published_as_measured_only_and_verified(spark, tmp_path, monkeypatch):
+    install("pram", tmp_path, monkeypatch)
+    (tmp_path / "key").write_text("5a" * KEY_BYTES)
+    (tmp_path / "key").chmod(0o600)
+    monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
+    releases = []
+    for turn in (-1, 1):  # draws do not depend on the order of the records
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        chosen = perturbing(folder, stay=0.6)
+        pd.read_parquet(folder / "data").iloc[::turn].to_parquet(folder / "data", index=False)
+        _, areas = run(spark, chosen)
+        releases.append(published(areas))
+    pd.testing.assert_frame_equal(*releases)
+    names = list(releases[0].columns)
+    assert len(releases[0]) == len(persons())
+    assert not releases[0].equals(persons()[names].sort_values(names, ignore_index=True))
+    release = areas.public.release(areas.public.current())
+    manifest = json.loads((release / "manifest.json").read_text())
+    assert manifest["guarantee"]["name"] == "measured only"
+    assert manifest["guarantee"]["variables"] == ["sex", "age"]
+    assert "k" not in manifest["guarantee"]
+    assert manifest["method"]["name"] == "pram"
+    assert any("transition probabilities" in limit for limit in manifest["limits"])
+    assert quality(areas)["risk"]
+    assert "measured only: " in verify(str(release)).text
+    for page in (release / "report.html", areas.record(areas.public.current()) / "report.html"):
+        text = page.read_text()
+        assert "perturbed at random" in text
+        assert "k-anonymous" not in text
+    assert "k-anonymous" not in (release / "datapackage.json").read_text()
+
+
+def test_a_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path, monkeypatch):
+    install(
+        "pram",
+        tmp_path,
+        monkeypatch,
+        __init__=('("measured only",)', '("k-anonymity",)'),
+        adapter=(
+            "return (MeasuredOnly(self.specification.quasi_identifiers),)",
+            "from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity\n\n"
+            '        group = Group("all", self.specification.quasi_identifiers, ("region",))\n'
+            '        return (KAnonymity(30, "record", (group,), True),)',
+        ),
+    )
+    with pytest.raises(ProtectionFailed, match=r"smallest_class of all is .*expected at least 30"):
+        run(spark, perturbing(tmp_path))
+    assert not (tmp_path / "lake" / "current.json").exists()
+
+
+def test_cell_suppression_is_published_with_null_and_status_and_verified(adjusting, tmp_path, monkeypatch):
+    install("suppression", tmp_path, monkeypatch)
+    released = adjusting(suppressing(tmp_path))
+    release = Path(released["release"])
+    manifest = json.loads((release / "manifest.json").read_text())
+    assert manifest["method"]["name"] == "cell suppression"
+    assert manifest["suppressed"] is True
+    (frame,) = [pq.read_table(path).to_pandas() for path in sorted(release.rglob("*.parquet"))]
+    assert set(frame["status"]) == {"published", "suppressed"}
+    assert (frame["turnover"].isna() == (frame["status"] == "suppressed")).all()
+    assert "suppressed table: " in verify(str(release)).text
+    (lines,) = [path.read_text().splitlines() for path in (release / "sdmx").iterdir()]
+    assert lines[0].endswith("OBS_VALUE,OBS_STATUS")
+    assert sum(line.endswith(",_U,Q") for line in lines) == (frame["status"] == "suppressed").sum()
+    assert "suppressed" in (release / "report.html").read_text()
+    cells = pq.read_table(Path(released["report"]).parent / "published_cells.parquet")
+    assert len(cells) == (frame["status"] == "published").sum()
+
+
+@pytest.mark.parametrize(
+    ("broken", "metric"),
+    [
+        ({"pattern": ("changed = True\n    while", "changed = False\n    while")}, "cells_by_subtraction"),
+        ({"adapter": ("table.sensitive), np.nan", "table.sensitive & False), np.nan")}, "cells_unprotected"),
+        ({"adapter": ("np.nan, table.values)", "np.nan, table.values + 1)")}, "lines_open|cells_astray"),
+    ],
+)
+def test_a_suppression_that_gives_a_cell_away_is_not_published(
+    adjusting, tmp_path, monkeypatch, broken, metric
+):
+    install("suppression", tmp_path, monkeypatch, **broken)
+    with pytest.raises(ProtectionFailed, match=metric):
+        adjusting(suppressing(tmp_path))
+    assert not (tmp_path / "lake" / "current.json").exists()
+
+
+def test_a_suppressed_table_after_another_of_its_source_is_refused(adjusting, tmp_path, monkeypatch):
+    install("suppression", tmp_path, monkeypatch)
+    adjusting(turnover.specification(tmp_path, turnover.records()))
+    chosen = suppressing(tmp_path, release={"name": "again", "source": "turnover"})
+    apart = chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": "apart"})})
+    with pytest.raises(GateRefused, match="published before, in another table"):
+        adjusting(apart)
