@@ -14,7 +14,7 @@ from typing import Any
 
 from microguard.pipelines.guarantees.guarantee import Guarantee
 from microguard.pipelines.guarantees.record_files import RecordFiles
-from microguard.pipelines.guarantees.registry import GUARANTEES
+from microguard.pipelines.guarantees.registry import is_registered
 from microguard.pipelines.guarantees.tables import TableGuarantee
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
@@ -140,7 +140,7 @@ def _require_counted(row: MethodRow, guarantees: Sequence[Guarantee[Any]]) -> No
     if not guarantees:
         raise unusable(row.name, "one guarantee or more, found none")
     for each in guarantees:
-        if type(each) is not GUARANTEES.get(each.name):
+        if not is_registered(each):
             raise unusable(row.name, f"a guarantee of microguard, found a {type(each).__name__} of its own")
         if each.name not in row.guarantees:
             raise unusable(row.name, f"the guarantees of its row, found {each.name}")

@@ -56,15 +56,19 @@ def promised(guarantees: Sequence[Guarantee[Any]]) -> list[Requirement]:
         a promise, and does not bring a count of its own.
     """
     requirements = [(*each.requirements(), *each.private_requirements()) for each in guarantees]
-    known = all(
-        each.name in GUARANTEES and type(each) is resolve_name(GUARANTEES[each.name]) for each in guarantees
-    )
+    known = all(is_registered(each) for each in guarantees)
     if not guarantees or not known or not all(requirements):
         raise ProtectionFailed(
             "The method names no guarantee whose count decides: nothing may be published under a promise "
             "that nobody counts. Register the method with one of the guarantees of pipelines/guarantees."
         )
     return [requirement for each in requirements for requirement in each]
+
+
+def is_registered(guarantee: Guarantee[Any]) -> bool:
+    """Return whether a guarantee is of this package, so that a plug-in brings no count of its own."""
+    path = GUARANTEES.get(guarantee.name)
+    return path is not None and type(guarantee) is resolve_name(path)
 
 
 def require_stated(manifest: Mapping[str, Any], guarantees: Sequence[Guarantee[Any]]) -> None:
