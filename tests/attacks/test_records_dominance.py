@@ -78,6 +78,6 @@ def test_control_means_that_are_not_moved_give_the_largest_contributor_to_the_se
     assert by_region.naive == by_region.forbidden > 0
 
 
-if __name__ == "__main__":  # figures of docs/attacks-records.md
+if __name__ == "__main__":  # figures of docs/attacks.md
     for number in range(5):
         print(*found(number))

@@ -13,7 +13,7 @@ import pytest
 from tests.system.command import TIMEOUT, specification
 
 pytestmark = pytest.mark.spark
-MOST = 315
+MOST = 300
 #: Rooms of tables, of series and of nominal methods.
 OTHERS = ("pipelines.tables", "pipelines.series", "pipelines.audit", "sdc.cta", "sdc.nominal", "sdc.safe")
 RUN = """
