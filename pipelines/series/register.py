@@ -46,7 +46,12 @@ from microguard.pipelines.series.next_state import empty_state, next_state, read
 from microguard.pipelines.series.plan import frozen_scales, plan_of, refuse_other_plan, settings_of
 from microguard.pipelines.series.series import Series, materialise
 from microguard.pipelines.series.settings import ORIGIN, PATTERN, REGION, VERSION
-from microguard.pipelines.series.update import moved_classes, pooled_units, update_state
+from microguard.pipelines.series.update import (
+    count_waiting_for_values,
+    moved_classes,
+    pooled_units,
+    update_state,
+)
 from microguard.pipelines.series.update_loss import moments_of_present_units
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.model import Specification
@@ -107,6 +112,7 @@ class Register(Series):
             incoming = materialise(self._keyed(job, screened, contract.names), work, "input")
             rows = self._updated(job, incoming, latest, number, release_id, state)
             moved = materialise(moved_classes(rows), state, MOVED)
+            self._refuse_waiting_for_values(rows, incoming, first=begins)
             pooled = materialise(pooled_units(rows, incoming, settings, first=begins), work, "pooled")
             arrivals = self._arrivals(incoming.join(pooled, on=UNIT, how="inner"), contract.names)
             arrivals = materialise(arrivals, work, "arrivals")
@@ -222,6 +228,26 @@ class Register(Series):
             ):
                 raise GateRefused(RENAMED)
         return rows
+
+    def _refuse_waiting_for_values(self, rows: DataFrame, incoming: DataFrame, *, first: bool) -> None:
+        """Refuse an update in which units wait because of their sensitive values, unless it is accepted.
+
+        Raises
+        ------
+        GateRefused
+        """
+        most = self.specification.quality.default_limit("max_waiting_for_values")
+        if most is None:
+            return
+        waiting = count_waiting_for_values(rows, incoming, self._settings, first=first)
+        if waiting > most * incoming.count():
+            raise GateRefused(
+                f"quality.max_waiting_for_values: expected a share of at most {most} of the units, found "
+                f"{waiting} units. Their strata have enough units and too few sensitive values, so readers "
+                "who see that they wait learn that they share a value. Nothing was published. Merge regions, "
+                "raise series.pool, lower method.min_diversity, or have a steward accept it by name in "
+                "quality.accept."
+            )
 
     def _arrivals(self, records: DataFrame, names: list[str]) -> DataFrame:
         """Select what the protection of new records needs; their history is part of their pattern."""

@@ -36,6 +36,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 _INCOMING, _PART, _POOLED = "__incoming", "__part", "__pooled"
+#: Units of one stratum are clustered together.
+_STRATUM = (REGION, PATTERN, ORIGIN)
 _UNITS, _BACK, _MOVES = "__units", "__back", "__moves"
 _WANTED, _RESTORED, _PAST, _TOO_FEW_VALUES = "__wanted", "__restored", "__past", "__too_few_values"
 
@@ -256,30 +258,48 @@ def pooled_units(
     DataFrame
         `UNIT`, `VERSION`, `ORIGIN`.
     """
+    full = (
+        _full_strata(rows, incoming, settings, first=first)
+        .where(~f.col(_TOO_FEW_VALUES))
+        .select(*[f.col(name).alias(f"{name}_f") for name in _STRATUM], _POOLED)
+    )
     waiting = rows.where(is_pooled())
-    stratum = [REGION, PATTERN, ORIGIN]
+    same_stratum = f.lit(True)
+    for name in _STRATUM:
+        same_stratum = same_stratum & f.col(name).eqNullSafe(f.col(f"{name}_f"))
+    # the plan of the blocks lists all strata: there are few
+    pooled = waiting.join(f.broadcast(full), same_stratum, how="left_semi")
+    remaining = f.broadcast(_leaving_few(rows, full, settings))
+    return pooled.join(remaining, on=ORIGIN, how="left_anti").select(UNIT, VERSION, ORIGIN)
+
+
+def count_waiting_for_values(
+    rows: DataFrame, incoming: DataFrame, settings: SeriesSettings, *, first: bool = False
+) -> int:
+    """Count the units of strata with enough units, but too few values; see `pooled_units`."""
+    if not settings.diverse:
+        return 0
+    lacking = _full_strata(rows, incoming, settings, first=first).where(f.col(_TOO_FEW_VALUES))
+    return int(lacking.agg(f.coalesce(f.sum(_POOLED), f.lit(0))).first()[0])
+
+
+def _full_strata(rows: DataFrame, incoming: DataFrame, settings: SeriesSettings, *, first: bool) -> DataFrame:
+    """Return the strata with enough waiting units, their number, and whether they have too few values."""
+    waiting = rows.where(is_pooled())
     too_few = []
     for i, name in enumerate(settings.diverse):
         values = with_category_code(incoming.select(UNIT, column(name)), name, f"__diverse{i}")
         waiting = waiting.join(values.select(UNIT, f"__diverse{i}"), on=UNIT, how="inner")
         too_few.append(f.count_distinct(f.col(f"__diverse{i}")) < settings.min_diversity)
     enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(settings.k if first else settings.pool)
-    full = (
-        waiting.groupBy(*stratum)
+    return (
+        waiting.groupBy(*_STRATUM)
         .agg(
             f.count(f.lit(1)).alias(_POOLED),
             reduce(Column.__or__, too_few, f.lit(False)).alias(_TOO_FEW_VALUES),
         )
-        .where((f.col(_POOLED) >= enough) & ~f.col(_TOO_FEW_VALUES))
-        .select(*[f.col(name).alias(f"{name}_f") for name in stratum], _POOLED)
+        .where(f.col(_POOLED) >= enough)
     )
-    same_stratum = f.lit(True)
-    for name in stratum:
-        same_stratum = same_stratum & f.col(name).eqNullSafe(f.col(f"{name}_f"))
-    # the plan of the blocks lists all strata: there are few
-    pooled = waiting.join(f.broadcast(full), same_stratum, how="left_semi")
-    remaining = f.broadcast(_leaving_few(rows, full, settings))
-    return pooled.join(remaining, on=ORIGIN, how="left_anti").select(UNIT, VERSION, ORIGIN)
 
 
 def _leaving_few(rows: DataFrame, full: DataFrame, settings: SeriesSettings) -> DataFrame:

@@ -302,7 +302,12 @@ def _population(spec: Specification) -> Iterator[Fault]:
         yield fault(("population", "count"), spec.population.count, "another column than those it counts by")
 
 
-HELD_BY_DEFAULT = ("max_unique_published", "max_unique_jointly", "max_homogeneous")
+HELD_BY_DEFAULT = (
+    "max_unique_published",
+    "max_unique_jointly",
+    "max_homogeneous",
+    "max_waiting_for_values",
+)
 """Limits of `[quality]` that a steward can accept by name in `quality.accept`."""
 
 

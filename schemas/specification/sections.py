@@ -239,7 +239,7 @@ class Dominance(Section):
 
 
 class Quality(Section):
-    """`[quality]`: the gate. The three limits on disclosure hold by default; the others where given."""
+    """`[quality]`: the gate. The four limits on disclosure hold by default; the others where given."""
 
     max_information_loss: Share | None = None
     """SSE/SST over the numeric quasi-identifiers."""
@@ -259,6 +259,12 @@ class Quality(Section):
     """The same, joined with all columns published as they are; with groups, of all groups' variables too."""
     max_homogeneous: Share = 0.05
     """Share of records in classes with one value of a sensitive variable, or none but missing ones."""
+    max_waiting_for_values: Share = 0.0
+    """Register with min_diversity: share of units that wait because too few sensitive values are pending.
+
+    Readers see who waits, and who ends the wait: the units that wait share a value, and the unit that ends
+    the wait has another one.
+    """
     max_of_one_value: Share | None = None
     """Share of records in clusters that have one value of a numeric quasi-identifier: it is their mean."""
     min_entropy_diversity: Annotated[Number, Field(ge=1)] | None = None

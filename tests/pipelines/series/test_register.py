@@ -30,6 +30,7 @@ from microguard.pipelines.release import run
 from microguard.pipelines.series.membership import MEMBERS
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused
+from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
 from microguard.sdc.microaggregation.microaggregate import microaggregate
 
 from tests.pipelines.audit.differencing.public_files import write_records
@@ -86,12 +87,13 @@ class Series:
     def __init__(self, spark, folder, **publish):
         self.spark, self.folder = spark, folder
         self.publish = {"series": "register", **publish}
-        self.method = {}
+        self.method, self.quality = {}, {}
         self.spec = self.specified()
         self.areas = Areas.from_places(folder / "lake", folder / "evidence")
 
     def specified(self, **publish):
         given = {"input": {"path": "persons.parquet"}, "method": self.method, "series": LIMITS}
+        given["quality"] = self.quality
         return specification(self.folder, ROLES, publish=self.publish | publish, **given)
 
     def night(self, frame, **publish):
@@ -299,8 +301,14 @@ def diverse(spark, tmp_path_factory):
     everybody = pd.concat([population(80), alike(80)], ignore_index=True)
     later = everybody[(everybody["region"] == "north") | (everybody["person"] >= 80)]
     register.last = later.assign(diagnosis=later["diagnosis"].where(later["person"] != 80, "c"))
-    frames = (everybody[everybody["person"] < 80], later, register.last)
-    register.reports = [register.night(frame) for frame in frames]
+    first, second, third = everybody[everybody["person"] < 80], later, register.last
+    register.reports = [register.night(first)]
+    reason = "a test of something else"
+    register.quality = {"accept": dict.fromkeys(set(HELD_BY_DEFAULT) - {"max_waiting_for_values"}, reason)}
+    with pytest.raises(GateRefused) as refused:
+        register.night(second)
+    register.refusal, register.quality = str(refused.value), {}
+    register.reports += [register.night(second), register.night(third)]
     return register
 
 
@@ -310,6 +318,11 @@ def test_entrants_with_too_few_sensitive_values_wait_if_classes_must_be_diverse(
     for report in diverse.reports:
         quality = json.loads((diverse.areas.record(report["release_id"]) / "quality.json").read_text())
         assert quality["diversity"]["diagnosis"] >= 2
+
+
+def test_an_update_in_which_entrants_wait_for_sensitive_values_is_refused_unless_accepted(diverse):
+    assert "quality.max_waiting_for_values: expected a share of at most 0.0" in diverse.refusal
+    assert "12 units" in diverse.refusal
 
 
 def test_an_update_without_changes_is_published_if_the_last_release_was_withdrawn(diverse):
