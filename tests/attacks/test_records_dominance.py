@@ -37,7 +37,7 @@ def found(seed: int) -> tuple[Known, Known]:
         scales[name] = Scale(float(values.mean()), float(values.std(ddof=1)), len(values))
     plan = Plan(pa.table({"records": [SIZE], "__first": [0], "__tree": [-1]}), (), Coordinates(scales, {}), 1)
     task = BlockConfig(
-        secret=seed, k=3, seed=1, effort="fast", algorithm="mdav", parameters={}, representative="auto",
+        secret=seed, k=3, seed=1, effort="fast", algorithm="mdav", parameters=None, representative="auto",
         counted=None, min_diversity=1, sensitive=(), dominance=(1, 85.0), resume=None, nominal=(), plan=plan,
     )  # fmt: skip
     regions = table[BLOCK].to_numpy()

@@ -55,7 +55,7 @@ def published(table: pa.Table, weighted: bool) -> pa.Table:
     one = pa.table({"records": [len(table)], "__first": [0], "__tree": [-1]})
     mean = float(table["weight"].to_numpy().mean())
     task = BlockConfig(
-        secret=11, k=3, seed=1, effort="fast", algorithm="mdav", parameters={}, representative="auto",
+        secret=11, k=3, seed=1, effort="fast", algorithm="mdav", parameters=None, representative="auto",
         counted=None, min_diversity=1, sensitive=(), dominance=(1, 85.0), resume=None, nominal=(),
         plan=Plan(one, (), Coordinates(scales, {}), 1),
         sampling_weights=SamplingWeights("weight", mean, 3, None) if weighted else None,

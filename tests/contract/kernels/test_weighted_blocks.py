@@ -33,7 +33,7 @@ def protected(numbers, weights, k, effort):
         seed=1,
         effort=effort,
         algorithm="auto",
-        parameters={},
+        parameters=None,
         representative="auto",
         counted=None,
         min_diversity=1,
