@@ -60,9 +60,10 @@ QUALITY = {
     "by_dimension": {"1": {"tables": 1, **TABLE}},
     "by_region": {"1": {"tables": 1, **TABLE}},
     "uniques_published": {
-        "records": 100, "by_column": {"hours<script>": 7}, "jointly": 9, "by_sensitive": {},
+        "records": 100, "by_column": {"hours<script>": 7}, "jointly": 9, "by_sensitive": {}, "numbers": [],
     },
-    "dominance": {"income": {"n": 1, "k": 85.0, "clusters": 20, "failing": 2}},
+    "dominance": {"income": {"n": 1, "k": 85.0, "clusters": 20, "failing": 2, "forbidden": 1, "known": 0,
+                             "records": 100, "of_one_value": 0}},
     "stages": {"read": 1.0, "protect": 2.0},
     "verdicts": [{"check": "release", "metric": "smallest_class", "variable": "all",
                   "dimension": None, "found": 3, "limit": 3, "passed": True,

@@ -59,7 +59,7 @@ def taken(*blocks, records=9, **whole):
     del of_file["block"]
     reports = collected([json.dumps(each) for each in (*blocks, of_file)], 0)
     clusterings = [SimpleNamespace(name="all", variables=())]
-    specification = SimpleNamespace(clusterings=clusterings, nominal=())
+    specification = SimpleNamespace(clusterings=clusterings, nominal=(), strategy=lambda group: "frequency")
     comparison = SimpleNamespace(specification=specification, reports={"all": reports}, records=records)
     return (CERTIFICATES.compute(comparison) or {}).get("all")
 

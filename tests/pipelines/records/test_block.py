@@ -18,6 +18,7 @@ from microguard.pipelines.records.block_config import BlockConfig
 from microguard.pipelines.records.blocks import BLOCK, Plan
 from microguard.pipelines.records.coordinates import Coordinates
 from microguard.pipelines.records.sampling_weights import SamplingWeights
+from microguard.sdc.algorithms.microaggregation import VmdavParameters
 from microguard.sdc.microaggregation import microaggregate
 
 CANARY = "CANARY"
@@ -37,7 +38,7 @@ def clustering(**changes):
         "seed": 1,
         "effort": "fast",
         "algorithm": "auto",
-        "parameters": {},
+        "parameters": None,
         "representative": "auto",
         "counted": None,
         "min_diversity": 1,
@@ -59,7 +60,7 @@ def test_a_block_is_clustered_with_the_parameters_given():
     income = [0, 10, 14, 100, 111, 200, 203, 207]
     sizes = {}
     for gain in (0.0, 0.2):
-        task = clustering(algorithm="vmdav", parameters={"gain": gain})
+        task = clustering(algorithm="vmdav", parameters=VmdavParameters(gain=gain))
         protected, _, _ = protect_block(block(income, pa.float64()), task)
         sizes[gain] = sorted(protected["income"].value_counts().field("counts").to_pylist())
     assert sizes == {0.0: [2, 2, 2, 2], 0.2: [2, 3, 3]}

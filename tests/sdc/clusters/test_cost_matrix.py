@@ -89,12 +89,12 @@ def test_modes_with_a_cost_matrix_choose_the_category_of_least_cost(seed: int):
     ("categories", "costs", "named"),
     [
         ("ab", [[0, 1], [2, 0]], "symmetric"),
-        ("ab", [[1, 1], [1, 0]], "stays what it is"),
+        ("ab", [[1, 1], [1, 0]], "0 on the diagonal"),
         ("ab", [[0, -1], [-1, 0]], "negative"),
         ("ab", [[0, np.nan], [np.nan, 0]], "finite"),
-        ("ab", [[0, 0], [0, 0]], "one category"),
-        ("aa", [[0, 1], [1, 0]], "each once"),
-        ("a", [[0]], "two categories"),
+        ("ab", [[0, 0], [0, 0]], "positive costs off the diagonal"),
+        ("aa", [[0, 1], [1, 0]], "different categories"),
+        ("a", [[0]], "two or more different categories"),
     ],
 )
 def test_cost_matrix_refuses_invalid_costs(categories: str, costs: list[list[float]], named: str):
@@ -105,5 +105,5 @@ def test_cost_matrix_refuses_invalid_costs(categories: str, costs: list[list[flo
 
 
 def test_cost_matrix_rows_refuse_an_unknown_category():
-    with pytest.raises(InvalidParameter, match="1 values of a nominal variable"):
+    with pytest.raises(InvalidParameter, match="found 1 records with others"):
         WAYS.rows(pa.chunked_array([["tram", None, "CANARY"]]))
