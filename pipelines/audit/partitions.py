@@ -17,6 +17,8 @@ from microguard.pipelines.guarantees.queries import number, show
 MICRODATA = "microdata"
 #: Column of the view with the name of the folder of a record.
 FOLDER = "folder"
+#: View of the records as they are in their files.
+ROWS = "rows_of_files"
 
 
 def record_files(folder: Path) -> list[Path]:
@@ -43,10 +45,10 @@ def show_records(
     value = f"url_decode(split_part({FOLDER}, '=', 2))"
     kind = "BIGINT" if pa.types.is_integer(partition.type) else "VARCHAR"
     inside = [key for position, key in enumerate(keys) if position != place]
-    show(engine, "of_files", files, inside, f"regexp_extract(filename, '([^/]*)/[^/]*$', 1) AS {FOLDER}")
+    show(engine, ROWS, files, inside, f"regexp_extract(filename, '([^/]*)/[^/]*$', 1) AS {FOLDER}")
     engine.execute(
         f"CREATE OR REPLACE VIEW {MICRODATA} AS SELECT {FOLDER}, CAST({value} AS {kind}) AS {keys[place]}, "
-        f"{', '.join(inside)} FROM record_files"
+        f"{', '.join(inside)} FROM {ROWS}"
     )
 
 

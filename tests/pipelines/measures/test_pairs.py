@@ -49,7 +49,8 @@ def test_totals_and_means_are_those_of_the_file_with_weights_and_without(release
             assert section["regions"] == 3
             assert section["exact"] == int(((new - old).abs() <= 1e-9 * old).sum())
             masses = (weight * both["region"].notna()).groupby(both["region"]).sum()
-            room = {"age": 0.5, "income": 0.005}[name] * masses + 1e-9 * old
+            step = max({"age": 1.0, "income": 0.01}[name], both[name].std(ddof=0) / 20)
+            room = 0.5 * step * masses + 1e-9 * old
             kept = int(((new - old).abs() <= room).sum())
             assert section["kept"] == (kept if which == "weighted" else None)
     old, new = (
