@@ -11,7 +11,7 @@ import duckdb
 
 @contextmanager
 def quiet_engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    """An engine in memory that draws no progress bar, and takes no name of a query for a variable of Python."""
+    """Yield an engine in memory that draws no progress bar and does not look for names in Python."""
     with duckdb.connect() as engine:
         engine.execute("SET enable_progress_bar = false")
         engine.execute("SET python_enable_replacements = false")
