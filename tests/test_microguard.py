@@ -71,7 +71,9 @@ def test_a_process_that_loaded_duckdb_prints_only_its_reason(tmp_path: Path) -> 
         timeout=60,
     )
     assert done.returncode == 2
-    assert " ".join(done.stderr.split()).startswith("'absent' is no release: expected a release folder")
+    reason = " ".join(done.stderr.split())
+    assert reason.startswith("'absent' is no release: expected a release folder")
+    assert reason.endswith("Check the path.")
 
 
 def run_from_archive(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
