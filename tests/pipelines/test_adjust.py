@@ -222,7 +222,7 @@ def test_a_finished_table_may_have_fewer_cells_than_k(adjusted, tmp_path):
     [
         ({"quality": {"min_interval": 1000.0}}, GateRefused, "attacker_interval"),
         ({"quality": {"max_total_adjustment": 0.0}}, GateRefused, "total_adjustment"),
-        ({"capacity": 0.0, "fixed_margins": True}, ProtectionFailed, "line"),
+        ({"capacity": 0.0, "fixed_margins": True}, ProtectionFailed, "constraint"),
         ({"total": "north"}, InputRejected, "total mark"),
         ({"hierarchies": [["region", "a21"]], "tables": [["a21"]]}, InputRejected, "does not nest"),
     ],

@@ -7,13 +7,13 @@ import pytest
 from microguard.pipelines import verification
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.job import Job
+from microguard.pipelines.method import table_method
 from microguard.pipelines.publication import identity as identities
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.source_fingerprints.source_fingerprint import FILE
 from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import run
-from microguard.pipelines.tables.product import Tables
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused
 
@@ -77,7 +77,10 @@ def test_the_same_records_are_refused_by_the_id_of_their_release(agency, case):
 
 
 def test_a_table_of_the_records_is_refused(agency):
-    message = agency.refused(Tables, frame=persons(), table=TABLE, **named("turnover"))
+    def product(specification):
+        return table_method(specification).product()
+
+    message = agency.refused(product, frame=persons(), table=TABLE, **named("turnover"))
     assert agency.first in message
 
 
