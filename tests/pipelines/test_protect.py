@@ -182,8 +182,8 @@ def test_a_fault_that_tears_other_variables_from_their_records_is_refused(spark,
         swapped = (
             f.when(f.col("note") == "n1", "n2").when(f.col("note") == "n2", "n1").otherwise(f.col("note"))
         )
-        frame = protected.comparison.protected.withColumn("note", swapped)
-        return replace(protected, comparison=replace(protected.comparison, protected=frame))
+        frame = protected.protected.withColumn("note", swapped)
+        return replace(protected, protected=frame)
 
     monkeypatch.setattr(product.Records, "protect", torn)
     with pytest.raises(ProtectionFailed, match="others_as_read"):
@@ -292,8 +292,8 @@ def killed(monkeypatch):
     """Runs are killed when they are to write; what each had protected until then, as a sorted frame."""
     protected = []
 
-    def stage(_, __, records, *___):
-        frame = records.comparison.protected.select(*map(column, records.contract.names)).toPandas()
+    def stage(records, __, comparison, *___):
+        frame = comparison.protected.select(*map(column, records.contract.names)).toPandas()
         protected.append(frame.sort_values(list(frame.columns), ignore_index=True))
         raise Killed
 
