@@ -280,7 +280,8 @@ def count_waiting_for_values(
     if not settings.diverse:
         return 0
     lacking = _full_strata(rows, incoming, settings, first=first).where(f.col(_TOO_FEW_VALUES))
-    return int(lacking.agg(f.coalesce(f.sum(_POOLED), f.lit(0))).first()[0])
+    ((units,),) = lacking.agg(f.coalesce(f.sum(_POOLED), f.lit(0))).collect()
+    return int(units)
 
 
 def _full_strata(rows: DataFrame, incoming: DataFrame, settings: SeriesSettings, *, first: bool) -> DataFrame:
