@@ -10,12 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from inspect import isabstract
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from microguard.pipelines.guarantees.guarantee import Guarantee
 from microguard.pipelines.guarantees.record_files import RecordFiles
 from microguard.pipelines.guarantees.registry import is_registered
-from microguard.pipelines.guarantees.tables import TableGuarantee
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports
@@ -24,6 +23,9 @@ from microguard.schemas.method_registry import BUILT_IN, MethodRow, method_row, 
 from microguard.schemas.specification.model import Specification
 from microguard.sdc.algorithms.parameters import Parameters
 from pyspark.sql import DataFrame
+
+if TYPE_CHECKING:  # a release of records loads nothing of tables
+    from microguard.pipelines.guarantees.tables import TableGuarantee
 
 
 class Method(ABC):  # noqa: B024 (its two kinds have the abstract methods)
