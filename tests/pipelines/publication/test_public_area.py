@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import obstore
 import pyarrow.parquet as pq
 import pytest
@@ -20,22 +18,13 @@ from microguard.pipelines.publication.storage.storage import storage_at
 from microguard.pipelines.verify import verify
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused, ProtectionFailed, SpecificationError
-from obstore.store import LocalStore, MemoryStore
+from obstore.store import LocalStore
 
 from tests.pipelines.publication.storage.stores import names
 from tests.pipelines.releases import CELLS, ID, entry, manifest, staged
 
 ADDRESS = "s3://lake/persons"
 SECOND = "f" * 32
-
-
-@pytest.fixture
-def store(monkeypatch):
-    """One store behind every address, and leases that are found silent at once."""
-    there = MemoryStore()
-    monkeypatch.setattr(object_store, "connected", lambda *_: there)
-    monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
-    return there
 
 
 @pytest.fixture

@@ -136,12 +136,12 @@ def test_protect_refuses_a_path_that_spark_would_interpret_as_another(
 
 def test_a_tilde_is_expanded_in_specifications_and_on_the_command_line(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    specification(home / "work")
+    specification(home / "survey")
     path = specification(
-        tmp_path / "run", source="~/work/absent.parquet", lake="~/lake", evidence="~/evidence"
+        tmp_path / "run", source="~/survey/absent.parquet", lake="~/lake", evidence="~/evidence"
     )
     at_home = Surroundings({"HOME": str(home)})
-    said = at_home.run("draft", "~/work/absent.parquet", "--outcome=~/outcome.json", cwd=tmp_path)
+    said = at_home.run("draft", "~/survey/absent.parquet", "--outcome=~/outcome.json", cwd=tmp_path)
     assert said.returncode in (2, 3)
     assert (home / "outcome.json").exists()
     listed = at_home.run("pending", path, cwd=tmp_path)

@@ -13,18 +13,9 @@ from microguard.pipelines.publication.storage.lease import Lease
 from microguard.pipelines.publication.storage.mirror import OBJECTS, STATE, MirroredFolder
 from microguard.pipelines.publication.storage.storage import storage_at
 from microguard.schemas.errors import SpecificationError
-from obstore.store import LocalStore, MemoryStore
+from obstore.store import LocalStore
 
 from tests.pipelines.publication.storage.stores import names
-
-
-@pytest.fixture
-def store(monkeypatch):
-    """Leases in it are found silent at once."""
-    there = MemoryStore()
-    monkeypatch.setattr(object_store, "connected", lambda *_: there)
-    monkeypatch.setattr(object_store, "Lease", partial(Lease, beat=60.0, silence=0.02, look=0.005))
-    return there
 
 
 @pytest.fixture
