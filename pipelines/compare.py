@@ -65,7 +65,10 @@ def compare(
     compared = {name: _small_regions_suppressed(choice) for name, choice in compared.items()}
     with start_job(specification, master, progress) as job:
         with progress.stage("read and sample"):
-            microdata = {name: read(job.spark, choice) for name, choice in compared.items()}
+            microdata = {
+                name: read(job.spark, choice, job.areas.session_staging())
+                for name, choice in compared.items()
+            }
             accept_by_suite(microdata[""], job.areas.record(FOLDER))
             records = microdata[""].frame.count()
             samples = _sampled(microdata, compared, records)

@@ -99,7 +99,7 @@ def verify(
             folder / EXPECTATIONS,
         )
     with progress.stage("evidence"):
-        description = _description(product, job, screened, entry)
+        description = _description(product, job, microdata, screened, entry)
         every = (*input_verdicts, *verdicts.rows)
         evidence = Evidence(description, counts, every, dict(progress.seconds), measured.sections)
         write_evidence(folder, evidence)
@@ -142,7 +142,9 @@ def _unaccounted(counts: Counts) -> float:
     return abs(accepted - counts.waiting + counts.ghosts - counts.published)
 
 
-def _description(product: Product[Any, Any], job: Job, screened: ValidatedInput, entry: Entry) -> Description:
+def _description(
+    product: Product[Any, Any], job: Job, microdata: Microdata, screened: ValidatedInput, entry: Entry
+) -> Description:
     specification = job.specification
     return Description(
         release_id=entry.release_id,
@@ -158,4 +160,5 @@ def _description(product: Product[Any, Any], job: Job, screened: ValidatedInput,
         promise=" ".join(guarantee.statement for guarantee in product.guarantees),
         limits=product.limits,
         software=entry.identity.get(SOFTWARE, {}),
+        snapshot=microdata.snapshot,
     )

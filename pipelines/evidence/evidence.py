@@ -34,6 +34,8 @@ class Description:
         What is not promised.
     software : dict of package to version
         Packages that decide protected values; empty in evidence of earlier versions.
+    snapshot : str or None
+        Format and id of the snapshot that was read, if the input is a Delta or Iceberg table.
     """
 
     release_id: str
@@ -49,6 +51,7 @@ class Description:
     promise: str
     limits: tuple[str, ...]
     software: dict[str, str] = field(default_factory=dict)
+    snapshot: str | None = None
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,9 @@ def lineage_event(evidence: Evidence, source: str | None, at: str) -> dict[str, 
     rows = _facet("1-0-2", "OutputStatisticsOutputDatasetFacet", rowCount=evidence.counts.published)
     version = _facet("1-0-1", "DatasetVersionDatasetFacet", datasetVersion=release.release_id)
     read = [] if source is None else [{**_dataset(source), "inputFacets": _assertions(of_input)}]
+    if read and release.snapshot is not None:
+        facet = _facet("1-0-1", "DatasetVersionDatasetFacet", datasetVersion=release.snapshot)
+        read[0]["facets"] = {"version": facet}
     made = {
         **_dataset(release.public_area),
         "facets": {"version": version, **_assertions(of_release)},

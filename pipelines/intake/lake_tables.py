@@ -1,7 +1,7 @@
-"""Refuse a Delta, Iceberg or Hudi table given as plain files: they contain deleted and replaced rows.
+"""Recognise Delta, Iceberg and Hudi tables: their files contain deleted and replaced rows, too.
 
-Only the log of the table defines which files belong to the current snapshot. Every path of a user that is
-read as Parquet or CSV therefore passes `refuse_lake_tables` first.
+Only the log of the table defines which files belong to the current snapshot. The folder of a table is read by
+`pipelines.intake.snapshots`. Every other path of a user passes `refuse_lake_tables` first.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _MARKS = {
     "metadata/*.metadata.json": "an Iceberg table",
     ".hoodie/hoodie.properties": "a Hudi table",
 }
+#: Formats whose snapshots are read (`pipelines.intake.snapshots`), if the path is the folder of the table.
+_READABLE = {"delta": "_delta_log", "iceberg": "metadata/*.metadata.json"}
 #: Characters that make a path a glob for Hadoop and for Python.
 _GLOB = frozenset("*?[{")
 #: Function of a folder and a glob relative to it: whether the folder contains a match.
@@ -56,6 +58,27 @@ def refuse_lake_tables(paths: Iterable[str], named: str, spark: SparkSession | N
                 _refuse(_above(place), _listed_by_hadoop(spark), checked, named)
 
 
+def table_format(path: str, spark: SparkSession | None = None) -> str | None:
+    """Return ``delta`` or ``iceberg`` if a path is the folder of such a table itself, or a link to one.
+
+    The path of a metadata file of an Iceberg table (``.metadata.json``) names the table, too.
+
+    Parameters
+    ----------
+    spark : SparkSession, optional
+        Needed for addresses with a scheme other than `file`.
+    """
+    here = local_path(path)
+    if path.endswith(".metadata.json"):
+        return "iceberg"
+    if here is None and spark is None:
+        return None
+    folder, contains = (path, _listed_by_hadoop(spark)) if here is None and spark else (here or "", _listed)
+    if _GLOB & set(folder):
+        return None
+    return next((kind for kind, mark in _READABLE.items() if contains(folder.rstrip("/"), mark)), None)
+
+
 def folders_and_links(files: Iterable[str]) -> set[str]:
     """Return the folders of files, and also the files that are links, whose targets have to be checked."""
     here = {local_path(file) or file for file in files}
@@ -81,7 +104,8 @@ def _refuse(folders: Iterable[str], contains: _Contains, checked: set[str], name
                     f"{named} is {table}, or a part of one ({PurePosixPath(mark).parts[0]} found), expected "
                     "plain files. The files of a table also contain deleted and replaced rows, which would "
                     "be read as records. Export the current snapshot to a folder of Parquet files with the "
-                    "engine that writes the table, and set input.path to that folder."
+                    "engine that writes the table, and name that folder. As input.path the folder of a "
+                    "Delta or Iceberg table itself is read as its snapshot."
                 )
 
 

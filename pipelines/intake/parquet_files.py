@@ -78,7 +78,7 @@ def _types_of(paths: list[str]) -> tuple[dict[str, t.DataType], dict[str, pa.Dat
         with pq.ParquetFile(path) as file:
             physical = physical_types(file)
             for entry in file.schema_arrow:
-                kind = _spark_type(value_type(entry.type), physical.get(entry.name, ""))
+                kind = spark_type(value_type(entry.type), physical.get(entry.name, ""))
                 if kind is None:
                     unreadable.setdefault(entry.name, entry.type)
                 else:
@@ -86,7 +86,7 @@ def _types_of(paths: list[str]) -> tuple[dict[str, t.DataType], dict[str, pa.Dat
     return {name: kind for name, kind in readable.items() if name not in unreadable}, unreadable
 
 
-def _spark_type(kind: pa.DataType, physical: str) -> t.DataType | None:
+def spark_type(kind: pa.DataType, physical: str = "") -> t.DataType | None:
     """Return the type with which our session reads a column, or None if Spark cannot read it."""
     if pa.types.is_timestamp(kind):
         if physical == "INT96":

@@ -7,7 +7,9 @@ columns, and these only if the file plausibly has a header.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.gate.agency_suite import agency_suite
@@ -17,7 +19,7 @@ from microguard.pipelines.intake.columns import check_columns, check_types
 from microguard.pipelines.intake.contract import Contract, contract_from_files
 from microguard.pipelines.intake.csv_files import read_csv
 from microguard.pipelines.intake.faults import input_label, translate_read_errors
-from microguard.pipelines.intake.lake_tables import local_path, refuse_lake_tables
+from microguard.pipelines.intake.lake_tables import local_path, refuse_lake_tables, table_format
 from microguard.pipelines.intake.parquet_files import read_parquet
 from microguard.pipelines.intake.recode import retyped
 from microguard.pipelines.intake.typed import UNREADABLE, typed_values, with_recodes
@@ -25,6 +27,9 @@ from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.specification.consistency import within
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame, SparkSession
+
+if TYPE_CHECKING:
+    from microguard.pipelines.intake.written_input import PrivatePlace
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,9 @@ class Microdata:
         If there is a suite: all declared columns but identifiers, before recoding. Missing marks and missing
         codes are NULL, and numbers of a CSV are parsed.
     raw : DataFrame
-        Every column of the input that Spark can read, unchanged.
+        Every column of the input that Spark can read, unchanged; of a table its declared columns.
+    snapshot : str or None
+        Format and id of the snapshot, if the input is a Delta or Iceberg table.
     """
 
     frame: DataFrame
@@ -55,6 +62,7 @@ class Microdata:
     raw: DataFrame
     suite: AgencySuite | None = None
     originals: DataFrame | None = None
+    snapshot: str | None = None
 
     @property
     def published(self) -> list[str]:
@@ -63,12 +71,18 @@ class Microdata:
 
 
 def read(
-    spark: SparkSession, specification: Specification, declared: Specification | None = None
+    spark: SparkSession,
+    specification: Specification,
+    staging: PrivatePlace | None = None,
+    declared: Specification | None = None,
 ) -> Microdata:
     """Read the columns of the input that the specification names.
 
     Parameters
     ----------
+    staging : PrivatePlace, optional
+        Private place of the run, to which the snapshot of a Delta or Iceberg table is written once; without
+        one a table is refused.
     declared : Specification, optional
         Specification with all variables that the agency's suite may use, if `specification` has fewer.
 
@@ -79,8 +93,12 @@ def read(
     SpecificationError
         If the agency's suite cannot be evaluated, or the input contains files of the public area.
     """
-    suite = agency_suite(declared or specification)
+    declared = declared or specification
+    suite = agency_suite(declared)
     with translate_read_errors(specification):
+        if staging is not None and _names_snapshot(spark, specification):
+            microdata = _read_snapshot(spark, specification, declared, staging)
+            return _with_suite(microdata, suite, microdata.raw, declared)
         refuse_lake_tables([specification.input_path], input_label(specification), spark)
         raw, names = (
             read_csv(spark, specification)
@@ -92,7 +110,36 @@ def read(
             raise InputRejected(f"{input_label(specification)} has no files with records. Check input.path.")
         _refuse_public(files, specification)
         microdata = _microdata(raw, names, files, specification)
-        return _with_suite(microdata, suite, raw, declared or specification)
+        return _with_suite(microdata, suite, raw, declared)
+
+
+def _names_snapshot(spark: SparkSession, specification: Specification) -> bool:
+    """Return whether the input is a Delta or Iceberg table, or the specification says so."""
+    source = specification.input
+    if source.format == "csv":  # a table is refused when its files are listed
+        return False
+    named = source.version is not None or source.timestamp is not None
+    return named or table_format(specification.input_path, spark) is not None
+
+
+def _read_snapshot(
+    spark: SparkSession, specification: Specification, declared: Specification, staging: PrivatePlace
+) -> Microdata:
+    """Write the declared columns of a snapshot down, without identifiers, and return its records."""
+    from microguard.pipelines.intake.snapshots import snapshot_of
+    from microguard.pipelines.intake.written_input import INPUT, write_down
+
+    snapshot = snapshot_of(specification, spark)
+    names = snapshot.schema.names
+    _refuse_public(snapshot.files, specification)
+    check_columns(names, declared)
+    needed = [n for n in names if n in declared.variables and declared.variables[n].role != "identifier"]
+    place = (
+        f"{INPUT}-{hashlib.sha256(repr(needed).encode()).hexdigest()[:8]}"  # one for each choice of columns
+    )
+    raw = write_down(spark, snapshot.batches(needed), staging, place)
+    microdata = _microdata(raw, names, sorted(raw.inputFiles()), specification)
+    return replace(microdata, files=len(snapshot.files), snapshot=snapshot.name)
 
 
 def _refuse_public(files: list[str], specification: Specification) -> None:

@@ -160,7 +160,7 @@ class Areas:
     def forget_work(self, release_id: str) -> None:
         """Remove the work folders and the staging areas of a run."""
         shutil.rmtree(self.evidence / WORK / release_id, ignore_errors=True)
-        if self.mirror is not None and not release_id.startswith(_SESSION):
+        if self.mirror is not None:
             self.mirror.forget(f"{WORK}/{release_id}")
 
     @contextmanager
@@ -178,6 +178,10 @@ class Areas:
             yield self.work(name, "spark")
         finally:
             self.forget_work(name)
+
+    def session_staging(self) -> StagingArea:
+        """Return a private staging area for the input, which `session` removes."""
+        return self.staging_area(f"{_SESSION}{os.getpid()}", "input")
 
     def unfinished(self) -> list[str]:
         """Return the release ids (or session names) that still have work folders, sorted."""

@@ -77,7 +77,7 @@ def _third_party(specification: Specification) -> dict[str, dict[str, str]]:
 def _made_from(specification: Specification) -> dict[str, Any]:
     """Return the specification without paths and without what only measures or permits."""
     content = specification.model_dump(mode="json", exclude_defaults=True)
-    for key in ("path", "expectations", "metadata"):
+    for key in ("path", "version", "timestamp", "expectations", "metadata"):
         content["input"].pop(key, None)
     for section in PERMISSIONS:
         content.pop(section, None)

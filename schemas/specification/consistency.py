@@ -156,6 +156,12 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         yield fault(
             ("input", "columns"), list(spec.input.columns), "no such key for parquet, which names them"
         )
+    if spec.input.version is not None and spec.input.timestamp is not None:
+        yield fault(("input", "timestamp"), spec.input.timestamp, "no such key next to input.version")
+    for key in ("version", "timestamp"):
+        if spec.input.format == "csv" and getattr(spec.input, key) is not None:
+            allowed = "no such key for csv: a Delta or Iceberg table has versions"
+            yield fault(("input", key), getattr(spec.input, key), allowed)
     if len(set(spec.input.columns)) < len(spec.input.columns):
         yield fault(("input", "columns"), list(spec.input.columns), "each name once")
     if spec.input.metadata is not None and (spec.table is None or spec.table.source != "cells"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date, datetime
 from math import isfinite
 from typing import Annotated, Any, Literal
 
@@ -37,6 +38,16 @@ def _without_nul(value: Any) -> Any:
     return value
 
 
+def _timestamp(value: Any) -> Any:
+    """Accept a date-time of TOML and its text; return the text."""
+    text = value.isoformat() if isinstance(value, date) else value
+    try:
+        datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise ValueError('a time in ISO 8601, such as "2026-11-01T06:00:00+01:00"') from None
+    return text
+
+
 def _auto_or_count(value: Any) -> Any:
     if value == "auto" or (type(value) is int and 2 <= value <= LARGEST_COUNT):
         return value
@@ -57,6 +68,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Bound = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1)]
 PathText = Annotated[Text, BeforeValidator(_without_nul)]
+Timestamp = Annotated[Text, BeforeValidator(_timestamp)]
 SafeName = Annotated[str, Field(pattern=NAME_PATTERN)]
 ByDimension = Annotated[dict[int, Bound], BeforeValidator(_dimension_keys)]
 AutoOrCount = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]

@@ -24,6 +24,7 @@ from microguard.schemas.specification.section import (
     Section,
     Share,
     Text,
+    Timestamp,
 )
 from microguard.sdc.algorithms.algorithm import Effort
 from microguard.sdc.algorithms.parameters import Parameters
@@ -54,8 +55,13 @@ class Input(Section):
     """`[input]`: where the microdata are and how they are written."""
 
     path: PathText
-    """File, directory or glob; anything Spark reads. Relative to the specification. A Delta, Iceberg or Hudi
-    table is refused: export its snapshot."""
+    """File, directory or glob; anything Spark reads. Relative to the specification. The folder of a Delta or
+    Iceberg table, or the metadata file of an Iceberg table, is read as its snapshot."""
+    version: int | None = Field(default=None, ge=0)
+    """Version of a Delta table, or snapshot id of an Iceberg table; by default the current one."""
+    timestamp: Timestamp | None = None
+    """The snapshot of a Delta or Iceberg table at this time, such as "2026-11-01T06:00:00+01:00" (without an
+    offset: UTC); not together with `version`."""
     format: Literal["parquet", "csv"] = "parquet"
     """File format."""
     missing: str | None = None

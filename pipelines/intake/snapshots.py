@@ -1,0 +1,203 @@
+"""Read a Delta or Iceberg table as one snapshot, by the library of its format.
+
+The current snapshot is read, or the one that `input.version` or `input.timestamp` names. Deletion vectors,
+position deletes, renamed columns and partition values are applied by delta-rs and pyiceberg.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from microguard.pipelines.intake.faults import input_label
+from microguard.pipelines.intake.lake_tables import local_path, table_format
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
+from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:
+    from pyiceberg.table import DataScan, StaticTable
+
+_METADATA = ".metadata.json"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One state of a table.
+
+    Attributes
+    ----------
+    name : str
+        Format and id, for the evidence: ``delta version 4``, ``iceberg snapshot 81...``.
+    schema : pyarrow.Schema
+        All columns, with the types that the table declares.
+    files : list of str
+        Addresses of its data files.
+    batches : callable
+        Function of names of columns: reads the records with these columns.
+    """
+
+    name: str
+    schema: pa.Schema
+    files: list[str]
+    batches: Callable[[Sequence[str]], pa.RecordBatchReader]
+
+
+def snapshot_of(specification: Specification, spark: SparkSession | None = None) -> Snapshot:
+    """Return the snapshot that `input.path` names.
+
+    Parameters
+    ----------
+    spark : SparkSession, optional
+        Needed for addresses with a scheme other than ``file``.
+
+    Raises
+    ------
+    InputRejected
+        If the table, its version or a feature of it cannot be read, or the input is no table.
+    """
+    place = specification.input_path
+    kind = table_format(place, spark)
+    if kind is None:
+        raise InputRejected(
+            f"{input_label(specification)} is no Delta or Iceberg table, which alone have versions. Remove "
+            "input.version and input.timestamp, or set input.path to the folder of the table."
+        )
+    address = local_path(place) or place.replace("s3a://", "s3://", 1)
+    with _readable(kind, specification):
+        return (_delta if kind == "delta" else _iceberg)(address, specification)
+
+
+def _delta(address: str, specification: Specification) -> Snapshot:
+    from deltalake import DeltaTable
+
+    source = specification.input
+    table = DeltaTable(address, version=source.version)
+    if source.timestamp is not None:
+        table.load_as_version(_instant(specification))
+    schema = pa.schema(table.schema().to_arrow())
+
+    def batches(names: Sequence[str]) -> pa.RecordBatchReader:
+        declared = pa.schema([schema.field(name) for name in names])
+        with _readable("delta", specification):
+            reader = pa.RecordBatchReader.from_stream(table.scan(columns=list(names)))
+        return _as_declared(reader, declared, "delta", specification)
+
+    return Snapshot(f"delta version {table.version()}", schema, table.file_uris(), batches)
+
+
+def _as_declared(
+    reader: pa.RecordBatchReader, declared: pa.Schema, kind: str, specification: Specification
+) -> pa.RecordBatchReader:
+    """Return a reader with the types and order of columns that the table declares."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with _readable(kind, specification):
+            for batch in reader:
+                yield batch.select(declared.names).cast(declared)
+
+    return pa.RecordBatchReader.from_batches(declared, batches())
+
+
+def _iceberg(address: str, specification: Specification) -> Snapshot:
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+    from pyiceberg.table import StaticTable
+
+    table = StaticTable.from_metadata(address if address.endswith(_METADATA) else _newest(address))
+    scan = _scan(table, specification)
+    chosen = scan.snapshot()
+    schema = schema_to_pyarrow(scan.projection(), include_field_ids=False)
+    files = [] if chosen is None else [task.file.file_path for task in scan.plan_files()]
+
+    def batches(names: Sequence[str]) -> pa.RecordBatchReader:
+        declared = pa.schema([schema.field(name) for name in names])
+        with _readable("iceberg", specification):
+            reader = scan.select(*names).to_arrow_batch_reader()
+        return _as_declared(reader, declared, "iceberg", specification)
+
+    name = "without a snapshot" if chosen is None else f"snapshot {chosen.snapshot_id}"
+    return Snapshot(f"iceberg {name}", schema, files, batches)
+
+
+def _newest(folder: str) -> str:
+    """Return the metadata file of a table in a folder: that of its version hint, else the only newest one."""
+    from pyiceberg.io import load_file_io
+
+    hint = load_file_io(location=folder).new_input(f"{folder}/metadata/version-hint.text")
+    if hint.exists():
+        return folder  # pyiceberg follows the hint
+    here = local_path(folder)
+    if here is None:
+        raise _Ambiguous
+    found = sorted(Path(here, "metadata").glob(f"*{_METADATA}"), key=_number)
+    if len(found) > 1 and _number(found[-1]) == _number(found[-2]):
+        raise _Ambiguous
+    return str(found[-1])
+
+
+class _Ambiguous(Exception):
+    """Only a catalogue knows which metadata file is current."""
+
+
+def _number(path: Path) -> int:
+    """Return the version in a metadata file's name: ``v3.metadata.json``, ``00003-<uuid>.metadata.json``."""
+    digits = path.name.removeprefix("v").split("-")[0].split(".")[0]
+    return int(digits) if digits.isdecimal() else -1
+
+
+def _scan(table: StaticTable, specification: Specification) -> DataScan:
+    source = specification.input
+    if source.version is not None:
+        if table.snapshot_by_id(source.version) is None:
+            raise _no_version(specification)
+        return table.scan(snapshot_id=source.version)
+    if source.timestamp is not None:
+        chosen = table.snapshot_as_of_timestamp(int(_instant(specification).timestamp() * 1000))
+        if chosen is None:
+            raise _no_version(specification)
+        return table.scan(snapshot_id=chosen.snapshot_id)
+    return table.scan()
+
+
+def _instant(specification: Specification) -> datetime:
+    moment = datetime.fromisoformat(str(specification.input.timestamp))
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _no_version(specification: Specification) -> InputRejected:
+    named = "version" if specification.input.version is not None else "timestamp"
+    return InputRejected(
+        f"{input_label(specification)} has no snapshot for input.{named}: it never existed, or was removed "
+        "by maintenance of the table. Name another one, or remove it to read the current snapshot."
+    )
+
+
+@contextmanager
+def _readable(kind: str, specification: Specification) -> Iterator[None]:
+    """Translate every error of the two libraries; their texts may quote values of records."""
+    try:
+        yield
+    except InputRejected:
+        raise
+    except _Ambiguous:
+        raise InputRejected(
+            f"{input_label(specification)} is an Iceberg table without version-hint.text: "
+            "its catalogue alone knows which metadata file is current. Set input.path to that file (it ends "
+            "in .metadata.json)."
+        ) from None
+    except Exception as error:
+        if kind == "delta" and specification.input.version is not None and "version" in str(error).lower():
+            raise _no_version(specification) from None
+        features = ": it has deletes by equality" if "equality" in str(error).lower() else ""
+        raise InputRejected(
+            f"{input_label(specification)} is {'a Delta' if kind == 'delta' else 'an Iceberg'} table that "
+            f"cannot be read{features or f' ({type(error).__name__})'}. Its log or files are damaged, "
+            "moved or need credentials, or it uses a feature that the library does not know. Export the "
+            "snapshot to a folder of Parquet files with the engine that writes the table, and set input.path "
+            "to that folder."
+        ) from None

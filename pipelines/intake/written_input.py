@@ -1,0 +1,94 @@
+"""Write the records of a table snapshot or of a data frame down once, as private Parquet files of the run.
+
+Every pass of the run then reads the same records, by tasks, and the source is read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any, BinaryIO, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from microguard.pipelines.intake.column_types import value_type
+from microguard.pipelines.intake.parquet_files import spark_type
+from microguard.schemas.errors import InputRejected
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as t
+
+#: Name of the frame in the staging area.
+INPUT = "input"
+#: Records of a file, beyond which the next one begins.
+ROWS = 500_000
+
+
+def write_down(
+    spark: SparkSession, records: pa.RecordBatchReader, staging: PrivatePlace, name: str = INPUT
+) -> DataFrame:
+    """Write all records, and return the frame that reads them.
+
+    Parameters
+    ----------
+    records : pyarrow.RecordBatchReader
+        Read once, a batch at a time.
+    staging : PrivatePlace
+        Private; the caller removes it.
+
+    Raises
+    ------
+    InputRejected
+        If Spark cannot read the type of a column.
+    """
+    schema = pa.schema([pa.field(e.name, _plain(e.type), e.nullable, e.metadata) for e in records.schema])
+    read_as = {entry.name: spark_type(value_type(entry.type)) for entry in schema}
+    foreign = [f"{name} ({schema.field(name).type})" for name, kind in read_as.items() if kind is None]
+    if foreign:
+        raise InputRejected(
+            f"The input has columns of types that Spark cannot read: {', '.join(foreign)}. Write them as "
+            'text or as a number of another type, or exclude them with the role "identifier".'
+        )
+    batches = (batch.cast(schema) for batch in records)
+    parts: list[Any] = []
+    first: pa.RecordBatch | None = next(batches, pa.RecordBatch.from_pylist([], schema=schema))
+    while first is not None:
+        file = _File(schema, chain([first], batches))
+        parts.append(staging.write_part(name, f"{len(parts):05}.parquet", file.write))
+        first = next(batches, None)
+    fields = [t.StructField(name, kind) for name, kind in read_as.items() if kind is not None]
+    staging.commit_parts(name, parts, t.StructType(fields))
+    return staging.read(spark, name)
+
+
+class PrivatePlace(Protocol):
+    """What is needed here of a staging area (`pipelines.publication.staging.staging_area`)."""
+
+    def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Any:
+        """Write one Parquet file."""
+
+    def commit_parts(self, name: str, parts: Sequence[Any], schema: t.StructType) -> None:
+        """Make a frame of the files."""
+
+    def read(self, spark: SparkSession, name: str) -> DataFrame:
+        """Read the frame."""
+
+
+class _File:
+    """One file of the frame: takes batches until it has enough records."""
+
+    def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+        self.schema, self.batches = schema, batches
+
+    def write(self, file: BinaryIO) -> None:
+        rows = 0
+        with pq.ParquetWriter(file, self.schema, compression="zstd") as writer:
+            for batch in self.batches:
+                writer.write_batch(batch)
+                rows += len(batch)
+                if rows >= ROWS:
+                    return
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return the type with which Parquet stores a type that only memory has."""
+    return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(kind, kind)

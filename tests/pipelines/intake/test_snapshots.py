@@ -1,0 +1,140 @@
+"""Snapshots of Delta and Iceberg tables: exactly their records, recounted by another engine, and refusals."""
+
+import shutil
+
+import deltalake
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pytest
+from microguard.pipelines.intake.snapshots import snapshot_of
+from microguard.pipelines.publication.areas import Areas
+from microguard.schemas.errors import InputRejected, SpecificationError
+
+from tests.pipelines.intake.lake_writers import (
+    delta_with_deletion_vectors,
+    iceberg_with_position_deletes,
+    persons,
+)
+from tests.pipelines.microdata import quality, run, specification
+
+ROLES = {
+    "person_id": {"role": "identifier"},
+    "region": {"role": "region"},
+    "sex": {"role": "quasi_identifier", "kind": "nominal"},
+    "income": {"role": "quasi_identifier", "kind": "numeric"},
+}
+
+
+def of(folder, **source):
+    return specification(folder, ROLES, input={"path": "table", **source})
+
+
+def ids(snapshot):
+    return snapshot.batches(["person_id"]).read_all()["person_id"].to_pylist()
+
+
+def test_snapshot_of_delta_applies_deletion_vectors_and_partition_values(tmp_path):
+    expected = delta_with_deletion_vectors(tmp_path / "table")
+    snapshot = snapshot_of(of(tmp_path))
+    assert snapshot.name == "delta version 4"
+    assert sorted(ids(snapshot)) == sorted(expected)
+    read = snapshot.batches(["region", "sex", "income"]).read_all()
+    by_region = duckdb.sql("select region, count(*), sum(income) from read group by 1 order by 1").fetchall()
+    frame = pd.concat([persons(0, 100, "north").to_pandas(), persons(100, 200, "south").to_pandas()])
+    kept = frame[frame.person_id.isin(expected)].groupby("region").income
+    assert by_region == [(name, len(each), each.sum()) for name, each in kept]
+    assert read.schema.field("region").type == pa.string()
+
+
+@pytest.mark.parametrize(("version", "expected"), [(0, 100), (1, 200), (2, 190), (3, 181)])
+def test_snapshot_of_delta_reads_the_named_version(version, expected, tmp_path):
+    delta_with_deletion_vectors(tmp_path / "table")
+    assert len(ids(snapshot_of(of(tmp_path, version=version)))) == expected
+
+
+def test_snapshot_of_delta_reads_the_version_at_a_time(tmp_path):
+    delta_with_deletion_vectors(tmp_path / "table")
+    log = tmp_path / "table" / "_delta_log"
+    at = deltalake.DeltaTable(tmp_path / "table").history()
+    moment = max(each["timestamp"] for each in at) + 1000
+    time = pd.Timestamp(moment, unit="ms", tz="UTC").isoformat()
+    assert (
+        snapshot_of(of(tmp_path, timestamp=time)).name == f"delta version {len(list(log.glob('*.json'))) - 1}"
+    )
+
+
+def test_snapshot_of_iceberg_applies_position_deletes_and_renames(tmp_path):
+    folder, expected, snapshots = iceberg_with_position_deletes(tmp_path / "warehouse")
+    shutil.copytree(folder, tmp_path / "table")  # its metadata name files by absolute path
+    snapshot = snapshot_of(of(tmp_path))
+    assert snapshot.name == f"iceberg snapshot {snapshots[-1]}"
+    assert sorted(ids(snapshot)) == sorted(expected)
+    assert snapshot.schema.names == ["person_id", "region", "sex", "earnings"]
+    earnings = snapshot.batches(["earnings", "person_id"]).read_all().to_pydict()
+    assert earnings["earnings"] == [1000.0 + each for each in earnings["person_id"]]
+    assert len(ids(snapshot_of(of(tmp_path, version=snapshots[0])))) == 100
+
+
+def test_snapshot_of_iceberg_asks_for_the_metadata_file_if_two_are_newest(tmp_path):
+    folder, _, _ = iceberg_with_position_deletes(tmp_path / "warehouse")
+    (tmp_path / "table").symlink_to(folder)
+    newest = max((folder / "metadata").glob("*.metadata.json"))
+    shutil.copy(newest, newest.with_name(newest.name[:6] + "other.metadata.json"))
+    with pytest.raises(InputRejected, match="its catalogue alone knows"):
+        snapshot_of(of(tmp_path))
+    assert snapshot_of(specification(tmp_path, ROLES, input={"path": str(newest)})).name.startswith("iceberg")
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_snapshot_of_refuses_a_version_that_is_not_there(kind, tmp_path):
+    if kind == "delta":
+        delta_with_deletion_vectors(tmp_path / "table")
+    else:
+        (tmp_path / "table").symlink_to(iceberg_with_position_deletes(tmp_path / "warehouse")[0])
+    with pytest.raises(InputRejected, match=r"has no snapshot for input\.version"):
+        snapshot_of(of(tmp_path, version=77))
+
+
+def test_snapshot_of_refuses_a_damaged_table_without_naming_values(tmp_path):
+    delta_with_deletion_vectors(tmp_path / "table")
+    for file in (tmp_path / "table" / "_delta_log").iterdir():
+        file.write_text("north income 1000")
+    with pytest.raises(InputRejected, match="is a Delta table that cannot be read") as caught:
+        snapshot_of(of(tmp_path))
+    assert "north" not in str(caught.value)
+
+
+def test_snapshot_of_refuses_a_version_of_plain_files(tmp_path):
+    persons(0, 9, "north").to_pandas().to_parquet(tmp_path / "table")
+    with pytest.raises(InputRejected, match="is no Delta or Iceberg table"):
+        snapshot_of(of(tmp_path, version=1))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [{"version": 1, "timestamp": "2026-01-01"}, {"timestamp": "yesterday"}, {"version": 1, "format": "csv"}],
+)
+def test_specification_refuses_keys_of_versions_that_do_not_fit(source, tmp_path):
+    with pytest.raises(SpecificationError, match=r"\[input\]"):
+        of(tmp_path, **source)
+
+
+@pytest.mark.spark
+def test_protect_publishes_exactly_the_records_of_a_snapshot(spark, tmp_path):
+    expected = delta_with_deletion_vectors(tmp_path / "table")
+    spec = of(tmp_path)
+    with Areas.from_places(spec.public_area, spec.evidence_area).session():
+        _, areas = run(spark, spec)
+    released = pd.concat(map(pd.read_parquet, (tmp_path / "lake").rglob("microdata/*.parquet")))
+    assert len(released) == len(expected)
+    assert not list((tmp_path / "evidence" / ".work").iterdir())
+    assert quality(areas)["release"]["snapshot"] == "delta version 4"
+
+
+def test_snapshot_refuses_a_lost_file_while_records_are_read(tmp_path):
+    delta_with_deletion_vectors(tmp_path / "table")
+    for file in (tmp_path / "table").rglob("*.parquet"):
+        file.unlink()
+    with pytest.raises(InputRejected, match="is a Delta table that cannot be read"):
+        ids(snapshot_of(of(tmp_path)))
