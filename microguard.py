@@ -34,6 +34,7 @@ PUBLIC = {
     "adjust": "microguard.sdc.cta",
     "SdcError": "microguard.sdc.errors",
     "Protection": "microguard.pipelines.protection",
+    "protect": "microguard.pipelines.protection",
     "MicroguardError": "microguard.schemas.errors",
     "Specification": "microguard.schemas.specification.model",
     "read_specification": "microguard.schemas.specification.read",

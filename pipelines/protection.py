@@ -1,21 +1,31 @@
-"""Protection from Python: DataFrames of the caller's session, in the same steps as the verbs."""
+"""Protection from Python: frames of the caller, in the same steps as the verbs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import atexit
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
+from typing import Any, get_args
 
 from microguard.pipelines.check import risk_of
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.failures import without_values_of_records
 from microguard.pipelines.engine.progress import Progress
-from microguard.pipelines.engine.session import our_sql_settings, warn_without_authentication
+from microguard.pipelines.engine.session import (
+    our_sql_settings,
+    session_of_this_process,
+    warn_without_authentication,
+)
 from microguard.pipelines.evidence.evidence import Evidence
-from microguard.pipelines.gate.gate import Verdicts
-from microguard.pipelines.intake.read import microdata_from_frame
+from microguard.pipelines.gate.gate import Verdict, Verdicts
+from microguard.pipelines.intake.frames import is_spark_frame, write_frame
+from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.predecessor import Predecessor
@@ -25,10 +35,11 @@ from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import publish_verified, verified_release
 from microguard.pipelines.verification import Verified
 from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
+from microguard.schemas.roles import Kind
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.read import read_specification
+from microguard.schemas.specification.read import build_specification, read_specification
 from microguard.schemas.specification.table_input import require_records
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
@@ -50,12 +61,86 @@ class ProtectedFrame:
     _release: Verified[Comparison]
     _specification: Specification
 
+    def __repr__(self) -> str:
+        """Return three lines; agency-only values are in `evidence`."""
+        verdict = "passed" if self.verdicts.passed else f"{len(_not_met(self.verdicts))} not met"
+        return (
+            f"ProtectedFrame of {self._specification.release.name!r}, not published\n"
+            f"  frame: {self.evidence.counts.published} records, {len(self.frame.columns)} columns\n"
+            f"  verdicts: {len(self.verdicts.rows)} checks, {verdict}"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the verdicts as a table for notebooks, without what was measured."""
+        rows = "".join(
+            f"<tr><td>{escape(_title(each))}</td><td>{'met' if each.passed else 'not met'}</td></tr>"
+            for each in sorted(self.verdicts.rows, key=lambda each: each.passed)
+        )
+        caption = escape(repr(self)).replace("\n", "<br>")
+        head = "<tr><th scope='col'>check</th><th scope='col'>verdict</th></tr>"
+        return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def _not_met(verdicts: Verdicts) -> list[Verdict]:
+    return [each for each in verdicts.rows if not each.passed]
+
+
+def _title(verdict: Verdict) -> str:
+    parts = (verdict.check, verdict.metric, verdict.variable, verdict.dimension)
+    return " ".join(str(part).replace("_", " ") for part in parts if part is not None)
+
+
+def protect(
+    frame: Any, roles: Mapping[str, str | Mapping[str, Any]], k: int = 3, **sections: Mapping[str, Any]
+) -> ProtectedFrame:
+    """Protect one frame in one call; nothing is published.
+
+    Parameters
+    ----------
+    frame : DataFrame of Spark, pandas or polars; Arrow table; DuckDB relation
+    roles : mapping of column to role or line of ``[variables]``
+        A role (``"region"``, ``"identifier"``, ``"sensitive"``, ...), a kind of quasi-identifier
+        (``"nominal"``, ``"numeric"``), or all keys, as ``{"role": "sensitive", "kind": "nominal"}``.
+    k : int
+        Least number of records that share a combination of quasi-identifiers.
+    **sections : mapping
+        Further sections of the specification, as ``method={"effort": "thorough"}``.
+
+    Returns
+    -------
+    ProtectedFrame
+        `verdicts.passed` says whether it would be published. Its files are in a private temporary folder
+        until the process ends.
+
+    Raises
+    ------
+    SpecificationError, InputRejected, ProtectionFailed
+    """
+    folder = Path(tempfile.mkdtemp(prefix="microguard-"))  # mode 0700
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    kinds: tuple[str, ...] = get_args(Kind)
+    lines = {
+        name: {"role": "quasi_identifier", "kind": role} if role in kinds else {"role": role}
+        for name, role in roles.items()
+        if isinstance(role, str)
+    }
+    content: dict[str, Any] = {
+        "release": {"name": "frame", "k": k},
+        "input": {"path": "frame"},
+        "variables": {name: lines.get(name, role) for name, role in roles.items()},
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    merged = {name: {**content.get(name, {}), **section} for name, section in sections.items()}
+    return Protection(build_specification({**content, **merged}, folder)).protect(frame)
+
 
 class Protection:
-    """Check, protect and publish DataFrames by a release specification.
+    """Check, protect and publish frames by a release specification.
 
-    The session is that of the DataFrame; it is not stopped, and its settings are restored. A warning says if
-    it runs without `spark.authenticate`. Nothing is written outside the two areas of the specification.
+    A frame is a DataFrame of Spark, pandas or polars, an Arrow table, or a DuckDB relation. It is read once.
+    The session is that of a Spark frame, else the active one, else a local one that this starts. It is not
+    stopped, and its settings are restored. A warning says if it runs without `spark.authenticate`. Nothing is
+    written outside the two areas of the specification.
 
     Parameters
     ----------
@@ -81,17 +166,17 @@ class Protection:
         self.specification = specification
         self._progress = progress
 
-    def check(self, frame: DataFrame) -> CommandResult:
-        """Judge a DataFrame as the input; return its risk. Only the quarantine report is written.
+    def check(self, frame: Any) -> CommandResult:
+        """Judge a frame as the input; return its risk. Only the quarantine report is written.
 
         Raises
         ------
         InputRejected
         """
-        with self._job(_session_of(frame)) as job:
-            return risk_of(job, microdata_from_frame(frame, self.specification))
+        with self._job(frame) as job:
+            return risk_of(job, self._written(frame, job))
 
-    def protect(self, frame: DataFrame) -> ProtectedFrame:
+    def protect(self, frame: Any) -> ProtectedFrame:
         """Protect, stage, count and judge; nothing is published, and the gate does not refuse yet.
 
         Raises
@@ -100,10 +185,9 @@ class Protection:
         GateRefused
             If a release of these records, or another one of its name, is public already.
         """
-        with self._job(_session_of(frame)) as job:
+        with self._job(frame) as job:
             product = Records(self.specification)
-            microdata = microdata_from_frame(frame, self.specification)
-            release = verified_release(product, job, microdata, Predecessor())
+            release = verified_release(product, job, self._written(frame, job), Predecessor())
             if isinstance(release, CommandResult):
                 raise GateRefused(f"{release.text.splitlines()[0]} Nothing was done.")
             assert product.contract is not None
@@ -129,21 +213,20 @@ class Protection:
                 "These records were protected by another specification, with its own gate, approval and "
                 "areas. Publish them with the Protection that protected them, or protect them again."
             )
-        with self._job(protected.frame.sparkSession) as job:
+        with self._job(protected.frame) as job:
             return publish_verified(job, protected._release)
 
     @contextmanager
-    def _job(self, spark: SparkSession) -> Iterator[Job]:
+    def _job(self, frame: Any) -> Iterator[Job]:
         areas = areas_of(self.specification)
+        spark = frame.sparkSession if is_spark_frame(frame) else session_of_this_process()
         warn_without_authentication(spark)
         with at_work(areas), our_sql_settings(spark), without_values_of_records():
-            yield Job(spark, self.specification, areas, Progress(quiet=not self._progress))
+            try:
+                yield Job(spark, self.specification, areas, Progress(quiet=not self._progress))
+            finally:
+                areas.forget_session()
 
-
-def _session_of(frame: DataFrame) -> SparkSession:
-    if not hasattr(frame, "sparkSession"):
-        raise InputRejected(
-            f"The input is a {type(frame).__module__.split('.')[0]} {type(frame).__name__}: expected a "
-            "DataFrame of Spark. Make one by spark.createDataFrame(frame), or read a file by spark.read."
-        )
-    return frame.sparkSession
+    def _written(self, frame: Any, job: Job) -> Microdata:
+        with job.progress.stage("read"):
+            return write_frame(job.spark, frame, self.specification, job.areas.session_staging())

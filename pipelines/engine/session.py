@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shlex
+import shutil
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -193,6 +196,22 @@ def open_session(
         spark = builder.getOrCreate()
     _silence(spark)
     workers.prestart(spark)
+    return spark
+
+
+def session_of_this_process() -> SparkSession:
+    """Return the active Spark session, or open a local one, which stops when this process ends."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    private = Path(tempfile.mkdtemp(prefix="microguard-"))  # mode 0700
+    spark = open_session(private=private, clustering=True)
+
+    def end() -> None:
+        _stop(spark)
+        shutil.rmtree(private, ignore_errors=True)
+
+    atexit.register(end)
     return spark
 
 

@@ -8,6 +8,7 @@ columns, and these only if the file plausibly has a header.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -154,8 +155,20 @@ def _refuse_public(files: list[str], specification: Specification) -> None:
         )
 
 
-def microdata_from_frame(frame: DataFrame, specification: Specification) -> Microdata:
+def microdata_from_frame(
+    frame: DataFrame,
+    specification: Specification,
+    names: Sequence[str] | None = None,
+    files: Sequence[str] = (),
+) -> Microdata:
     """Return the records of a frame instead of those of `input.path`; the release keeps the frame's types.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        All columns of the input, if the frame has fewer.
+    files : sequence of str
+        The files that the frame reads, if they declare the types of its columns.
 
     Raises
     ------
@@ -169,7 +182,9 @@ def microdata_from_frame(frame: DataFrame, specification: Specification) -> Micr
     source = specification.input.model_copy(update={"format": "parquet"})
     typed = specification.model_copy(update={"input": source})
     with translate_read_errors(specification):
-        return _with_suite(_microdata(frame, frame.columns, [], typed), suite, frame, typed)
+        return _with_suite(
+            _microdata(frame, list(names or frame.columns), list(files), typed), suite, frame, typed
+        )
 
 
 def _microdata(

@@ -63,6 +63,9 @@ def write_down(
 class PrivatePlace(Protocol):
     """What is needed here of a staging area (`pipelines.publication.staging.staging_area`)."""
 
+    def write(self, frame: DataFrame, name: str) -> None:
+        """Let Spark write the files of a frame."""
+
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Any:
         """Write one Parquet file."""
 

@@ -179,6 +179,10 @@ class Areas:
         finally:
             self.forget_work(name)
 
+    def forget_session(self) -> None:
+        """Remove what this process has written with `session_staging`."""
+        self.forget_work(f"{_SESSION}{os.getpid()}")
+
     def session_staging(self) -> StagingArea:
         """Return a private staging area for the input, which `session` removes."""
         return self.staging_area(f"{_SESSION}{os.getpid()}", "input")

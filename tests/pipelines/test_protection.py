@@ -3,10 +3,15 @@
 import json
 import logging
 
+import duckdb
 import pandas as pd
+import polars
+import pyarrow as pa
 import pytest
 from microguard.pipelines.audit.release import audit
+from microguard.pipelines.intake.frames import write_frame
 from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.staging.folder import FolderStagingArea
 from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
 
 import microguard
@@ -28,11 +33,70 @@ def table(spark, tmp_path_factory):
     spark.sql("DROP DATABASE census CASCADE")
 
 
-def test_a_frame_of_pandas_is_refused_with_the_way_to_one_of_spark(tmp_path):
+FRAMES = {
+    "pandas": lambda frame: frame.set_index(frame.index * 2),
+    "polars": polars.from_pandas,
+    "lazy polars": lambda frame: polars.from_pandas(frame).lazy(),
+    "arrow": pa.Table.from_pandas,
+    "duckdb": lambda frame: duckdb.sql("select * from frame"),
+}
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_write_frame_keeps_the_records_and_types_of_every_library(spark, library, tmp_path):
+    staging = FolderStagingArea(tmp_path)
+    written = write_frame(spark, FRAMES[library](persons()), specification(tmp_path), staging)
+    expected = pa.Table.from_pandas(persons().drop(columns="name"), preserve_index=False).schema
+    plain = {each.name: str(each.type).removeprefix("large_") for each in written.contract.schema}
+    assert plain == {name: str(expected.field(name).type) for name in plain}
+    assert not any("CANARY" in path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*.parquet"))
+    assert sorted(row.income for row in written.frame.select("income").collect()) == sorted(persons().income)
+
+
+def test_a_frame_of_pandas_is_protected_and_shown_without_values_of_the_agency(spark, tmp_path):
+    spec = specification(tmp_path)
+    result = microguard.Protection(spec).protect(persons())
+    assert result.frame.count() == len(persons())
+    assert areas_of(spec).unfinished() == [result.evidence.release.release_id]
+    assert len(repr(result).splitlines()) == 3
+    assert "<td>met</td>" in result._repr_html_()
+    found = {str(each.found) for each in result.verdicts.rows if each.found not in (0.0, 1.0, None)}
+    assert found
+    assert not any(each in result._repr_html_() for each in found)
+
+
+def test_one_call_protects_a_frame_and_publishes_nothing(spark):
+    columns = ["region", "sex", "age", "diagnosis"]
+    roles = {"region": "region", "sex": "nominal", "age": "numeric", "diagnosis": {"role": "sensitive"}}
+    result = microguard.protect(persons()[columns], roles, k=4, method={"effort": "fast"})
+    assert result.frame.toPandas().groupby(["region", "sex", "age"]).size().min() >= 4
+    with pytest.raises(SpecificationError, match=r"\[variables\] sex"):
+        microguard.protect(persons()[columns], {**roles, "sex": "nominall"})
+
+
+def test_a_spark_frame_is_computed_once(spark, tmp_path):
+    passes = spark.sparkContext.accumulator(0)
+
+    def counted(batches):
+        passes.add(1)
+        yield from batches
+
+    frame = spark.createDataFrame(persons()).coalesce(1)
+    frame = frame.mapInArrow(counted, frame.schema)
+    microguard.Protection(specification(tmp_path)).protect(frame)
+    assert passes.value == 1
+
+
+def test_another_object_is_refused_with_what_is_accepted(spark, tmp_path):
     protection = microguard.Protection(specification(tmp_path))
     for call in (protection.check, protection.protect):
-        with pytest.raises(InputRejected, match=r"pandas DataFrame: .* spark.createDataFrame"):
-            call(persons())
+        with pytest.raises(InputRejected, match=r"builtins dict: expected a DataFrame of Spark, pandas"):
+            call({"sex": ["f"]})
+    mixed = persons().astype({"note": object})
+    mixed.loc[0, "note"] = 7
+    with pytest.raises(InputRejected, match="values of several types") as rejected:
+        protection.check(mixed)
+    assert "n1" not in str(rejected.value)
     with pytest.raises(InputRejected, match="publish takes what protect answered"):
         protection.publish(persons())
 

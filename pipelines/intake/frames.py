@@ -1,0 +1,90 @@
+"""Write the records of a data frame of Spark, or of a library that speaks Arrow, down once.
+
+Without that, Spark would compute the plan behind a frame in each pass of a run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.intake.columns import check_columns
+from microguard.pipelines.intake.faults import translate_read_errors
+from microguard.pipelines.intake.read import Microdata, microdata_from_frame
+from microguard.pipelines.intake.written_input import INPUT, PrivatePlace, write_down
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
+from pyspark.sql import SparkSession
+
+
+def is_spark_frame(frame: Any) -> bool:
+    """Return whether a frame is a DataFrame of Spark, classic or Connect."""
+    return hasattr(frame, "sparkSession")
+
+
+def write_frame(
+    spark: SparkSession, frame: Any, specification: Specification, staging: PrivatePlace
+) -> Microdata:
+    """Write the declared columns of a frame down, without identifiers, and return its records.
+
+    Parameters
+    ----------
+    frame : DataFrame of Spark, pandas or polars; Arrow table, batch or reader; DuckDB relation
+        Read once. The index of a pandas frame is no column.
+    staging : PrivatePlace
+        The caller removes it.
+
+    Raises
+    ------
+    InputRejected
+        If it is none of these, lacks declared columns, or has a column that cannot be read.
+    """
+    records = frame if is_spark_frame(frame) else arrow_reader(frame)
+    names = records.columns if is_spark_frame(frame) else records.schema.names
+    check_columns(names, specification)
+    needed = [
+        name
+        for name in names
+        if name in specification.variables and specification.variables[name].role != "identifier"
+    ]
+    with translate_read_errors(specification):
+        if is_spark_frame(frame):
+            # Judged by the types of the frame; a file may declare others for the same values.
+            microdata_from_frame(frame, specification)
+            staging.write(frame.select([column(name) for name in needed]), INPUT)
+            return microdata_from_frame(staging.read(spark, INPUT), specification, names)
+        chosen = pa.schema([records.schema.field(name) for name in needed])
+        batches = (batch.select(needed) for batch in records)
+        written = write_down(spark, pa.RecordBatchReader.from_batches(chosen, batches), staging)
+    return microdata_from_frame(written, specification, names, sorted(written.inputFiles()))
+
+
+def arrow_reader(frame: Any) -> pa.RecordBatchReader:
+    """Return a reader of the records of a frame that is not Spark's.
+
+    Raises
+    ------
+    InputRejected
+        If the frame is of none of the libraries, or has two columns of one name.
+    """
+    if isinstance(frame, pd.DataFrame):
+        if not frame.columns.is_unique:
+            raise InputRejected("The input has two columns of the same name. Rename one of them.")
+        try:
+            return pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False).to_reader()
+        except pa.ArrowException:
+            raise InputRejected(
+                "The input has a column with values of several types, or of a type that Arrow does not know. "
+                "Convert each column to one type (text, number, boolean, date or time)."
+            ) from None
+    if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):  # a lazy frame of polars
+        frame = frame.collect()
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise InputRejected(
+            f"The input is a {type(frame).__module__.split('.')[0]} {type(frame).__name__}: expected a "
+            "DataFrame of Spark, pandas or polars, an Arrow table, or a DuckDB relation. Convert it to one, "
+            "or name the file by input.path and call microguard protect."
+        )
+    return pa.RecordBatchReader.from_stream(frame)
