@@ -136,6 +136,8 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
 def _rows_of(frame: pd.DataFrame, cells: Cells, table: Table) -> np.ndarray:
     """Return the position of each row's cell."""
     addresses = frame.reindex(columns=list(table.columns), fill_value=table.total).replace("", table.total)
+    for name, mark in table.totals.items():
+        addresses[name] = addresses[name].replace(mark, table.total)
     places = cells.codes.assign(place=np.arange(len(cells)))
     position = addresses.merge(places, on=list(table.columns), how="left")["place"].to_numpy(float)
     if np.isnan(position).any():

@@ -48,6 +48,10 @@ class Cells:
     members : (cells,) array of text or None
         Digest of the set of contributors, keyed by `keyed`; empty if the contributors are unknown. None for
         finished cells.
+    totals_summed_anew : int
+        Number of given totals that differed from the sum of their parts by rounding.
+    largest_difference : float
+        The largest of these differences, in units.
     """
 
     codes: pd.DataFrame
@@ -59,6 +63,8 @@ class Cells:
     gross: np.ndarray | None = None
     groupings: tuple[Grouping, ...] = ()
     members: np.ndarray | None = None
+    totals_summed_anew: int = 0
+    largest_difference: float = 0.0
 
     def __len__(self) -> int:
         return len(self.units)

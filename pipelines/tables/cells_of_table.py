@@ -10,6 +10,7 @@ import pandas as pd
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.tables.a_priori import STATUSES
 from microguard.pipelines.tables.cells import LARGEST_UNITS, Cells, tabulated
+from microguard.pipelines.tables.given_cells import prepared
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.summation import Summation
@@ -42,6 +43,7 @@ def cells_of_table(frame: DataFrame, table: Table) -> Cells:
         *[column(name).cast("double").alias(f"n{i}") for i, name in enumerate(table.numbers)],
         *[column(name).cast("string").alias("status") for name in (table.status,) if name is not None],
     ).toPandas()
+    rows = prepared(rows, table)
     codes = rows[[f"c{i}" for i in range(len(table.columns))]].set_axis(list(table.columns), axis=1)
     numbers = {name: rows[f"n{i}"].to_numpy(float) for i, name in enumerate(table.numbers)}
     scale = 10.0**table.digits
@@ -68,7 +70,13 @@ def cells_of_table(frame: DataFrame, table: Table) -> Cells:
         contributors = numbers[table.value]
     largest = np.stack([numbers[name] * scale for name in table.largest], axis=1) if table.largest else None
     cells = tabulated(
-        codes, table, units=units, contributors=contributors, largest=largest, input_columns=input_columns
+        codes,
+        table,
+        units=units,
+        contributors=contributors,
+        largest=largest,
+        input_columns=input_columns,
+        gross=None if table.shadow is None else np.abs(numbers[table.shadow]) * scale,
     )
     return _in_whole_units(cells, table)
 
@@ -98,14 +106,35 @@ def _in_whole_units(cells: Cells, table: Table) -> Cells:
                 "last published digit."
             )
         return replace(cells, units=units)
-    tolerance = table.tolerance * 10.0**table.digits + _FLOAT_TOLERANCE * summation.recompute_margins(
-        np.abs(cells.units)
-    )
-    wrong = np.abs(summation.recompute_margins(cells.units) - cells.units) > tolerance
+    relations, sizes = cells.tabulation.relations, np.abs(cells.units)
+    floating = _FLOAT_TOLERANCE * (abs(relations) @ sizes)
+    differences = np.abs(relations @ cells.units)
+    tolerance, allowed = _rounding(cells, table), "rounding explains"
+    if table.tolerance is not None:
+        tolerance = np.full(len(differences), table.tolerance * 10.0**table.digits)
+        allowed = f"table.tolerance = {table.tolerance:g} allows"
+    wrong = differences > tolerance + floating
     if np.any(wrong):
         raise InputRejected(
-            f"{int(np.sum(wrong))} total(s) differ from the sum of their parts by more than table.tolerance "
-            f"= {table.tolerance:g}, the first is cell {int(np.argmax(wrong))} in the order of codes. "
-            "Correct the table, or raise the tolerance if it was rounded."
+            f"{int(np.sum(wrong))} total(s) differ from the sum of their parts by more than {allowed}. "
+            "Correct the table, or raise table.tolerance if it was rounded."
         )
-    return replace(cells, units=summation.recompute_margins(np.rint(cells.units)))
+    changed = differences[differences > floating + 1e-6]
+    summed = replace(cells, units=summation.recompute_margins(np.rint(cells.units)))
+    return replace(
+        summed, totals_summed_anew=len(changed), largest_difference=float(changed.max(initial=0.0))
+    )
+
+
+def _rounding(cells: Cells, table: Table) -> np.ndarray:
+    """Return the (lines,) differences that rounding explains: half a unit for the total and for each part.
+
+    The unit of a line is the coarsest power of ten, at most 1, of which all its values are multiples.
+    """
+    lines = abs(cells.tabulation.relations)
+    unit = np.ones(lines.shape[0])
+    for power in range(1, table.digits + 1):
+        step = 10.0**power
+        multiple = np.abs(cells.units - step * np.rint(cells.units / step)) < _FLOAT_TOLERANCE * step
+        unit = np.where(lines @ ~multiple == 0, step, unit)
+    return np.diff(lines.indptr) * unit / 2

@@ -48,7 +48,10 @@ def read_hst(path: Path, dimensions: Sequence[str]) -> pd.DataFrame:
     for number, fields in enumerate(csv.reader(text.splitlines(), delimiter=separator), start=1):
         if not fields:
             continue
-        codes, words = tuple(fields[: len(dimensions)]), [each.strip() for each in fields[len(dimensions) :]]
+        codes, words = (
+            tuple(each.strip() for each in fields[: len(dimensions)]),
+            [each.strip() for each in fields[len(dimensions) :]],
+        )
         action = words[0].lower() if words else ""
         amounts = 0 if action in ("s", "u", "p") else len(ACTIONS.get(action, ()))
         if action not in ACTIONS or len(words) != 1 + amounts or not all(words):

@@ -4,7 +4,8 @@
 `pipelines.evidence.evidence`, and these:
 
 table
-    cells, lines, margins, sensitive, unit (value of one unit of the last digit), by table: dimensions.
+    cells, lines, margins, sensitive, unit (value of one unit of the last digit), totals_summed_anew (given
+    totals that differed from the sum of their parts by rounding), largest_difference; by table: dimensions.
 adjustment
     objective, lower_bound, unavoidable, excess (cost times change, in values), bound_kind, gap, optimal,
     algorithm, stopped_by, work, solver (with its version), history (linear programs solved, objective);
@@ -100,6 +101,8 @@ def measured(
             "margins": int(np.unique(rule.relations.indices[rule.relations.data < 0]).size),
             "sensitive": int(sensitive.sum()),
             "unit": unit,
+            "totals_summed_anew": cells.totals_summed_anew,
+            "largest_difference": cells.largest_difference * unit,
             "tables": [list(dimensions) for dimensions in table.tables],
         },
         "adjustment": {

@@ -76,7 +76,7 @@ def verify_written_table(
     contents = {name: pq.read_table(folder / FOLDER / name) for name in staged}
     as_declared = all(contents[name].schema.equals(content.schema) for name, content in staged.items())
     as_staged = all(contents[name].equals(content) for name, content in staged.items())
-    as_staged &= not table.tau_argus or same_cells(folder, staged)
+    as_staged &= not table.tau_argus or same_cells(folder, staged, table)
     with table_files(folder, layout, original) as files:
         count = guarantee.count(files)
     return WrittenTable(count, layout, as_staged, as_declared, original.relaxed)

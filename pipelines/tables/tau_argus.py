@@ -31,15 +31,19 @@ def write_tau_argus(folder: Path, contents: Mapping[str, pa.Table], table: Table
     contents : file name of a table -> its columns of codes, then its values
     """
     (folder / FOLDER).mkdir()
-    for name, content in contents.items():
+    for name, content in _with_given_totals(contents, table).items():
         stem = Path(name).stem
         with open(folder / FOLDER / f"{stem}.tab", "w", encoding="utf-8", newline="") as file:
             csv.writer(file, delimiter=SEPARATOR, lineterminator="\n").writerows(cell_lines(content))
         metadata = [f'<SEPARATOR> "{SEPARATOR}"']
         for position, dimension in enumerate(content.column_names[:-1]):
-            metadata += [_quoted(dimension), "  <RECODEABLE>", f"  <TOTCODE> {_quoted(table.total)}"]
+            metadata += [
+                _quoted(dimension),
+                "  <RECODEABLE>",
+                f"  <TOTCODE> {_quoted(_total(dimension, table))}",
+            ]
             if table.parents.get(dimension):
-                codes = sorted(set(content[dimension].to_pylist()) - {table.total})
+                codes = sorted(set(content[dimension].to_pylist()) - {_total(dimension, table)})
                 lead = _lead(codes)
                 lines = [lead * depth + code for depth, code in _tree(codes, table.parents[dimension])]
                 hierarchy = f"{stem}-{position + 1}.hrc"
@@ -53,14 +57,30 @@ def write_tau_argus(folder: Path, contents: Mapping[str, pa.Table], table: Table
         _write(folder / FOLDER / f"{stem}.rda", metadata)
 
 
-def same_cells(folder: Path, contents: Mapping[str, pa.Table]) -> bool:
+def same_cells(folder: Path, contents: Mapping[str, pa.Table], table: Table) -> bool:
     """Return whether the written `.tab` files hold the cells, in their order."""
-    for name, content in contents.items():
+    for name, content in _with_given_totals(contents, table).items():
         path = folder / FOLDER / Path(name).with_suffix(".tab").name
         with open(path, encoding="utf-8", newline="") as file:
             if list(csv.reader(file, delimiter=SEPARATOR)) != list(cell_lines(content)):
                 return False
     return True
+
+
+def _with_given_totals(contents: Mapping[str, pa.Table], table: Table) -> dict[str, pa.Table]:
+    """Return the tables with the total marks of the input (`table.totals`)."""
+    marked = dict(contents)
+    for name, content in contents.items():
+        for position, column in enumerate(content.column_names):
+            if column in table.totals:
+                mark, codes = table.totals[column], content[column].to_pylist()
+                given = pa.array([mark if code == table.total else code for code in codes], pa.string())
+                marked[name] = marked[name].set_column(position, column, given)
+    return marked
+
+
+def _total(dimension: str, table: Table) -> str:
+    return table.totals.get(dimension, table.total)
 
 
 def cell_lines(content: pa.Table) -> Iterator[list[str]]:

@@ -95,7 +95,9 @@ def _limits(entry: dict[str, Any]) -> str:
 def _shown(default: Any) -> str:
     if default is None or default == {} or default == []:
         return "none"
-    return "see below" if isinstance(default, dict) else f"`{str(default).lower()}`"
+    if isinstance(default, dict):
+        return "see below"
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
 def _sentence(entry: dict[str, Any]) -> str:

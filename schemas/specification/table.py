@@ -170,13 +170,23 @@ class Table(Section):
     those of them that are not 0."""
     total: Text = "Total"
     """What stands in a dimension that is summed over, in the input (cells) and in the release."""
+    totals: dict[Text, Text] = Field(default={})
+    """Cells: column -> what stands in it where it is summed over, if that is not `total`; the release has
+    `total`."""
     decimals: int | None = Field(default=None, ge=0, le=9)
     """Digits after the point of the published values; by default as many as the values have, 2 at the most,
     and none for counts: of more the last digits would tell which cells were moved. Each record is rounded to
     them before it is added, so that all margins agree to the last digit."""
-    tolerance: Bound = 0.0
+    tolerance: Bound | None = None
     """Cells: largest difference of a given total from the sum of its parts that is taken for rounding; the
-    totals are then summed anew."""
+    totals are then summed anew, and the evidence says how many. By default what rounding explains: half of
+    the last digit that they have (at most of 1) for the total and for each part."""
+    margins: Literal["given", "computed"] = "given"
+    """Cells: whether the file has the margins of a table, or internal cells only, whose values, contributors
+    and largest contributions are added up."""
+    shadow: Text | None = None
+    """Cells: column with the sums of contributions that the rules look at, if not `value` (tau-ARGUS
+    `<SHADOW>`)."""
     contributors: Text | None = None
     """Cells: column with the number of contributors."""
     largest: Names = ()
@@ -338,7 +348,7 @@ class Table(Section):
         parts = (name for columns in self.parts.values() for name in columns)
         named = (self.value, *parts, self.contributors, *self.largest, self.lower_protection,
                  self.upper_protection, self.lower_capacity, self.upper_capacity,
-                 self.cost_column)  # fmt: skip
+                 self.cost_column, self.shadow)  # fmt: skip
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
     @property

@@ -21,6 +21,9 @@ OF_CELLS = (
     "lower_capacity",
     "upper_capacity",
     "tolerance",
+    "totals",
+    "shadow",
+    "margins",
     "parents",
     "status",
     "statuses",
@@ -116,6 +119,9 @@ def _has_circle(parents: dict[str, str]) -> bool:
 
 
 def _numbers(spec: Specification, table: Table) -> Iterator[Fault]:
+    for name in table.totals:
+        if name not in table.columns:
+            yield fault(("table", "totals"), name, "columns of a dimension", choices=table.columns)
     for name in table.numbers:
         variable = spec.variables.get(name)
         if variable is None or variable.role not in PUBLISHED or variable.kind != "numeric":
@@ -152,7 +158,7 @@ def _source(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.weighted and spec.weight is None:
         yield fault(("table", "weighted"), True, "false, as no variable has the role weight")
     for key in OF_CELLS:
-        if getattr(table, key):
+        if getattr(table, key) != Table.model_fields[key].get_default():
             yield fault(("table", key), getattr(table, key), 'no such key, unless source is "cells"')
     if table.cost_column is not None:
         yield fault(("table", "costs"), table.costs, "unit, inverse", choices=("unit", "inverse"))

@@ -5,16 +5,18 @@ stands over it. Of a field's keywords:
 
 | keyword | becomes |
 |---|---|
-| `<RECODEABLE>` with `<TOTCODE>` | a dimension; one total mark for all of them |
+| `<RECODEABLE>` with `<TOTCODE>` | a dimension and its total mark (`table.totals`) |
 | `<HIERCODELIST>` with `<HIERLEADSTRING>` | `table.parents` |
-| `<NUMERIC>`, `<DECIMALS>` | `table.value`, `table.decimals`; of several, `table.value` names one |
+| `<NUMERIC>`, `<DECIMALS>` | `table.value` (of several, name one), `table.decimals` (0 if missing) |
+| `<NUMERIC> <SHADOW>` | `table.shadow`, the sums that the rules look at |
 | `<FREQUENCY>` | `table.contributors`; where there is no `<NUMERIC>`, a table of counts |
 | `<MAXSCORE>`, `<COST>` | `table.largest`, `table.costs` |
 | `<LOWERPL>`, `<UPPERPL>` | `table.lower_protection`, `table.upper_protection` |
-| `<STATUS>` with `<SAFE>`, `<UNSAFE>`, `<PROTECT>` | `table.status`: safe, sensitive, fixed |
+| `<STATUS>`, `<SAFE>`, `<UNSAFE>`, `<PROTECT>` | `table.status`: safe, sensitive, fixed; or S, U, P |
 
-`<CODELIST>` holds labels, which say nothing of a cell: it is not read. Codes for missing values are codes.
-What could not be carried is refused by name.
+`<CODELIST>` holds labels, which say nothing of a cell, and `<DISTANCE>` costs of suppression by the distance
+of codes: they are not read. Codes for missing values are codes. The status E marks an empty cell. The decimal
+mark is that of the first lines of the table. What could not be carried is refused by name.
 
 References
 ----------
@@ -23,9 +25,11 @@ de Wolf et al. 2014, tau-ARGUS User's Manual 4.1, sections 5.1.4 (metadata) and 
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -36,13 +40,17 @@ from microguard.schemas.specification.toml_text import merged
 TOTAL = "Total"
 """Total mark where the metadata name none."""
 LEAD = "@"
-STATUS_OF = {"<SAFE>": "safe", "<UNSAFE>": "sensitive", "<PROTECT>": "fixed"}
+STATUS_OF = {"<SAFE>": ("S", "safe"), "<UNSAFE>": ("U", "sensitive"), "<PROTECT>": ("P", "fixed")}
+"""Default code and meaning of each status."""
+EMPTY = "E"
+"""Status of an empty cell."""
 NUMBERS = {
     "": "value",
     "<COST>": "costs",
     "<COSTVAR>": "costs",
     "<LOWERPL>": "lower_protection",
     "<UPPERPL>": "upper_protection",
+    "<SHADOW>": "shadow",
 }
 """What follows `<NUMERIC>`, and its key."""
 FIELDS = {
@@ -52,12 +60,19 @@ FIELDS = {
     "<MAXSCORE>": "largest",
     "<STATUS>": "status",
 }
-DETAILS = ("<TOTCODE>", "<CODELIST>", "<HIERARCHICAL>", "<HIERCODELIST>", "<HIERLEADSTRING>", "<DECIMALS>")
-NOT_CARRIED = {
-    "<SHADOW>": "rules look at the value that is published; take the field's <SHADOW> out",
-    "<HIERLEVELS>": "give the hierarchy as a file in <HIERCODELIST>",
-    "<DISTANCE>": "give costs as a field with <NUMERIC> <COST>",
-}
+DETAILS = (
+    "<TOTCODE>",
+    "<CODELIST>",
+    "<HIERARCHICAL>",
+    "<HIERCODELIST>",
+    "<HIERLEADSTRING>",
+    "<DECIMALS>",
+    "<DISTANCE>",
+)
+NOT_CARRIED = {"<HIERLEVELS>": "give the hierarchy as a file in <HIERCODELIST>"}
+HEAD_LINES = 20
+"""Lines of the table that tell its decimal mark."""
+_COMMA = re.compile(r"-?\d+,\d+")
 _TOKEN = re.compile(r'"([^"]*)"|(\S+)')
 
 
@@ -83,19 +98,38 @@ def described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
         return content
     path = folder / expanded(given["metadata"])
     encoding = given.get("encoding", "utf-8")
-    head, fields = _read(path, encoding if isinstance(encoding, str) else "utf-8")
-    return merged(_content(head, fields, path, encoding), content)
+    encoding = encoding if isinstance(encoding, str) else "utf-8"
+    head, fields = _read(path, encoding)
+    described = _content(head, fields, path, encoding)
+    source = given.get("path")
+    if isinstance(source, str) and _has_decimal_comma(
+        folder / expanded(source), described["input"], encoding
+    ):
+        described["input"]["decimal"] = ","
+    return merged(described, content)
+
+
+def _has_decimal_comma(path: Path, layout: Mapping[str, Any], encoding: str) -> bool:
+    """Return whether a value in the first lines of a table has a comma and none has a point."""
+    delimiter = layout.get("delimiter", ",")
+    try:
+        with open(path, encoding=encoding, newline="") as file:
+            rows = list(islice(csv.reader(file, delimiter=delimiter), HEAD_LINES))
+    except (OSError, ValueError, LookupError, csv.Error):  # the reader of the table says what is wrong
+        return False
+    texts = [text.strip() for row in rows for text in row]
+    return delimiter != "," and any(_COMMA.fullmatch(text) for text in texts)
 
 
 def _content(head: Mapping[str, str], fields: list[_Field], path: Path, encoding: str) -> dict[str, Any]:
     dimensions = [each for each in fields if each.key == "dimension"]
-    totals = {each.details.get("<TOTCODE>", TOTAL) for each in dimensions}
-    if len(totals) > 1:
-        raise _refused(path, "has several total codes; give all fields one <TOTCODE>, in the table too")
+    totals = {each.name: each.details.get("<TOTCODE>", TOTAL) for each in dimensions}
+    total = next(iter(totals.values()), TOTAL)
     table: dict[str, Any] = {
         "source": "cells",
         "tables": [[each.name for each in dimensions]],
-        "total": next(iter(totals), TOTAL),
+        "total": total,
+        "totals": {name: mark for name, mark in totals.items() if mark != total},
         "parents": _parents(dimensions, path, encoding),
         "tau_argus": True,
     }
@@ -109,14 +143,13 @@ def _content(head: Mapping[str, str], fields: list[_Field], path: Path, encoding
     values = by_key.get("value", [])
     if len(values) > 1:
         del table["value"]  # the specification names one of them
-    elif values and "<DECIMALS>" in values[0].details:
-        table["decimals"] = _whole(values[0].details["<DECIMALS>"], path)
+    elif values:
+        table["decimals"] = _whole(values[0].details.get("<DECIMALS>", "0"), path)
     elif not values and "contributors" in table:
         table |= {"kind": "frequency", "value": table.pop("contributors")}
     if "status" in table:
-        table["statuses"] = {
-            head[keyword]: status for keyword, status in STATUS_OF.items() if keyword in head
-        }
+        named = {head.get(keyword, code): status for keyword, (code, status) in STATUS_OF.items()}
+        table["statuses"] = {EMPTY: "safe", **named}
     variables = {
         each.name: {"role": "other", "kind": "nominal" if each.key in ("dimension", "status") else "numeric"}
         for each in fields
@@ -180,7 +213,7 @@ def parents_of(path: Path, lead: str = LEAD, encoding: str = "utf-8") -> dict[st
     for number, line in _lines(path, encoding):
         depth, code = 0, line.strip()
         while code.startswith(lead):
-            depth, code = depth + 1, code.removeprefix(lead)
+            depth, code = depth + 1, code.removeprefix(lead).strip()
         if depth > len(above) or code in seen or not code:
             raise _refused(path, f"has a code in line {number} that stands twice, is empty or is too deep")
         seen.add(code)

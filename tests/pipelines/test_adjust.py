@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +21,7 @@ from microguard.schemas.specification.read import build_specification, read_spec
 
 from tests.pipelines.published_tables import example, tables
 from tests.pipelines.turnover import records, specification
+from tests.reference import reference_file
 
 
 def evidence(content) -> tuple[dict, pd.DataFrame]:
@@ -121,6 +123,30 @@ def test_a_finished_table_is_protected_with_three_levels_in_one_column(adjusted,
     falsify(Path(content["release"]))
     found = audit(Path(content["release"]))
     assert [failure.split(":")[0] for failure in found.failures()] == ["description", "additive table"]
+
+
+@pytest.mark.reference
+def test_a_table_of_tau_argus_is_read_by_its_own_metadata_and_written_back(adjusted, tmp_path):
+    for name in ("tauargus/tableinput/pp.tab", "tauargus/tableinput/pp.rda", "tauargus/region2.hrc"):
+        shutil.copy(reference_file(name), tmp_path)
+    content = {
+        "release": {"name": "pp", "k": 3},
+        "input": {"path": "pp.tab", "metadata": "pp.rda"},
+        "table": {"effort": "fast"},
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    (tmp_path / "release.toml").write_text("".join(
+        f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in section.items())
+        for name, section in content.items()
+    ))  # fmt: skip
+    answer = adjusted(read_specification(tmp_path / "release.toml"))
+    quality, cells = evidence(answer)
+    assert_protected(cells)
+    assert len(cells) == 162
+    assert quality["table"]["totals_summed_anew"] == 3
+    assert quality["table"]["largest_difference"] == 1.0
+    (written,) = Path(answer["release"]).rglob("*.tab")
+    assert len(written.read_text().splitlines()) == 162
 
 
 def falsify(release: Path) -> None:

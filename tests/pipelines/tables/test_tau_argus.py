@@ -40,10 +40,10 @@ def test_a_protected_table_is_written_as_cells_metadata_and_hierarchy(tmp_path: 
 
 def test_a_cell_file_that_was_changed_is_found(tmp_path: Path) -> None:
     write_tau_argus(tmp_path, contents(), table())
-    assert same_cells(tmp_path, contents())
+    assert same_cells(tmp_path, contents(), table())
     path = tmp_path / FOLDER / "a.tab"
     path.write_text(path.read_text().replace("0.25", "0.26"))
-    assert not same_cells(tmp_path, contents())
+    assert not same_cells(tmp_path, contents(), table())
 
 
 def test_lines_on_one_cell_are_put_together(tmp_path: Path) -> None:

@@ -71,7 +71,8 @@ def test_every_keyword_becomes_a_key(tmp_path: Path) -> None:
         "cells", "magnitude", "Turnover", "T", 1)  # fmt: skip
     assert (table.contributors, table.largest, table.costs) == ("Firms", ("Top1", "Top2"), "Price")
     assert table.parents == {"Region": {"N1": "North", "N2": "North", "N2a": "N2", "S1": "South"}}
-    assert (table.status, table.statuses) == ("Flag", {"s": "safe", "u": "sensitive", "p": "fixed"})
+    assert (table.status, table.statuses) == (
+        "Flag", {"E": "safe", "s": "safe", "u": "sensitive", "p": "fixed"})  # fmt: skip
     assert table.tau_argus
 
 
@@ -92,10 +93,8 @@ def test_frequencies_alone_are_a_table_of_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("<NUMERIC> <COSTVAR>", "<NUMERIC> <SHADOW>", "<SHADOW> in line 25"),
         ("    <MAXSCORE>\nTop2", "    <WEIGHT>\nTop2", "<WEIGHT> in line 21"),
         ("<HIERARCHICAL>", "<HIERLEVELS> 1 2", "<HIERLEVELS>"),
-        ('<TOTCODE> "T"\nTurnover', '<TOTCODE> "all"\nTurnover', "total codes"),
         ("Flag\n    <STATUS>\n", "Flag\n", "does not say what Flag"),
         ("region.hrc", "none.hrc", "none.hrc of input.metadata cannot be read"),
         ("<NUMERIC> <COSTVAR>", "<FREQUENCY>", "2 fields for table.contributors"),
@@ -112,3 +111,15 @@ def test_a_hierarchy_without_a_tree_is_refused_by_its_line(tmp_path: Path, text:
     (tmp_path / "odd.hrc").write_text(text)
     with pytest.raises(SpecificationError, match=r"in line \d"):
         parents_of(tmp_path / "odd.hrc")
+
+
+def test_metadata_have_the_defaults_of_tau_argus(tmp_path: Path) -> None:
+    text = METADATA.replace("<SAFE> s\n<UNSAFE> u\n<PROTECT> p\n", "").replace("    <DECIMALS> 1\n", "")
+    text = text.replace('<TOTCODE> "T"\nTurnover', '<TOTCODE> "all"\n    <DISTANCE> 1 2 4\nTurnover')
+    text = text.replace("<NUMERIC> <COSTVAR>", "<NUMERIC> <SHADOW>")
+    (tmp_path / "turnover.tab").write_text("T;all;7;3;2;1;7,5;S\n")
+    parsed = specification(tmp_path, text)
+    assert parsed.table is not None
+    assert parsed.table.statuses == {"E": "safe", "S": "safe", "U": "sensitive", "P": "fixed"}
+    assert (parsed.table.digits, parsed.table.shadow, parsed.input.decimal) == (0, "Price", ",")
+    assert (parsed.table.total, parsed.table.totals) == ("T", {"Size class": "all"})

@@ -1,0 +1,104 @@
+"""Prepare the rows of a finished table: codes without blanks, one total mark, computed margins."""
+
+from __future__ import annotations
+
+import pandas as pd
+from microguard.pipelines.tables.hierarchy import families
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.table import Table
+
+
+def prepared(rows: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """Return rows with the codes, total mark and margins that a tabulation needs.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Codes of `Table.columns` in ``c0``, ``c1``, ..., numbers of `Table.numbers` in ``n0``, ..., and
+        ``status`` if the table has one.
+
+    Raises
+    ------
+    InputRejected
+        If a total mark is also a code, no cell is a total in a dimension, or margins cannot be computed.
+    """
+    labels = {name: f"c{position}" for position, name in enumerate(table.columns)}
+    rows = rows.assign(**{label: rows[label].str.strip() for label in labels.values()})
+    for name, mark in table.totals.items():
+        codes = rows[labels[name]]
+        if mark != table.total and (codes == table.total).any():
+            raise InputRejected(
+                f"The column {name} has the code {table.total!r} next to the total mark {mark!r} of "
+                "table.totals. Set table.total to a text that is no code."
+            )
+        rows[labels[name]] = codes.replace(mark, table.total)
+    if table.margins == "computed":
+        return _with_margins(rows, table, labels)
+    coarsest = [columns[0] for columns in families(table)]
+    without = [name for name in coarsest if not (rows[labels[name]] == table.total).any()]
+    if without:
+        raise InputRejected(
+            f"No cell has the total mark {table.total!r} in {', '.join(without)}: say what stands there "
+            "where it is summed over (table.total, or table.totals for one column). If the file has internal cells "
+            'only, set table.margins to "computed".'
+        )
+    return rows
+
+
+def _with_margins(rows: pd.DataFrame, table: Table, labels: dict[str, str]) -> pd.DataFrame:
+    """Return internal cells and all their margins, summed; largest contributions are merged."""
+    given = [name for name in table.numbers if name not in (table.value, table.shadow, table.contributors)]
+    foreign = [name for name in given if name not in table.largest]
+    if len(table.tables) > 1 or foreign:
+        what = (
+            f"{len(table.tables)} tables" if len(table.tables) > 1 else f"the column(s) {', '.join(foreign)}"
+        )
+        raise InputRejected(
+            f'Margins cannot be computed with {what} (table.margins = "computed"). Add them to the file.'
+        )
+    keys = list(labels.values())
+    if (rows[keys] == table.total).any(axis=None):
+        raise InputRejected(
+            f"Cells have the total mark {table.total!r}, expected internal cells only, whose margins are "
+            'computed. Leave the totals out, or set table.margins to "given".'
+        )
+    if rows[keys].duplicated().any():
+        raise InputRejected("The input has a cell twice. Give each combination of codes once.")
+    whole = rows
+    for columns in families(table):
+        parents = table.parents.get(columns[-1])
+        whole = _with_ancestors(whole, [labels[name] for name in columns], parents, table.total)
+    numbers = {name: f"n{table.numbers.index(name)}" for name in table.numbers}
+    sums = [numbers[name] for name in table.numbers if name not in table.largest]
+    cells = whole.groupby(keys, sort=True)[sums].sum().reset_index()
+    if table.largest:
+        columns = [numbers[name] for name in table.largest]
+        long = whole.melt(keys, columns, value_name="size").sort_values(
+            "size", ascending=False, kind="stable"
+        )
+        long["rank"] = long.groupby(keys).cumcount()
+        top = long[long["rank"] < len(columns)].pivot(index=keys, columns="rank", values="size").fillna(0.0)
+        top.columns = columns[: top.shape[1]]
+        cells = cells.merge(top.reset_index(), on=keys)
+    if "status" in rows:
+        cells = cells.merge(rows[[*keys, "status"]], on=keys, how="left")
+    return cells
+
+
+def _with_ancestors(
+    rows: pd.DataFrame, columns: list[str], parents: dict[str, str] | None, total: str
+) -> pd.DataFrame:
+    """Return each row once for its own code and once for every code above it in one dimension."""
+    chains: list[pd.DataFrame] = []
+    if parents is None:
+        for depth in range(len(columns) + 1):
+            chains.append(rows.assign(**dict.fromkeys(columns[depth:], total)))
+        return pd.concat(chains, ignore_index=True)
+    (column,) = columns
+    level = rows
+    while True:
+        chains.append(level)
+        level = level[level[column] != total]
+        if level.empty:
+            return pd.concat(chains, ignore_index=True)
+        level = level.assign(**{column: level[column].map(parents).fillna(total)})

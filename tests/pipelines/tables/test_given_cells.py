@@ -1,0 +1,100 @@
+"""Rows of a finished table as other software writes them: padded codes, own total marks, inner cells only."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from microguard.pipelines.tables.given_cells import prepared
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.table import Table
+
+LEAVES = {"A1": "A", "A2": "A", "B1": "B"}
+
+
+def rows(codes, **numbers):
+    frame = pd.DataFrame(codes).rename(columns=lambda each: f"c{each}")
+    return frame.assign(**{f"n{i}": values for i, values in enumerate(numbers.values())})
+
+
+def inner(seed=0):
+    rng = np.random.default_rng(seed)
+    codes = list(product(LEAVES, "xyz"))
+    tops = np.sort(rng.integers(0, 50, (len(codes), 2)), axis=1)[:, ::-1]
+    return rows(
+        codes, v=tops.sum(axis=1) + 7.0, n=rng.integers(2, 9, len(codes)), t1=tops[:, 0], t2=tops[:, 1]
+    )
+
+
+def test_prepared_strips_blanks_and_maps_the_total_mark_of_each_column():
+    table = Table(source="cells", value="v", tables=[["a", "b"]], totals={"b": "land"})
+    read = prepared(rows([("Total", " land"), ("  x ", "land"), ("x", "Kreis ")], v=[3.0, 3.0, 3.0]), table)
+    assert read[["c0", "c1"]].to_numpy().tolist() == [["Total", "Total"], ["x", "Total"], ["x", "Kreis"]]
+
+
+def test_prepared_refuses_a_total_mark_that_is_also_a_code():
+    table = Table(source="cells", value="v", tables=[["a"]], totals={"a": "all"})
+    with pytest.raises(InputRejected, match="next to the total mark 'all'"):
+        prepared(rows([("all",), ("Total",)], v=[1.0, 1.0]), table)
+
+
+def test_prepared_names_the_column_without_a_total():
+    table = Table(source="cells", value="v", tables=[["a", "b"]])
+    with pytest.raises(InputRejected, match="No cell has the total mark 'Total' in a: say what stands there"):
+        prepared(rows([("all", "Total"), ("x", "Total")], v=[1.0, 1.0]), table)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_prepared_computes_margins_as_the_sums_of_internal_cells(seed):
+    table = Table(
+        source="cells", value="v", contributors="n", largest=["t1", "t2"], tables=[["a", "b"]],
+        parents={"a": LEAVES}, margins="computed",
+    )  # fmt: skip
+    given = inner(seed)
+    assert table.numbers == ("v", "n", "t1", "t2")
+    read = prepared(given.sample(frac=1, random_state=seed), table).set_index(["c0", "c1"])
+    assert len(read) == (3 + 2 + 1) * (3 + 1)
+    for a, b in product([*LEAVES, "A", "B", "Total"], ["x", "y", "z", "Total"]):
+        inside = [
+            (a in ("Total", row.c0, LEAVES[row.c0])) and (b in ("Total", row.c1))
+            for row in given.itertuples()
+        ]
+        part = given[inside]
+        top = sorted([*part.n2, *part.n3], reverse=True)[:2]
+        assert read.loc[(a, b)].tolist() == [part.n0.sum(), part.n1.sum(), *top]
+
+
+def test_prepared_computes_margins_of_columns_that_nest():
+    table = Table(
+        source="cells", value="v", tables=[["fine"]], hierarchies=[["coarse", "fine"]], margins="computed"
+    )
+    read = prepared(rows([("A", "A1"), ("A", "A2"), ("B", "B1")], v=[1.0, 2.0, 4.0]), table)
+    found = {(each.c0, each.c1): each.n0 for each in read.itertuples()}
+    assert found == {
+        ("A", "A1"): 1, ("A", "A2"): 2, ("B", "B1"): 4, ("A", "Total"): 3, ("B", "Total"): 4,
+        ("Total", "Total"): 7,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (Table(source="cells", value="v", tables=[["a"], ["b"]], margins="computed"), "with 2 tables"),
+        (
+            Table(
+                source="cells",
+                value="v",
+                tables=[["a", "b"]],
+                lower_protection="l",
+                upper_protection="u",
+                margins="computed",
+            ),
+            "with the column",
+        ),
+    ],
+)
+def test_prepared_refuses_margins_that_it_cannot_compute(table, message):
+    with pytest.raises(InputRejected, match=message):
+        prepared(rows([("x", "y")], v=[1.0], lower=[0.0], upper=[0.0]), table)
