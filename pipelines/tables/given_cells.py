@@ -72,13 +72,11 @@ def _with_margins(rows: pd.DataFrame, table: Table, labels: dict[str, str]) -> p
     sums = [numbers[name] for name in table.numbers if name not in table.largest]
     cells = whole.groupby(keys, sort=True)[sums].sum().reset_index()
     if table.largest:
-        columns = [numbers[name] for name in table.largest]
-        long = whole.melt(keys, columns, value_name="size").sort_values(
-            "size", ascending=False, kind="stable"
-        )
+        sizes = [numbers[name] for name in table.largest]
+        long = whole.melt(keys, sizes, value_name="size").sort_values("size", ascending=False, kind="stable")
         long["rank"] = long.groupby(keys).cumcount()
-        top = long[long["rank"] < len(columns)].pivot(index=keys, columns="rank", values="size").fillna(0.0)
-        top.columns = columns[: top.shape[1]]
+        top = long[long["rank"] < len(sizes)].pivot(index=keys, columns="rank", values="size").fillna(0.0)
+        top.columns = pd.Index(sizes[: top.shape[1]])
         cells = cells.merge(top.reset_index(), on=keys)
     if "status" in rows:
         cells = cells.merge(rows[[*keys, "status"]], on=keys, how="left")

@@ -148,8 +148,8 @@ def _content(head: Mapping[str, str], fields: list[_Field], path: Path, encoding
     elif not values and "contributors" in table:
         table |= {"kind": "frequency", "value": table.pop("contributors")}
     if "status" in table:
-        named = {head.get(keyword, code): status for keyword, (code, status) in STATUS_OF.items()}
-        table["statuses"] = {EMPTY: "safe", **named}
+        codes = {head.get(keyword, code): status for keyword, (code, status) in STATUS_OF.items()}
+        table["statuses"] = {EMPTY: "safe", **codes}
     variables = {
         each.name: {"role": "other", "kind": "nominal" if each.key in ("dimension", "status") else "numeric"}
         for each in fields
