@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from microguard.schemas.errors import SpecificationError
 from microguard.sdc.algorithms.parameters import Parameters
+from microguard.sdc.algorithms.swapping import SwappingParameters
 
 GROUP = "microguard.methods"
 Content = Literal["records", "table"]
@@ -42,7 +43,7 @@ class MethodRow:
         Module and class, such as ``"pram.adapter:Pram"``: a `RecordMethod` or `TableMethod` of
         `pipelines.method`.
     parameters : type or None
-        Of a third party: the dataclass of its section ``[method.parameters]`` or ``[table.parameters]``.
+        The dataclass of its section ``[method.parameters]`` or ``[table.parameters]``, if it has one.
     kinds : tuple of str
         Kinds of quasi-identifiers that it carries.
     keys : tuple of str
@@ -91,6 +92,14 @@ BUILT_IN: dict[str, MethodRow] = {
             f"{_ADAPTERS}.safe:Safe",
             kinds=("nominal",),
             keys=_ALGORITHM,
+        ),
+        MethodRow(
+            "swapping",
+            "records",
+            ("measured only",),
+            f"{_ADAPTERS}.swapping:TargetedRecordSwapping",
+            SwappingParameters,
+            kinds=("nominal", "ordinal", "hierarchical", "numeric"),
         ),
         MethodRow(
             "adjustment",

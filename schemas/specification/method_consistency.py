@@ -42,6 +42,8 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
         return
     yield from third_party_faults(row, method.parameters, "method")
     yield from _unheeded(spec, row)
+    if method.name == "swapping":
+        yield from _swapping(spec)
     if method.name not in STRATEGIES:
         for key in method.sections:
             yield fault(("method", key), NOTHING, f"no such section with method {row.name}")
@@ -62,6 +64,34 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
         if kind is not None and kind not in row.kinds:
             allowed = f"{', '.join(row.kinds)} with method {row.name}"
             yield fault(("variables", name, "kind"), kind, allowed)
+
+
+def _swapping(spec: Specification) -> Iterator[Fault]:
+    """Refuse areas and risk variables that are no quasi-identifiers, and profiles of unknown variables."""
+    given = spec.method.parameters
+    geography, risk, similar = (list(given.get(key, ())) for key in ("geography", "risk", "similar"))
+    key = ("method", "parameters")
+    if spec.groups:
+        yield fault(("groups",), [each.name for each in spec.groups], "no groups with method swapping")
+    if not geography or len(set(geography)) < len(geography):
+        yield fault(
+            (*key, "geography"), geography, "one or more quasi-identifiers, coarse to fine, each once"
+        )
+    nominal = [name for name in spec.quasi_identifiers if spec.variables[name].kind == "nominal"]
+    for name in geography:
+        if name not in nominal:
+            allowed = "quasi-identifiers of kind nominal (a region stays where it is)"
+            yield fault((*key, "geography"), name, allowed, choices=nominal)
+    others = [name for name in spec.quasi_identifiers if name not in geography]
+    for name in risk:
+        if name not in others:
+            yield fault((*key, "risk"), name, "quasi-identifiers outside geography", choices=others)
+    if not others:
+        yield fault((*key, "risk"), NOTHING, "at least one quasi-identifier outside geography")
+    known = [*others, *spec.published, *(["household_size"] if spec.with_role("household") else [])]
+    for name in (name for profile in similar for name in profile):
+        if name not in known or name in geography:
+            yield fault((*key, "similar"), name, "published variables outside geography", choices=known)
 
 
 def method_faults(spec: Specification) -> Iterator[Fault]:

@@ -8,8 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from microguard.schemas.method_registry import BUILT_IN
-from microguard.schemas.methods import BY_CONTROL_TABLES, Kinds, Strategy, max_records
+from microguard.schemas.methods import BY_CONTROL_TABLES, STRATEGIES, Kinds, Strategy, max_records
 from microguard.schemas.paths import expanded
 from microguard.schemas.roles import CATEGORIES, PUBLISHED, PUBLISHED_AS_IT_IS
 from microguard.schemas.specification.rules import Rule, parse_rule
@@ -242,6 +241,11 @@ class Specification(Section):
             return f"unit {self.method.unit}"
         return None
 
+    @property
+    def swapped(self) -> bool:
+        """Whether areas are exchanged."""
+        return self.method.name == "swapping"
+
     @cached_property
     def clusterings(self) -> tuple[Group, ...]:
         """The variables that are clustered together: the groups, or one group of all quasi-identifiers."""
@@ -251,7 +255,7 @@ class Specification(Section):
         """Return how a clustering is protected: by frequencies unless something needs clusters of records."""
         if self.method.name == "safe":
             return "safe"
-        if self.method.name not in BUILT_IN:
+        if self.method.name not in STRATEGIES:
             return "other"
         by_frequency = (
             self.kinds(group.variables) == "nominal"

@@ -83,6 +83,7 @@ def test_reading_a_specification_imports_no_algorithm_and_no_numeric_library() -
             "algorithms.nominal",
             "algorithms.parameters",
             "algorithms.safe",
+            "algorithms.swapping",
         )
     }
 

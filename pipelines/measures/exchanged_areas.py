@@ -1,0 +1,128 @@
+"""Count what an exchange of areas changed, and how often an attacker's claim is right.
+
+The attacker sees a record that is unique by area and risk variables, and claims that such a person lives
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from microguard.schemas.method_registry import method_row
+from microguard.sdc.algorithms.swapping import SwappingParameters
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of the geography.
+
+    Attributes
+    ----------
+    area : str
+        Name of the variable.
+    at_risk : int
+        Records that fewer than k in their area are like, before.
+    uniques : int
+        Published records that are unique by area and risk variables.
+    right : int
+        Those of them for which the original file has a record with the same area and risk variables.
+    cells, chi_square : int, float
+        Cells of area by each risk variable that were not empty before, and sum of squared changes of their
+        counts over the count.
+    moved : int
+        Sum of the absolute changes of these counts, over two: the least number of records that moved.
+    """
+
+    area: str
+    at_risk: int
+    uniques: int
+    right: int
+    cells: int
+    chi_square: float
+    moved: int
+
+
+@dataclass(frozen=True)
+class ExchangedAreas:
+    """All levels, coarse to fine."""
+
+    levels: tuple[Level, ...]
+
+
+class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
+    """Count right claims about unique records, and changed counts, by level of the geography."""
+
+    name = "exchanged_areas"
+    section = ExchangedAreas
+
+    def compute(self, comparison: Comparison) -> ExchangedAreas | None:
+        """Compute the section from the records before and after."""
+        specification, before = comparison.specification, comparison.records_before
+        parameters = specification.method.third_party_parameters(method_row("records", "swapping"))
+        if before is None or not isinstance(parameters, SwappingParameters):
+            return None
+        geography = parameters.geography
+        others = (name for name in specification.quasi_identifiers if name not in geography)
+        risk = parameters.risk or tuple(others)
+        k = specification.release.k
+        return ExchangedAreas(
+            tuple(
+                _level(before, comparison.protected, geography[: depth + 1], risk, k)
+                for depth in range(len(geography))
+            )
+        )
+
+    def attacks(self, section: ExchangedAreas, k: int) -> Iterator[tuple[float, str]]:
+        """Return how often the claim is right at the finest level."""
+        finest = section.levels[-1]
+        share = finest.right / finest.uniques if finest.uniques else 0.0
+        yield (
+            share,
+            f"Whoever claims that a record which is unique by {finest.area} and the risk variables is of "
+            f"that area is right in {100 * share:.3g} % of the cases.",
+        )
+
+
+def _level(before: DataFrame, after: DataFrame, areas: Sequence[str], risk: Sequence[str], k: int) -> Level:
+    cells = _counts(before, after, [*areas, *risk])
+    found = cells.agg(
+        f.sum(f.when(f.col("before") < k, f.col("before")).otherwise(0)),
+        f.count_if(f.col("after") == 1),
+        f.count_if((f.col("after") == 1) & (f.col("before") > 0)),
+    ).first()
+    assert found is not None
+    changed = [_changes(_counts(before, after, [*areas, name])) for name in risk]
+    return Level(
+        areas[-1],
+        *(int(each or 0) for each in found),
+        cells=sum(each[0] for each in changed),
+        chi_square=sum(each[1] for each in changed),
+        moved=max(each[2] for each in changed),
+    )
+
+
+def _counts(before: DataFrame, after: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return the number of records of each combination before and after."""
+    files = before.select(*map(column, names), f.lit(1).alias("before"), f.lit(0).alias("after")).unionAll(
+        after.select(*map(column, names), f.lit(0).alias("before"), f.lit(1).alias("after"))
+    )
+    return files.groupBy(*map(column, names)).agg(
+        f.sum("before").alias("before"), f.sum("after").alias("after")
+    )
+
+
+def _changes(cells: DataFrame) -> tuple[int, float, int]:
+    change = f.col("after") - f.col("before")
+    square = f.when(f.col("before") > 0, change * change / f.col("before")).otherwise(0.0)
+    row = cells.agg(f.count_if(f.col("before") > 0), f.sum(square), f.sum(f.abs(change))).first()
+    assert row is not None
+    return int(row[0]), float(row[1] or 0.0), int(row[2] or 0) // 2
+
+
+EXCHANGED_AREAS = ExchangedAreasMeasure()

@@ -1,0 +1,221 @@
+"""Targeted record swapping on Spark: which units exchange their geography is decided in tasks.
+
+A unit is a household, or a record where there are none. Risk is counted by record and area. The coarsest
+level takes units of the whole file: those at risk and a keyed sample of donors. All finer levels are decided
+by area of the coarsest level, in one task each. These tasks see keys, areas and hashes of categories only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.guarantees.guarantee import Guarantee
+from microguard.pipelines.guarantees.measured_only import MeasuredOnly
+from microguard.pipelines.guarantees.record_files import RecordFiles
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.block_reports import BlockReports
+from microguard.pipelines.method import RecordMethod
+from microguard.schemas.errors import InputRejected
+from microguard.sdc.algorithms.swapping import SwappingParameters
+from microguard.sdc.swapping import swap
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+#: Profile variable of households: their number of records.
+HOUSEHOLD_SIZE = "household_size"
+#: Donors of the coarsest level for each unit at risk, and the least number of them.
+DONORS, LEAST_DONORS = 100, 20_000
+_UNIT, _SIZE, _TAKEN = "__unit", "__size", "__taken"
+#: Stands for a missing value, as no text file has it in a value.
+_MISSING = "\x1e"
+#: Hexadecimal digits of a key that fit into a whole number of 64 bits.
+_DIGITS = 15
+
+
+class TargetedRecordSwapping(RecordMethod):
+    """Exchange the geography of units at risk with that of similar units."""
+
+    limits = (
+        "Counts by the exchanged areas are perturbed. Variables that describe an area, and are published as "
+        "they are, may contradict the exchanged area.",
+    )
+
+    def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
+        """No formal promise."""
+        return (MeasuredOnly(self._swapping.geography),)
+
+    @property
+    def _swapping(self) -> SwappingParameters:
+        assert isinstance(self.parameters, SwappingParameters)
+        return self.parameters
+
+    @property
+    def _risk(self) -> tuple[str, ...]:
+        others = (n for n in self.specification.quasi_identifiers if n not in self._swapping.geography)
+        return self._swapping.risk or tuple(others)
+
+    @property
+    def _profiles(self) -> tuple[tuple[str, ...], ...]:
+        default: tuple[tuple[str, ...], ...] = (
+            ((HOUSEHOLD_SIZE,), ()) if self.specification.household else ((),)
+        )
+        return self._swapping.similar or default
+
+    def protect(
+        self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
+    ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
+        """Decide the exchanges once, and join the new areas to the records."""
+        levels = self._swapping.geography
+        key = hmac.new(job.areas.key(), b"swapping", hashlib.sha256).hexdigest()
+        with job.progress.stage("protect"):
+            keyed = self._with_units(frame, key)
+            units = self._units(keyed, job).persist()
+            try:
+                exchanged = self._exchanges(units, job)
+            finally:
+                units.unpersist()
+        areas = {name: f"__new{position}" for position, name in enumerate(levels)}
+        schema = t.StructType(
+            [t.StructField(_UNIT, t.LongType()), *(t.StructField(n, t.StringType()) for n in areas.values())]
+        )
+        moved = job.spark.createDataFrame(exchanged.to_pylist(), schema) if len(exchanged) else None
+        if moved is None:
+            return frame, {}
+        joined = keyed.join(moved, on=_UNIT, how="left")
+        changed = {
+            name: f.when(f.col(new).isNull(), column(name)).otherwise(
+                f.nullif(f.col(new), f.lit(_MISSING)).cast(frame.schema[name].dataType)
+            )
+            for name, new in areas.items()
+        }
+        return joined.select(*[changed.get(n, column(n)).alias(n) for n in frame.columns]), {}
+
+    def _with_units(self, frame: DataFrame, key: str) -> DataFrame:
+        """Add the keyed number of each record's unit, which does not depend on the order of records."""
+        if self.specification.household is not None:
+            identity = column(self.specification.household).cast("string")
+        else:
+            published = f.to_json(
+                f.struct(*[column(name) for name in self.specification.published]),
+                {"ignoreNullFields": "false"},
+            )
+            # Records with the same content are interchangeable: any numbering gives the same release.
+            number = f.row_number().over(Window.partitionBy(f.sha2(published, 256)).orderBy(f.lit(1)))
+            identity = f.concat(published, f.lit("\x1f"), number)
+        return frame.withColumn(_UNIT, _number(f.concat(f.lit(f"{key} unit "), identity)))
+
+    def _units(self, keyed: DataFrame, job: Job) -> DataFrame:
+        """Return one row a unit: areas, risk by level, hashes of its categories and profiles."""
+        levels, k = self._swapping.geography, self.specification.release.k
+        risk = [_text(name) for name in self._risk]
+        flags = {
+            f"__risk{i}": f.count(f.lit(1)).over(Window.partitionBy(*map(_text, levels[: i + 1]), *risk)) < k
+            for i in range(len(levels))
+        }
+        named = {name for profile in self._profiles for name in profile if name != HOUSEHOLD_SIZE}
+        categories = {
+            name: f"__category{i}" for i, name in enumerate([*self._risk, *sorted(named - {*self._risk})])
+        }
+        rows = (
+            keyed.withColumns(flags)
+            .groupBy(_UNIT)
+            .agg(
+                *[f.min(_text(name)).alias(f"__area{i}") for i, name in enumerate(levels)],
+                *[f.max(_text(name)).alias(f"__other{i}") for i, name in enumerate(levels)],
+                *[f.max(name).alias(name) for name in flags],
+                *[
+                    f.xxhash64(f.sort_array(f.collect_list(_text(name)))).alias(alias)
+                    for name, alias in categories.items()
+                ],
+                f.count(f.lit(1)).alias(_SIZE),
+            )
+        )
+        several = [f.col(f"__area{i}") != f.col(f"__other{i}") for i in range(len(levels))]
+        wrong = rows.where(f.greatest(*several) if len(several) > 1 else several[0]).count()
+        if wrong:
+            raise InputRejected(
+                f"{wrong} household(s) have records in several areas of method.parameters.geography: "
+                "expected one area for each household. Correct the records, or remove the role household."
+            )
+        profiles = [
+            f.xxhash64(
+                *[f.col(_SIZE) if name == HOUSEHOLD_SIZE else f.col(categories[name]) for name in profile]
+            ).alias(f"__profile{i}")
+            if profile
+            else f.lit(0).cast("bigint").alias(f"__profile{i}")
+            for i, profile in enumerate(self._profiles)
+        ]
+        features = [f.col(categories[name]).alias(f"__feature{i}") for i, name in enumerate(self._risk)]
+        areas = [f"__area{i}" for i in range(len(levels))]
+        return rows.select(_UNIT, *areas, *flags, *profiles, *features)
+
+    def _exchanges(self, units: DataFrame, job: Job) -> pa.Table:
+        """Return units with their new areas."""
+        depth, rate = len(self._swapping.geography), self._swapping.rate
+        if depth == 1:
+            return _exchanged(units.toArrow(), 1, range(1), rate)
+        counts = units.agg(f.count(f.lit(1)), f.count_if("__risk0")).first()
+        assert counts is not None
+        wanted = DONORS * counts[1] + LEAST_DONORS
+        share = min(1.0, wanted / max(counts[0], 1))
+        sampled = units.where(f.col("__risk0") | (f.col(_UNIT) < int(share * 16**_DIGITS)))
+        first = _exchanged(sampled.toArrow(), depth, range(1), 0.0) if counts[1] else None
+        taken = [] if first is None else first[_UNIT].to_pylist()
+        marked = job.spark.createDataFrame([(unit,) for unit in taken], f"{_UNIT} bigint")
+        rest = units.join(f.broadcast(marked.withColumn(_TAKEN, f.lit(True))), on=_UNIT, how="left")
+
+        def within(table: pa.Table) -> pa.Table:
+            return _exchanged(table, depth, range(1, depth), rate)
+
+        schema = t.StructType(
+            [
+                t.StructField(_UNIT, t.LongType()),
+                *(t.StructField(f"__new{i}", t.StringType()) for i in range(depth)),
+            ]
+        )
+        further = rest.groupBy("__area0").applyInArrow(within, schema).toArrow()
+        return further if first is None else pa.concat_tables([first, further])
+
+
+def _exchanged(table: pa.Table, depth: int, levels: range, rate: float) -> pa.Table:
+    """Decide the exchanges of some units; return those exchanged with their new areas."""
+    table = table.sort_by(_UNIT)
+    names = table.column_names
+    areas = [np.asarray(table[f"__area{i}"].to_pylist(), object) for i in range(depth)]
+    codes, above = [], np.zeros(table.num_rows, np.int64)
+    for area in areas:  # an area is named within the area above it
+        _, inverse = np.unique(area.astype(str), return_inverse=True)
+        _, above = np.unique(above * (inverse.max(initial=0) + 1) + inverse, return_inverse=True)
+        codes.append(above)
+
+    def stacked(prefix: str) -> np.ndarray:
+        chosen = [table[name].to_numpy() for name in names if name.startswith(prefix)]
+        return np.column_stack(chosen) if chosen else np.zeros((table.num_rows, 0))
+
+    taken = table[_TAKEN].is_valid().to_numpy() if _TAKEN in names else None
+    swaps = swap(
+        np.column_stack(codes), stacked("__risk"), stacked("__profile"), stacked("__feature"),
+        table[_UNIT].to_numpy(), rate=rate, levels=levels, taken=taken,
+    )  # fmt: skip
+    moved = np.flatnonzero(swaps.exchanged)
+    columns = {_UNIT: table[_UNIT].to_numpy()[moved]}
+    columns |= {f"__new{i}": area[swaps.partner[moved]] for i, area in enumerate(areas)}
+    types = [(_UNIT, pa.int64()), *((f"__new{i}", pa.string()) for i in range(depth))]
+    return pa.table(columns, schema=pa.schema(types))
+
+
+def _text(name: str) -> Column:
+    """Return a value as text; a missing one is a category of its own."""
+    return f.coalesce(column(name).cast("string"), f.lit(_MISSING))
+
+
+def _number(identity: Column) -> Column:
+    """Return a keyed whole number in [0, 16^15)."""
+    return f.conv(f.substring(f.sha2(identity, 256), 1, _DIGITS), 16, 10).cast("bigint")

@@ -1,0 +1,206 @@
+"""Targeted record swapping: units at risk exchange their geography with similar units elsewhere.
+
+From the coarsest level of the geography to the finest, each unit at risk at a level is exchanged with a unit
+of another area of that level, within the same area of the level above. Partners agree in a similarity profile
+and differ in at least one risk variable: else every count would stay as it is. Among them the exchange
+changes as few counts as possible: a linear assignment of units to donors in place of the first that fits.
+Whoever was exchanged stays so. At the finest level further units are exchanged until the rate is met. Only
+the geography moves: counts by the levels above are unchanged.
+
+References
+----------
+Shlomo, Tudor and Groom 2010, Data swapping for protecting census tables (PSD 2010).
+de Wolf et al. 2019, Perturbative confidentiality methods for census tables (Eurostat SGA "Open source
+tools").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from scipy.optimize import linear_sum_assignment
+
+#: Units that are assigned to donors together, and nearest donors of each that are considered.
+BATCH, CANDIDATES = 128, 16
+#: Donors of one profile that are compared with a batch; of more, those that come first in the drawn order.
+DONORS = 4096
+
+
+@dataclass(frozen=True)
+class Swaps:
+    """Which units exchange their geography.
+
+    Attributes
+    ----------
+    partner : (n,) int64 array
+        The unit whose geography a unit takes over; itself if it is not exchanged. Partners are mutual.
+    level : (n,) int64 array
+        Coarsest level at which the geography of a unit changes, -1 if it does not.
+    unmatched : (levels,) int64 array
+        Units at risk at a level for which no unit of any profile was left.
+    """
+
+    partner: np.ndarray
+    level: np.ndarray
+    unmatched: np.ndarray
+
+    @property
+    def exchanged(self) -> np.ndarray:
+        """Return whether each unit takes part in an exchange, (n,) bool."""
+        return self.level >= 0
+
+
+def swap(
+    geography: np.ndarray,
+    at_risk: np.ndarray,
+    profiles: np.ndarray,
+    features: np.ndarray,
+    order: np.ndarray,
+    *,
+    rate: float = 0.05,
+    levels: range | None = None,
+    taken: np.ndarray | None = None,
+) -> Swaps:
+    """Choose pairs of units that exchange their geography.
+
+    Parameters
+    ----------
+    geography : (n, levels) integer array
+        Area of each unit by level, coarse to fine; areas are numbered across the whole file.
+    at_risk : (n, levels) bool array
+    profiles : (n, profiles) integer array
+        Similarity profile of each unit, the strictest first. The last may be a constant: any unit.
+    features : (n, variables) integer array
+        Categories of the risk variables; an exchange costs the number of them in which two units differ,
+        which is at least one.
+    order : (n,) integer array
+        Keyed random numbers, all different: who comes first.
+    rate : float
+        Least share of units that are exchanged, met at the finest level as far as donors allow.
+    levels : range, optional
+        Levels at which units are exchanged, by default all.
+    taken : (n,) bool array, optional
+        Units that were exchanged before: they stay so, and count for the rate.
+
+    Raises
+    ------
+    ShapeMismatch, InvalidParameter
+    """
+    geography, at_risk = np.asarray(geography, np.int64), np.asarray(at_risk, bool)
+    profiles, features = np.asarray(profiles, np.int64), np.asarray(features, np.int64)
+    units, depth = geography.shape
+    if at_risk.shape != geography.shape or not len(profiles) == len(features) == len(order) == units:
+        raise ShapeMismatch("geography, at_risk, profiles, features and order need one row for each unit")
+    if not 0 <= rate <= 1:
+        raise InvalidParameter(f"rate: expected a share from 0 to 1, found {rate!r}")
+    if len(np.unique(order)) < units:
+        raise InvalidParameter("order: expected a different number for each unit, found equal ones")
+    rank = np.empty(units, np.int64)
+    rank[np.argsort(order)] = np.arange(units)
+    state = _State(geography, profiles, features, rank, np.arange(units), np.full(units, -1))
+    if taken is not None:
+        state.level[taken] = depth
+    unmatched = np.zeros(depth, np.int64)
+    for level in range(depth) if levels is None else levels:
+        for inside in _areas_above(geography, level):
+            waiting = inside[at_risk[inside, level] & (state.level[inside] < 0)]
+            unmatched[level] += state.exchange(waiting, inside, level)
+            if level == depth - 1:
+                missing = int(np.ceil(rate * len(inside))) - int((state.level[inside] >= 0).sum())
+                state.exchange_more(inside, level, missing)
+    state.level[state.level == depth] = -1
+    return Swaps(state.partner, state.level, unmatched)
+
+
+def _areas_above(geography: np.ndarray, level: int) -> Iterator[np.ndarray]:
+    """Return the units of each area of the level above; all units at the coarsest level."""
+    if level == 0:
+        yield np.arange(len(geography))
+        return
+    order = np.argsort(geography[:, level - 1], kind="stable")
+    areas = geography[order, level - 1]
+    yield from np.split(order, np.flatnonzero(np.diff(areas)) + 1)
+
+
+@dataclass
+class _State:
+    """Units while they are exchanged; `rank` is the drawn order."""
+
+    geography: np.ndarray
+    profiles: np.ndarray
+    features: np.ndarray
+    rank: np.ndarray
+    partner: np.ndarray
+    level: np.ndarray
+
+    def exchange(self, waiting: np.ndarray, inside: np.ndarray, level: int) -> int:
+        """Exchange units with donors, profile by profile; return how many found none.
+
+        Donors that are not waiting themselves come first; then units that wait exchange among each other.
+        """
+        for profile in range(self.profiles.shape[1]):
+            for among_waiting in (False, True):
+                waiting = waiting[self.level[waiting] < 0]
+                if not len(waiting):
+                    return 0
+                free = waiting if among_waiting else np.setdiff1d(inside[self.level[inside] < 0], waiting)
+                for group, donors in self._groups(waiting, free, profile):
+                    self._assign(group, donors, level)
+        return int((self.level[waiting] < 0).sum())
+
+    def exchange_more(self, inside: np.ndarray, level: int, missing: int) -> None:
+        """Exchange so many further units, in the drawn order; the last pair may be one too many."""
+        while missing > 0:
+            free = inside[self.level[inside] < 0]
+            first = free[np.argsort(self.rank[free])][: (missing + 1) // 2]
+            before = len(free)
+            self.exchange(first, inside, level)
+            exchanged = before - int((self.level[inside] < 0).sum())
+            if not exchanged:
+                return
+            missing -= exchanged
+
+    def _groups(
+        self, waiting: np.ndarray, free: np.ndarray, profile: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Return units and donors that agree in a profile, both in the drawn order."""
+        waiting, free = (each[np.argsort(self.rank[each])] for each in (waiting, free))
+        wanted, offered = self.profiles[waiting, profile], self.profiles[free, profile]
+        by_wanted, by_offered = np.argsort(wanted, kind="stable"), np.argsort(offered, kind="stable")
+        values, starts = np.unique(wanted[by_wanted], return_index=True)
+        ends = np.append(starts[1:], len(wanted))
+        left = np.searchsorted(offered[by_offered], values, "left")
+        right = np.searchsorted(offered[by_offered], values, "right")
+        for start, end, low, high in zip(starts, ends, left, right, strict=True):
+            if high > low:
+                yield waiting[by_wanted[start:end]], free[by_offered[low:high]]
+
+    def _assign(self, group: np.ndarray, donors: np.ndarray, level: int) -> None:
+        """Exchange units with donors of other areas at least cost, batch by batch."""
+        for begin in range(0, len(group), BATCH):
+            batch = group[begin : begin + BATCH]
+            batch = batch[self.level[batch] < 0]
+            near = donors[self.level[donors] < 0][:DONORS]
+            if not len(batch) or not len(near):
+                continue
+            cost = (self.features[batch][:, None, :] != self.features[near][None, :, :]).sum(axis=2)
+            apart = (cost > 0) & (
+                self.geography[batch, level][:, None] != self.geography[near, level][None, :]
+            )
+            # Each donor's place in the drawn order decides between equal costs.
+            price = np.where(apart, cost + np.arange(len(near)) / (2.0 * len(near)), np.inf)
+            kept = np.unique(np.argpartition(price, min(CANDIDATES, len(near)) - 1, axis=1)[:, :CANDIDATES])
+            self._pair(batch, near[kept], price[:, kept], level)
+
+    def _pair(self, batch: np.ndarray, near: np.ndarray, price: np.ndarray, level: int) -> None:
+        forbidden = 2.0 * (self.features.shape[1] + 1) * (len(batch) + 1)
+        rows, columns = linear_sum_assignment(np.where(np.isfinite(price), price, forbidden))
+        for row, column in zip(rows, columns, strict=True):
+            unit, donor = batch[row], near[column]
+            # Among units that wait, one may be chosen from both sides.
+            if np.isfinite(price[row, column]) and self.level[unit] < 0 and self.level[donor] < 0:
+                self.partner[unit], self.partner[donor] = donor, unit
+                self.level[unit] = self.level[donor] = level

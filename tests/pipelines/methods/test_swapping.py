@@ -1,0 +1,137 @@
+"""Targeted record swapping end to end: whole households move, only geography moves, nothing is promised."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.intake.read import microdata_from_frame
+from microguard.pipelines.intake.validate import validate
+from microguard.pipelines.job import Job
+from microguard.pipelines.method import record_method
+from microguard.pipelines.publication.areas import Areas
+from microguard.schemas.errors import InputRejected, SpecificationError
+
+from tests.pipelines.microdata import published, quality, run, specification
+
+ROLES = {
+    "home": {"role": "household"},
+    "region": {"role": "quasi_identifier", "kind": "nominal"},
+    "ward": {"role": "quasi_identifier", "kind": "nominal"},
+    "sex": {"role": "quasi_identifier", "kind": "nominal"},
+    "age": {"role": "quasi_identifier", "kind": "nominal"},
+    "job": {"role": "quasi_identifier", "kind": "nominal"},
+    "income": {"role": "other"},
+}
+PARAMETERS = {"geography": ["region", "ward"], "rate": 0.2}
+
+
+def census(homes=300, seed=0):
+    """Households of one to four persons in three regions of four wards; income identifies a person."""
+    rng = np.random.default_rng(seed)
+    ward, size = rng.integers(0, 12, homes), rng.integers(1, 5, homes)
+    home = np.repeat(np.arange(homes), size)
+    n = len(home)
+    return pd.DataFrame(
+        {
+            "home": home,
+            "region": np.array(["north", "south", "west"])[ward[home] // 4],
+            "ward": [f"w{each:02}" for each in ward[home]],
+            "sex": np.array(["f", "m"])[rng.integers(0, 2, n)],
+            "age": np.array(["0-17", "18-64", "65+"])[rng.integers(0, 3, n)],
+            "job": np.array(list("abcdef"))[rng.integers(0, 6, n)],
+            "income": np.arange(n) + 1000,
+        }
+    )
+
+
+def spec_of(folder, roles=ROLES, **parameters):
+    method = {"name": "swapping", "effort": "standard", "parameters": {**PARAMETERS, **parameters}}
+    return specification(folder, roles, method=method)
+
+
+def swapped(spark, spec, frame):
+    """The protected frame, without the steps of a release."""
+    areas = Areas.from_places(spec.public_area, spec.evidence_area)
+    job = Job(spark, spec, areas, Progress(quiet=True))
+    screened = validate(microdata_from_frame(frame, spec), spec)
+    protected, _ = record_method(spec).protect(job, screened, screened.frame, "0" * 32)
+    return protected.toPandas().sort_values("income", ignore_index=True)
+
+
+@pytest.mark.spark
+def test_swapping_exchanges_whole_households_and_publishes_what_it_measured(spark, tmp_path):
+    before = census()
+    before.to_parquet(tmp_path / "data")
+    spec = spec_of(tmp_path)
+    _, areas = run(spark, spec)
+    after = published(areas).sort_values("income", ignore_index=True)
+    assert "home" not in after
+    same = [name for name in after if name not in ("region", "ward")]
+    pd.testing.assert_frame_equal(after[same], before[same], check_dtype=False)
+    moved = (after["ward"] != before["ward"]).groupby(before["home"])
+    assert (moved.nunique() == 1).all()
+    assert moved.first().mean() >= 0.2
+    homes = before["home"].to_numpy()
+    for file in (after, before):
+        file["homes"] = file.assign(home=homes).groupby("ward")["home"].transform("nunique")
+    assert (after.groupby("ward")["homes"].first() == before.groupby("ward")["homes"].first()).all()
+    assert (
+        after["ward"].map(before.drop_duplicates("ward").set_index("ward")["region"]) == after["region"]
+    ).all()
+    finest = quality(areas)["exchanged_areas"]["levels"][-1]
+    keys = ["region", "ward", "sex", "age", "job"]
+    counts = before.groupby(keys)["income"].transform("size")
+    assert finest["at_risk"] == (counts < 3).sum()
+    unique = after.groupby(keys).filter(lambda each: len(each) == 1)
+    assert finest["uniques"] == len(unique)
+    known = set(map(tuple, before[keys].to_numpy()))
+    assert finest["right"] == sum(tuple(row) in known for row in unique[keys].to_numpy())
+    release = areas.public.release(areas.public.current())
+    assert audit(release).passed
+    manifest = json.loads((release / "manifest.json").read_text())
+    assert manifest["guarantee"]["name"] == "measured only"
+
+
+@pytest.mark.spark
+def test_swapping_does_not_depend_on_order_or_partitions(spark, tmp_path):
+    spec, frame = spec_of(tmp_path), census(120)
+    first = swapped(spark, spec, spark.createDataFrame(frame).coalesce(1))
+    other = swapped(spark, spec, spark.createDataFrame(frame.sample(frac=1, random_state=1)).repartition(3))
+    pd.testing.assert_frame_equal(first, other)
+    roles = {name: role for name, role in ROLES.items() if name != "home"}
+    records = spec_of(tmp_path, roles, geography=["ward"])
+    frame = frame.drop(columns="home").assign(income=0, region="x")
+    frame.loc[frame.index[:5], "ward"] = None
+    once = [swapped(spark, records, spark.createDataFrame(each)) for each in (frame, frame[::-1])]
+    columns = sorted(once[0])
+    pd.testing.assert_frame_equal(*(each[columns].sort_values(columns, ignore_index=True) for each in once))
+    assert once[0]["ward"].isna().sum() == 5
+
+
+@pytest.mark.spark
+def test_swapping_refuses_a_household_in_two_areas(spark, tmp_path):
+    frame = census(30)
+    frame.loc[frame.index[frame["home"].duplicated()][:1], "ward"] = "w99"
+    with pytest.raises(InputRejected, match=r"1 household\(s\) have records in several areas"):
+        swapped(spark, spec_of(tmp_path), spark.createDataFrame(frame))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"geography": []}, "one or more quasi-identifiers"),
+        ({"geography": ["income"]}, "quasi-identifiers of kind nominal"),
+        ({"risk": ["ward"]}, "outside geography"),
+        ({"similar": [["home"]]}, "published variables"),
+        ({"rate": 1.5}, "rate"),
+        ({"rates": 0.1}, "rates"),
+    ],
+)
+def test_specification_refuses_parameters_of_swapping_that_do_not_fit(parameters, message, tmp_path):
+    with pytest.raises(SpecificationError, match=message):
+        spec_of(tmp_path, **parameters)
