@@ -98,9 +98,12 @@ def _level(before: DataFrame, after: DataFrame, areas: Sequence[str], risk: Sequ
     ).first()
     assert found is not None
     changed = [_changes(_counts(before, after, [*areas, name])) for name in risk]
+    at_risk, uniques, right = (int(each or 0) for each in found)
     return Level(
         areas[-1],
-        *(int(each or 0) for each in found),
+        at_risk,
+        uniques,
+        right,
         cells=sum(each[0] for each in changed),
         chi_square=sum(each[1] for each in changed),
         moved=max(each[2] for each in changed),
