@@ -9,6 +9,21 @@ import pandas as pd
 import pyarrow as pa
 
 
+@dataclass(frozen=True, eq=False)
+class Contributed:
+    """What units contribute to cells; the contributors of a cell that is listed are complete.
+
+    Attributes
+    ----------
+    cell, unit : (contributions,) int arrays
+    amount : (contributions,) array, in units of the last published digit
+    """
+
+    cell: np.ndarray
+    unit: np.ndarray
+    amount: np.ndarray
+
+
 @dataclass(frozen=True)
 class OriginalCells:
     """Cells before protection; arrays in the order of `codes`, in units of the last published digit.
@@ -21,7 +36,8 @@ class OriginalCells:
     sensitive : (cells,) bool array
         Cells that the rule finds sensitive.
     fall, rise : (cells,) arrays
-        Most by which the published value may be below and above the original one.
+        Most by which the published value may be below and above the original one. Of suppressed cells: most
+        by which everybody knows a value to be below and above the original one.
     digits : int
         Digits after the point of the published values.
     zeros_absent : bool
@@ -30,6 +46,12 @@ class OriginalCells:
         Every published value is a multiple of it.
     relaxed : tuple of str
         Steps of ``table.relax`` that let cells go beyond the limits of the specification.
+    sliding : (cells,) array, optional
+        Least width of the interval of a suppressed sensitive cell.
+    contributed : Contributed, optional
+        What contributors know of suppressed cells.
+    attackers : tuple of str
+        From whom suppressed cells are protected.
     """
 
     codes: pd.DataFrame
@@ -43,6 +65,9 @@ class OriginalCells:
     zeros_absent: bool = False
     relaxed: tuple[str, ...] = ()
     base: int | None = None
+    sliding: np.ndarray | None = None
+    contributed: Contributed | None = None
+    attackers: tuple[str, ...] = ("outsider",)
 
 
 @dataclass(frozen=True)
@@ -81,6 +106,12 @@ def beside_original(cells: pa.Table, original: OriginalCells) -> Published:
     missing &= ~absent
     change = np.where(missing, 0.0, shown - original.units)
     return Published(change, shown, missing, foreign)
+
+
+def positions(cells: pa.Table, original: OriginalCells) -> np.ndarray:
+    """Return the (published cells,) position of each published cell among the original ones, -1 if foreign."""
+    columns = list(original.codes.columns.intersection(cells.column_names[:-1], sort=False))
+    return _index(original.codes, columns).get_indexer(_index(cells.to_pandas(), columns))
 
 
 def _index(codes: pd.DataFrame, columns: list[str]) -> pd.Index:
