@@ -121,7 +121,11 @@ class SuppressedTable(TableGuarantee):
         return Count(metrics, counted.facts, detail)
 
     def _narrow(
-        self, relations: sparse.csr_matrix, suppressed: np.ndarray, places: np.ndarray, original: OriginalCells
+        self,
+        relations: sparse.csr_matrix,
+        suppressed: np.ndarray,
+        places: np.ndarray,
+        original: OriginalCells,
     ) -> dict[str, int]:
         """Count intervals that are too narrow; cells are put in the order of the original ones."""
         known = places >= 0

@@ -7,6 +7,7 @@ import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,9 @@ from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.relations import Tabulation, from_cells
 from scipy import sparse
+
+if TYPE_CHECKING:  # only of tables whose cells are suppressed
+    from microguard.sdc.suppression import Contributions
 
 #: Whole numbers beyond it have no exact floating-point value; no cell may reach it.
 LARGEST_UNITS = 2**53
@@ -48,6 +52,8 @@ class Cells:
     members : (cells,) array of text or None
         Digest of the set of contributors, keyed by `keyed`; empty if the contributors are unknown. None for
         finished cells.
+    contributions : Contributions or None
+        Who contributes how much to which cell, where cells are suppressed.
     """
 
     codes: pd.DataFrame
@@ -59,6 +65,7 @@ class Cells:
     gross: np.ndarray | None = None
     groupings: tuple[Grouping, ...] = ()
     members: np.ndarray | None = None
+    contributions: Contributions | None = None
 
     def __len__(self) -> int:
         return len(self.units)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.tables.a_priori import STATUSES
+from microguard.pipelines.tables.a_priori import STATUSES, SUPPRESSED
 from microguard.pipelines.tables.cells import LARGEST_UNITS, Cells, tabulated
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
@@ -17,7 +17,13 @@ from pyspark.sql import DataFrame
 
 #: Relative to a total: what sums of floating-point numbers lose.
 _FLOAT_TOLERANCE = 1e-9
-_LEVELS = ("lower_protection", "upper_protection", "lower_capacity", "upper_capacity")
+_LEVELS = (
+    "lower_protection",
+    "upper_protection",
+    "sliding_protection",
+    "lower_capacity",
+    "upper_capacity",
+)
 
 
 def cells_of_table(frame: DataFrame, table: Table) -> Cells:
@@ -70,12 +76,18 @@ def cells_of_table(frame: DataFrame, table: Table) -> Cells:
     cells = tabulated(
         codes, table, units=units, contributors=contributors, largest=largest, input_columns=input_columns
     )
-    return _in_whole_units(cells, table)
+    cells = _in_whole_units(cells, table)
+    if not table.suppressed:
+        return cells
+    from microguard.pipelines.tables.contributors import contributions_of_numbers
+
+    return replace(cells, contributions=contributions_of_numbers(cells))
 
 
 def _statuses(codes: pd.Series, table: Table) -> np.ndarray:
     """Return the (cells,) status of each code of `table.status`; empty if there is none."""
-    meaning: Mapping[str, str] = table.statuses or {status: status for status in STATUSES if status}
+    words = [each for each in STATUSES if each and (each != SUPPRESSED or table.suppressed)]
+    meaning: Mapping[str, str] = table.statuses or {word: word for word in words}
     statuses = codes.str.strip().fillna("").map({"": "", **meaning})
     if statuses.isna().any():
         raise InputRejected(

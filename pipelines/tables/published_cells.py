@@ -31,6 +31,7 @@ _SCHEMA = pa.schema(
         ("release_id", pa.string()),
         ("original", pa.string()),
         ("members", pa.string()),
+        ("status", pa.string()),
     ]
 )
 
@@ -41,7 +42,7 @@ def write_published_cells(folder: Path, cells: Iterable[PublishedCell]) -> None:
         {
             **vars(cell),
             "codes": json.dumps(cell.codes),
-            "value": str(cell.value),
+            "value": None if cell.value is None else str(cell.value),
             "original": None if cell.original is None else str(cell.original),
         }
         for cell in cells
@@ -76,7 +77,7 @@ def published_cells(areas: Areas) -> Iterator[PublishedCell]:
             codes = tuple((str(name), str(code)) for name, code in json.loads(row["codes"]))
             original = row.get("original")
             exact = {
-                "value": Decimal(row["value"]),
+                "value": None if row["value"] is None else Decimal(row["value"]),
                 "original": None if original is None else Decimal(original),
             }
             yield PublishedCell(**{**row, "codes": codes, **exact})

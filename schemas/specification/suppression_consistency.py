@@ -43,4 +43,6 @@ def _holding(spec: Specification, table: Table) -> Iterator[Fault]:
     elif table.holding in table.columns:
         yield fault(("table", "holding"), table.holding, "a column that is no dimension")
     if spec.unit is None:
-        yield fault(("table", "holding"), table.holding, "a variable of role unit, which holdings are made of")
+        yield fault(
+            ("table", "holding"), table.holding, "a variable of role unit, which holdings are made of"
+        )

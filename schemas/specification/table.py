@@ -74,7 +74,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from microguard.schemas.method_registry import BUILT_IN, MethodRow
+from microguard.schemas.method_registry import BUILT_IN, MethodRow, method_row
 from microguard.schemas.specification.parameters import third_party_parameters
 from microguard.schemas.specification.section import (
     AutoOrCount,
@@ -358,6 +358,11 @@ class Table(Section):
     def columns(self) -> tuple[str, ...]:
         """All columns that hold codes, each once."""
         return tuple(dict.fromkeys(name for each in self.dimensions for name in self.levels_of(each)))
+
+    @property
+    def suppressed(self) -> bool:
+        """Whether the method publishes cells without a value."""
+        return "suppressed table" in method_row("table", self.method).guarantees
 
     @property
     def cost_names(self) -> tuple[str, ...]:

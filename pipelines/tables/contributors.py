@@ -1,0 +1,130 @@
+"""Who contributes to which cell: what a contributor knows of suppressed cells.
+
+From microdata all contributions are known. Of finished cells only their number is: cells with one or two
+contributors get contributors without a name, the same ones where a line shows that they are the same (a
+total with one contributor has one part with a contributor, and that is the same one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from microguard.pipelines.tables.cells import Cells
+from microguard.schemas.specification.table import Table
+from microguard.sdc.suppression import Contributions
+from scipy import sparse
+
+
+def contributions_of_records(
+    finest: pd.DataFrame,
+    cells: Cells,
+    table: Table,
+    names: Mapping[str, str],
+    sets: Sequence[tuple[str, ...]],
+) -> Contributions:
+    """Return the contributions to all cells whose contributors are complete.
+
+    Parameters
+    ----------
+    finest : frame of ``unit``, ``amount`` (in units of the last published digit) and labels
+        What each contributor contributes to the finest codes. Without units each row is a contributor.
+    names : column of the table -> column of `finest`
+    sets : columns that a kind of cell has codes of
+    """
+    labels = list(names.values())
+    known = bool(finest["unit"].notna().any())
+    ordered = finest.sort_values([*labels, "amount", *(["unit"] if known else [])], ignore_index=True)
+    unit = (
+        np.unique(ordered["unit"].astype(str), return_inverse=True)[1] if known else np.arange(len(ordered))
+    )
+    codes = ordered[labels].set_axis(list(names), axis=1)
+    places = cells.codes.assign(__cell=np.arange(len(cells)))
+    parts = []
+    for columns in sets:
+        inside = np.ones(len(codes), bool)
+        for name in table.parts:  # each record stands once for the total, and once for each part
+            inside &= codes[name].notna().to_numpy() == (name in columns)
+        own = codes.loc[inside].fillna(table.total)
+        for name in set(names) - set(columns) - set(table.parts):
+            own[name] = table.total
+        cell = own.merge(places, on=list(names), how="left")["__cell"].to_numpy(float)
+        there = ~np.isnan(cell)
+        part = pd.DataFrame(
+            {
+                "cell": cell[there].astype(np.int64),
+                "unit": unit[inside][there],
+                "amount": ordered["amount"].to_numpy(float)[inside][there],
+            }
+        )
+        parts.append(part.groupby(["cell", "unit"], as_index=False)["amount"].sum())
+    every = pd.concat(parts, ignore_index=True).drop_duplicates(["cell", "unit"])
+    assert cells.contributors is not None
+    found = np.bincount(every["cell"], minlength=len(cells))
+    complete = (found == cells.contributors)[every["cell"].to_numpy()]
+    chosen = every[complete].sort_values(["cell", "unit"])
+    return Contributions(*(chosen[name].to_numpy() for name in ("cell", "unit", "amount")))
+
+
+def contributions_of_numbers(cells: Cells) -> Contributions | None:
+    """Return contributions to cells with one or two contributors, of whom only the number is known."""
+    if cells.contributors is None:
+        return None
+    number, total_of = cells.contributors, _parts(cells.tabulation.relations)
+    units: dict[int, tuple[int, ...]] = {}
+    same: list[int] = []  # a unit -> one that it was found to be, or itself
+
+    def first(unit: int) -> int:
+        while same[unit] != unit:
+            unit = same[unit]
+        return unit
+
+    for cell in _finest_first(total_of, np.flatnonzero((number == 1) | (number == 2))):
+        count, found = int(number[cell]), []
+        for parts in total_of.get(cell, ()):
+            below = {first(unit) for part in parts.tolist() if number[part] for unit in units.get(part, ())}
+            found += [tuple(sorted(below))] if len(below) == count else []
+        if not found:
+            found = [tuple(range(len(same), len(same) + count))]
+            same += found[0]
+        units[cell] = found[0]
+        if count == 1:
+            for other in found[1:]:
+                same[first(other[0])] = first(found[0][0])
+    rows = []
+    for cell, members in units.items():
+        value = float(cells.units[cell])
+        largest = float(cells.largest[cell, 0]) if cells.largest.shape[1] else abs(value) / 2
+        one = value if len(members) == 1 else min(largest, abs(value))
+        names = [first(unit) for unit in members]
+        rows += [(cell, unit, amount) for unit, amount in zip(names, (one, value - one), strict=False)]
+    cell_, unit_, amount_ = zip(*rows, strict=True) if rows else ((), (), ())
+    return Contributions(np.array(cell_, int), np.array(unit_, int), np.array(amount_, float))
+
+
+def _parts(relations: sparse.csr_matrix) -> dict[int, list[np.ndarray]]:
+    """Return the parts of each total, line by line."""
+    lines: dict[int, list[np.ndarray]] = {}
+    for start, stop in zip(relations.indptr[:-1], relations.indptr[1:], strict=True):
+        columns, signs = relations.indices[start:stop], relations.data[start:stop]
+        for total in columns[signs < 0]:
+            lines.setdefault(int(total), []).append(columns[signs > 0])
+    return lines
+
+
+def _finest_first(total_of: Mapping[int, list[np.ndarray]], cells: np.ndarray) -> list[int]:
+    """Order cells so that parts come before their totals."""
+    wanted, ordered, seen = set(cells.tolist()), [], set[int]()
+    for start in cells.tolist():
+        waiting = [(start, False)]
+        while waiting:
+            cell, done = waiting.pop()
+            if done:
+                ordered.append(cell)
+            elif cell not in seen:
+                seen.add(cell)
+                waiting.append((cell, True))
+                below = [int(part) for parts in total_of.get(cell, ()) for part in parts]
+                waiting += [(part, False) for part in sorted(set(below)) if part in wanted]
+    return ordered
