@@ -54,20 +54,23 @@ class _Knowledge:
     sliding: np.ndarray
 
     def of(self, coalition: _Coalition, values: np.ndarray) -> _Knowledge:
-        """Return what a coalition knows; its own amounts limit the levels that it can be left with."""
-        fall, rise = self.fall.copy(), self.rise.copy()
+        """Return what a coalition knows; it can be left in doubt about the amounts of others only.
+
+        Of a cell that it contributes to, it is left with as much of the levels as the others contribute of
+        the cell at the most.
+        """
+        fall, rise, upper = self.fall.copy(), self.rise.copy(), self.upper.copy()
         cells = coalition.cells
         others = np.maximum(values[cells] - coalition.amounts, 0.0)
         signed = fall[cells] > values[cells]
         fall[cells] = np.where(signed, fall[cells], np.minimum(fall[cells], others))
+        left = np.where(signed, 1.0, others / np.maximum(values[cells], 1e-300))
+        upper[cells] = np.minimum(upper[cells], rise[cells] * left)
         fall[cells[coalition.alone]] = rise[cells[coalition.alone]] = 0.0
-        return _Knowledge(
-            fall,
-            rise,
-            np.minimum(self.lower, fall),
-            np.minimum(self.upper, rise),
-            np.minimum(self.sliding, fall + rise),
-        )
+        lower, upper = np.minimum(self.lower, fall), np.minimum(upper, rise)
+        sliding = self.sliding.copy()
+        sliding[cells] = np.minimum(sliding[cells], lower[cells] + upper[cells])
+        return _Knowledge(fall, rise, lower, upper, sliding)
 
 
 def too_narrow(
@@ -190,7 +193,7 @@ class _Search:
         self._width = len(suppressed)
 
     def ends(self, cell: int, known: _Knowledge) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return (cells,) deviations at the lower and at the upper level of a cell; None if there are none."""
+        """Return (cells,) deviations to the lower and the upper level of a cell, None if there are none."""
         lower, upper, sliding = (float(each[cell]) for each in (known.lower, known.upper, known.sliding))
         if sliding > lower + upper:  # as far as it goes on both sides
             least, most = self._reach(cell, known, -1, np.inf), self._reach(cell, known, 1, np.inf)

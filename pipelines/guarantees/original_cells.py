@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from scipy import sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +23,29 @@ class Contributed:
     cell: np.ndarray
     unit: np.ndarray
     amount: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierCells:
+    """Cells of suppressed tables that were published before, without those of this table.
+
+    Attributes
+    ----------
+    units, lower, upper, sliding, fall, rise : (m,) arrays
+    sensitive, suppressed : (m,) bool arrays
+    relations : sparse (lines, cells of this table and these)
+        The lines of the tables of before.
+    """
+
+    units: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    sliding: np.ndarray
+    fall: np.ndarray
+    rise: np.ndarray
+    sensitive: np.ndarray
+    suppressed: np.ndarray
+    relations: sparse.csr_matrix
 
 
 @dataclass(frozen=True)
@@ -50,8 +74,11 @@ class OriginalCells:
         Least width of the interval of a suppressed sensitive cell.
     contributed : Contributed, optional
         What contributors know of suppressed cells.
+        Positions of cells after those of this table are of `earlier`.
     attackers : tuple of str
         From whom suppressed cells are protected.
+    earlier : EarlierCells, optional
+        Suppressed tables of the same records that readers have.
     """
 
     codes: pd.DataFrame
@@ -68,6 +95,19 @@ class OriginalCells:
     sliding: np.ndarray | None = None
     contributed: Contributed | None = None
     attackers: tuple[str, ...] = ("outsider",)
+    earlier: EarlierCells | None = None
+
+    def with_earlier(self) -> OriginalCells:
+        """Return the cells of this table followed by those of earlier ones; codes are of this table only."""
+        earlier = self.earlier
+        if earlier is None:
+            return self
+        sliding = np.zeros(len(self.units)) if self.sliding is None else self.sliding
+        both = {
+            name: np.concatenate([getattr(self, name), getattr(earlier, name)])
+            for name in ("units", "lower", "upper", "sensitive", "fall", "rise")
+        }
+        return replace(self, **both, sliding=np.concatenate([sliding, earlier.sliding]), earlier=None)
 
 
 @dataclass(frozen=True)
@@ -109,7 +149,7 @@ def beside_original(cells: pa.Table, original: OriginalCells) -> Published:
 
 
 def positions(cells: pa.Table, original: OriginalCells) -> np.ndarray:
-    """Return the (published cells,) position of each published cell among the original ones, -1 if foreign."""
+    """Return the position of each published cell among the original ones, -1 if foreign."""
     columns = list(original.codes.columns.intersection(cells.column_names[:-1], sort=False))
     return _index(original.codes, columns).get_indexer(_index(cells.to_pandas(), columns))
 

@@ -127,15 +127,18 @@ class SuppressedTable(TableGuarantee):
         places: np.ndarray,
         original: OriginalCells,
     ) -> dict[str, int]:
-        """Count intervals that are too narrow; cells are put in the order of the original ones."""
-        known = places >= 0
-        cells = len(original.units)
+        """Count intervals that are too narrow, with all that readers have of earlier tables."""
+        known, earlier = places >= 0, original.earlier
+        cells = len(original.units) + (0 if earlier is None else len(earlier.units))
         place = sparse.csr_matrix(
             (np.ones(int(known.sum())), (np.flatnonzero(known), places[known])), shape=(len(places), cells)
         )
-        hidden = np.zeros(cells, bool)
+        lines, hidden = relations @ place, np.zeros(cells, bool)
         hidden[places[known & suppressed]] = True
-        narrow = too_narrow(sparse.csr_matrix(relations @ place), hidden, original)
+        if earlier is not None:
+            lines = sparse.vstack([lines, earlier.relations])
+            hidden[len(original.units) :] = earlier.suppressed
+        narrow = too_narrow(sparse.csr_matrix(lines), hidden, original.with_earlier())
         return {kind: narrow.get(kind, 0) for kind in self.attackers}
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
@@ -154,7 +157,7 @@ class SuppressedTable(TableGuarantee):
 
 
 def matrix_of(files: TableFiles, cells: int) -> sparse.csr_matrix:
-    """Return the lines of the files, -1 for a total and 1 for each part; lines of absent totals are left out."""
+    """Return the lines of the files, -1 for a total and 1 for each part, without those of absent totals."""
     lines = files.lines()
     total = lines["total"].to_pandas().to_numpy(float)
     line, part = (lines[name].to_numpy() for name in ("line", "part"))

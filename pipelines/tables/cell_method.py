@@ -36,7 +36,11 @@ from microguard.pipelines.tables.published_before import (
     standing_cells,
 )
 from microguard.pipelines.tables.published_cells import write_published_cells
-from microguard.pipelines.tables.suppression import original_cells, suppression_problem
+from microguard.pipelines.tables.suppression import (
+    original_cells,
+    suppression_problem,
+    write_contributions,
+)
 from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct, cells_of
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
@@ -187,10 +191,10 @@ class CellTables(TableProduct[CellComparison]):
             if culprits.any() and self.specification.publish.successive != "accept":
                 raise GateRefused(
                     f"{int(culprits.sum())} cell(s) {what}, by {', '.join(standing.releases[:3])}, cell "
-                    f"{int(np.argmax(culprits))} of cells.parquet in the evidence among them: expected none, as "
-                    "a published cell cannot be suppressed or changed any more. Nothing was published. Publish "
-                    "the table without these cells, or by the rule of then, or (of a revised source) of another "
-                    "period."
+                    f"{int(np.argmax(culprits))} of cells.parquet in the evidence among them: expected none, "
+                    "as a published cell cannot be suppressed or changed any more. Nothing was published. "
+                    "Publish the table without these cells, or by the rule of then, or (of a revised source) "
+                    "of another period."
                 )
         keep &= ~by_rule.sensitive
         return suppression_problem(cells, self.specification, by_rule, keep, standing.suppressed)
@@ -202,9 +206,9 @@ class CellTables(TableProduct[CellComparison]):
             return self.method.protect(problem, key)
         except ImpossibleProtection as error:
             earlier = (
-                f" Cells of it are published or suppressed as in {', '.join(standing.releases[:3])} has "
-                "them, which stands in the way where the table alone could be protected: publish both tables together (table.tables), or "
-                "leave out a dimension that both have."
+                f" Cells of it must stay published or suppressed as in {', '.join(standing.releases[:3])}. "
+                "If the table can be protected without that, publish both tables together (table.tables), "
+                "or leave out a dimension that both have."
                 if standing.releases
                 else ""
             )
@@ -245,3 +249,4 @@ class CellTables(TableProduct[CellComparison]):
         write_published_cells(folder, fresh)
         columns = {} if comparison.problem is None else suppression_columns(comparison)
         write_cells(folder, comparison.cells, self.table, further=columns)
+        write_contributions(folder, comparison.cells)

@@ -58,7 +58,7 @@ class PublishedCell:
     release_id : the first release that published it
     original : true value then, private; None in lists of software that did not keep it
     members : digest of its units, private; None where they were not known, or not kept
-    status : "changed" by adjustment, rounding or noise; of tables with suppressed cells "true" or "suppressed"
+    status : "changed" by adjustment, rounding or noise; "true" or "suppressed" in a suppressed table
     """
 
     source: str
@@ -109,7 +109,7 @@ def of_the_same_records(
     origin : ``source`` and ``period`` of this table
     """
     listed = list(before)
-    places = _Places(cells, table)
+    places = Places(cells, table)
     shared = Counter[tuple[str, str]]()
     equal = Counter[tuple[str, str]]()
     rows = [places.of(cell) for cell in listed]
@@ -131,7 +131,7 @@ def of_the_same_records(
     return kept
 
 
-class _Places:
+class Places:
     """Rows of a table that hold published cells: under their codes, or those of cells of the same units."""
 
     def __init__(self, cells: Cells, table: Table) -> None:
@@ -187,7 +187,7 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
     StandingValueFails
         If an earlier value has more digits than this table publishes.
     """
-    places = _Places(cells, table)
+    places = Places(cells, table)
     found: dict[int, tuple[int, PublishedCell]] = {}
     for cell in before:
         for row in places.of(cell):
@@ -216,7 +216,7 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
 
 def in_common(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> list[PublishedCell]:
     """Return the published cells that a table has, under their own codes or others."""
-    places = _Places(cells, table)
+    places = Places(cells, table)
     return [cell for cell in before if places.of(cell)]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from microguard.pipelines.guarantees.original_cells import Contributed, OriginalCells
 from microguard.pipelines.tables.a_priori import FIXED, a_priori_information
 from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.suppressed_before import Joined, amounts_of
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
@@ -67,8 +68,8 @@ def suppression_problem(
     except ImpossibleProtection as error:
         raise InputRejected(
             f"Readers would know a sensitive cell too closely whatever is suppressed: {error}. Raise "
-            f"table.capacity = {table.capacity:g}, or the capacities of these cells. Cells are numbered as in "
-            "cells.parquet of the evidence. Nothing was published."
+            f"table.capacity = {table.capacity:g}, or the capacities of these cells. Cells are numbered as "
+            "in cells.parquet of the evidence. Nothing was published."
         ) from error
     except SdcError as error:
         raise InputRejected(
@@ -95,27 +96,27 @@ def _costs(cells: Cells, specification: Specification) -> np.ndarray:
 
 
 def original_cells(
-    cells: Cells, by_rule: CellTable, table: Table, problem: SuppressionProblem | None
+    cells: Cells, by_rule: CellTable, table: Table, joined: Joined | None, attackers: tuple[str, ...]
 ) -> OriginalCells:
     """Return the cells before protection: of suppressed tables with what attackers know of them."""
-    given = cells.contributions
-    if problem is not None:
-        fall, rise = problem.values - problem.lower_bound, problem.upper_bound - problem.values
-        lower, upper = problem.lower_level, problem.upper_level
-    else:
-        fall, rise = by_rule.lower_capacity, by_rule.upper_capacity
-        lower, upper = by_rule.lower_protection, by_rule.upper_protection
+    own = len(cells)
+    given = None if joined is None else joined.problem.contributions
+    amounts = {
+        "lower": by_rule.lower_protection,
+        "upper": by_rule.upper_protection,
+        "fall": by_rule.lower_capacity,
+        "rise": by_rule.upper_capacity,
+    }
+    if joined is not None:
+        amounts = {name: array[:own] for name, array in amounts_of(joined.problem).items() if name != "units"}
     return OriginalCells(
         codes=cells.codes,
         units=cells.units,
-        lower=lower,
-        upper=upper,
-        sensitive=by_rule.sensitive,
-        fall=fall,
-        rise=rise,
+        sensitive=by_rule.sensitive if joined is None else joined.problem.primary[:own],
+        **amounts,
         digits=table.digits,
         zeros_absent=table.counts,
-        sliding=None if problem is None else problem.sliding_level,
         contributed=None if given is None else Contributed(given.cell, given.unit, given.amount),
-        attackers=table.attackers,
+        attackers=attackers,
+        earlier=None if joined is None else joined.earlier,
     )

@@ -7,15 +7,14 @@ table
 suppression
     suppressed, secondary (cells), value_suppressed (their share of the value of all cells), share (of the
     cells); cost, lower_bound, gap, optimal, algorithm, stopped_by, solver; none where the method proves
-    nothing; levels: cells, suppressed and value_suppressed by how many dimensions and levels are not summed
-    over.
+    nothing; levels: the same shares by the number of dimensions that are not summed over.
 intervals
     By kind of attacker: attackers (how many), narrowest and median (width of the interval over the width that
     the levels ask for), too_narrow (sensitive cells), known (sensitive cells with an interval of width 0),
     narrower (sensitive cells of which an attacker of this kind knows more than any reader does).
 
-``cells.parquet`` has for every cell whether it is sensitive, its status, and for a sensitive cell the interval
-by kind of attacker, of the worst attacker of the kind.
+``cells.parquet`` has the status of every cell, and for a sensitive one the interval that each kind of
+attacker is left with, of the worst attacker of the kind.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def measured(comparison: CellComparison) -> dict[str, Any]:
         **_lost(suppressed, sizes),
         "secondary": int(np.sum(suppressed & ~rule.sensitive)),
         "costs": table.cost_rule,
-        "cost": float(comparison.problem.costs[suppressed].sum()) * cost_unit,
+        "cost": float(comparison.problem.costs[: len(cells)][suppressed].sum()) * cost_unit,
         "lower_bound": None if proof is None else proof.lower_bound * cost_unit,
         **{
             name: None if proof is None else getattr(proof, name)
@@ -128,14 +127,15 @@ def suppression_columns(comparison: CellComparison) -> dict[str, Any]:
     columns: dict[str, Any] = {
         "sensitive": comparison.by_rule.sensitive,
         "status": np.where(suppressed, WITHHELD, PUBLISHED),
-        "lower_protection": np.asarray(problem.lower_level),
-        "upper_protection": np.asarray(problem.upper_level),
+        "lower_protection": np.asarray(problem.lower_level[: len(suppressed)]),
+        "upper_protection": np.asarray(problem.upper_level[: len(suppressed)]),
     }
     for column, kind in enumerate(audited.kinds if audited is not None else ()):
         assert audited is not None
         for name, ends in (("lowest", audited.lowest), ("highest", audited.highest)):
             every = np.full(len(suppressed), np.nan)
-            every[audited.cells] = ends[:, column]
+            own = audited.cells < len(suppressed)  # the others are of earlier tables
+            every[audited.cells[own]] = ends[own, column]
             columns[f"{name}_{kind}"] = every
     return columns
 
@@ -180,8 +180,8 @@ class IntervalsLeft(Measure["CellComparison", dict[str, Any]]):
                 continue
             learnt = row["too_narrow"] / row["cells"]
             text = (
-                f"{_WHO[kind]}: the narrowest interval of a sensitive cell is {row['narrowest']:.3g} times as "
-                f"wide as its levels ask for; {row['too_narrow']:,} of {row['cells']:,} are too narrow."
+                f"{_WHO[kind]}: the narrowest interval of a sensitive cell is {row['narrowest']:.3g} times "
+                f"as wide as its levels ask for; {row['too_narrow']:,} of {row['cells']:,} are too narrow."
             )
             yield learnt, text
 

@@ -35,7 +35,7 @@ from microguard.pipelines.tables.published_before import (
 from microguard.pipelines.tables.published_cells import published_cells
 from microguard.pipelines.tables.read_back import WrittenTable, verify_written_table
 from microguard.pipelines.tables.rescaled_duplicates import refuse_other_units
-from microguard.schemas.errors import InputRejected
+from microguard.schemas.errors import GateRefused, InputRejected
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table_input import as_input, table_of
@@ -142,8 +142,8 @@ class TableProduct(ABC, Generic[Comparison]):
         Raises
         ------
         GateRefused
-            Where the same amounts were published in another unit, or by a method of another kind: a true value
-            next to a changed one, or next to a cell that is suppressed, gives it away.
+            Where the same amounts were published in another unit, or by a method of another kind: a true
+            value next to a changed or suppressed one gives it away.
         """
         every, accepted = list(published_cells(job.areas)), self.specification.publish.successive == "accept"
         if not accepted:
@@ -157,8 +157,8 @@ class TableProduct(ABC, Generic[Comparison]):
             releases = ", ".join(sorted({cell.release_id for cell in common})[:3])
             kinds = ("with suppressed cells and true values", "with changed values")
             raise GateRefused(
-                f"{len(common)} cell(s) of this table were published before {kinds[self.table.suppressed]}, by "
-                f"{releases}: expected none, as the two tables together give cells away. Nothing was "
+                f"{len(common)} cell(s) of this table were published before {kinds[self.table.suppressed]}, "
+                f"by {releases}: expected none, as the two tables together give cells away. Nothing was "
                 "published. Choose the method of then (table.method), withdraw that table, or set "
                 'publish.successive to "accept" if a steward decides that they may be compared.'
             )

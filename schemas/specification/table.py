@@ -236,10 +236,11 @@ class Table(Section):
     upper_capacity: Text | None = None
     """Cells: column with given capacities, up."""
     a_priori: PathText | None = None
-    """Magnitudes: a CSV file of what is known of single cells before any rule, relative to the specification:
+    """A CSV file of what is known of single cells before any rule, relative to the specification:
     columns of the table (those left out are summed over), `status` (safe, sensitive, fixed, with suppression
-    also suppressed, or nothing), and levels, capacities and costs of their own. Or a tau-ARGUS file (`.hst`): the codes, then s, u, p, c with a
-    cost, or pl with two levels, which make sensitive."""
+    also suppressed, or nothing), and levels, capacities and costs of their own. Or a tau-ARGUS file
+    (`.hst`): the codes, then s, u, p, c with a cost, or pl with two levels, which make sensitive. Not for
+    counts, unless cells are suppressed."""
     fixed_margins: bool = False
     """Whether margins that are not sensitive keep their values."""
     relax: tuple[Literal["capacities", "fixed", "adjacent"], ...] = Field(default=(), strict=False)
@@ -248,9 +249,9 @@ class Table(Section):
     counts: "adjacent", cells may go one base beyond the multiples next to them, or three. Protection, zeros
     and values published before never give way. The evidence counts what did."""
     costs: Text = "unit"
-    """What a unit of change costs: "unit" (the same everywhere, the default), "inverse" (1 over the value) or,
-    for cells, a column. What a suppressed cell costs: "value" (the default), "number" (the same for each),
-    "contributors" or, for cells, a column."""
+    """What a unit of change costs: "unit" (the same everywhere, the default), "inverse" (1 over the value)
+    or, for cells, a column. What a suppressed cell costs: "value" (the default), "number" (the same for
+    each), "contributors" or, for cells, a column."""
     attackers: Annotated[tuple[Attacker, ...], Field(strict=False)] = ATTACKERS
     """Suppression: who must be left with an interval as wide as the levels of every sensitive cell that is
     not their own: "outsider" (every reader), "single" (the only contributor of a cell), "pair" (the two
@@ -371,13 +372,13 @@ class Table(Section):
 
     @property
     def cost_rule(self) -> str:
-        """`costs` with its default."""
-        return self.costs or self.cost_names[0]
+        """`costs` with the default of the method."""
+        return self.costs if "costs" in self.model_fields_set else self.cost_names[0]
 
     @property
     def cost_column(self) -> str | None:
         """Column with given costs, if any."""
-        return None if self.cost_rule in self.cost_names else self.costs
+        return None if self.cost_rule in {*COSTS, *self.cost_names} else self.costs
 
     @property
     def numbers(self) -> tuple[str, ...]:
