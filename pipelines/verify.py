@@ -77,6 +77,6 @@ def _audited(folder: Path, release: FoundRelease) -> Audit:
         return audit(folder, _original(release, folder))
     except Exception as error:  # any damage; what cannot be audited has not passed
         raise GateRefused(
-            f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or files are "
-            "damaged, or not microguard's. Withdraw it, and look at who can write to the public area."
+            f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or files "
+            "are damaged, or not microguard's. Withdraw it, and look at who can write to the public area."
         ) from error

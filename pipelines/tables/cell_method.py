@@ -36,11 +36,8 @@ from microguard.pipelines.tables.published_before import (
     standing_cells,
 )
 from microguard.pipelines.tables.published_cells import write_published_cells
-from microguard.pipelines.tables.suppression import (
-    original_cells,
-    suppression_problem,
-    write_contributions,
-)
+from microguard.pipelines.tables.suppressed_before import Joined, joined, tables_before, write_suppressed
+from microguard.pipelines.tables.suppression import original_cells, suppression_problem
 from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct, cells_of
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
@@ -77,9 +74,14 @@ class CellComparison:
     cells: Cells
     by_rule: CellTable
     values: np.ndarray
-    problem: SuppressionProblem | None = None
+    joined: Joined | None = None
     proof: Suppression | None = None
     audit: Audit | None = None
+
+    @property
+    def problem(self) -> SuppressionProblem | None:
+        """The problem of suppression, with the cells of earlier tables after its own."""
+        return None if self.joined is None else self.joined.problem
 
     @cached_property
     def sections(self) -> dict[str, Any]:
@@ -141,10 +143,11 @@ class CellTables(TableProduct[CellComparison]):
                 raise InputRejected(f"The input makes no table: {error}.") from error
         standing = self._standing(job, cells)
         with job.progress.stage("adjust"):
-            problem = self._suppression(cells, by_rule, standing) if self.suppression else None
-            decided = self._decided(CellProblem(by_rule, problem), key, standing)
+            whole = self._joined(job, cells, by_rule, standing) if self.suppression else None
+            decided = self._decided(CellProblem(by_rule, whole and whole.problem), key, standing)
         proof = None if isinstance(decided, np.ndarray) else decided
-        values = decided if proof is None else np.where(proof.suppressed, np.nan, cells.units)
+        hidden = proof is not None and proof.suppressed[: len(cells)]
+        values = decided if isinstance(decided, np.ndarray) else np.where(hidden, np.nan, cells.units)
         values = np.asarray(values, float)
         if values.shape != (len(cells),) or not (np.isnan(values) | (values == np.rint(values))).all():
             raise ProtectionFailed(
@@ -153,8 +156,8 @@ class CellTables(TableProduct[CellComparison]):
                 "fault of the method."
             )
         with job.progress.stage("attack"):
-            audited = self._audited(problem, proof, values)
-        comparison = CellComparison(self.table, cells, by_rule, values, problem, proof, audited)
+            audited = self._audited(whole, proof, values)
+        comparison = CellComparison(self.table, cells, by_rule, values, whole, proof, audited)
         contents = published(
             cells.codes, values, self.table, few_with_nothing(cells, self.specification), self.suppression
         )
@@ -178,7 +181,7 @@ class CellTables(TableProduct[CellComparison]):
                 "Nothing was published."
             ) from error
 
-    def _suppression(self, cells: Cells, by_rule: CellTable, standing: PublishedValues) -> SuppressionProblem:
+    def _joined(self, job: Job, cells: Cells, by_rule: CellTable, standing: PublishedValues) -> Joined:
         assert standing.suppressed is not None
         keep = standing.published & ~standing.suppressed
         for culprits, what in (
@@ -197,7 +200,8 @@ class CellTables(TableProduct[CellComparison]):
                     "of another period."
                 )
         keep &= ~by_rule.sensitive
-        return suppression_problem(cells, self.specification, by_rule, keep, standing.suppressed)
+        problem = suppression_problem(cells, self.specification, by_rule, keep, standing.suppressed)
+        return joined(problem, cells, self.table, tables_before(job.areas, standing.every))
 
     def _decided(
         self, problem: CellProblem, key: bytes, standing: PublishedValues
@@ -219,18 +223,23 @@ class CellTables(TableProduct[CellComparison]):
         except SolverFailed as error:
             raise ProtectionFailed(f"The table was not protected: {error}. Nothing was published.") from error
 
-    def _audited(
-        self, problem: SuppressionProblem | None, proof: Suppression | None, values: np.ndarray
-    ) -> Audit | None:
-        if problem is None or proof is not None:
+    def _audited(self, whole: Joined | None, proof: Suppression | None, values: np.ndarray) -> Audit | None:
+        if whole is None or proof is not None:
             return None if proof is None else proof.audit
-        return audit(problem, np.isnan(values), attackers=self.guarantee.attackers)
+        suppressed = np.isnan(values)
+        if whole.earlier is not None:
+            suppressed = np.concatenate([suppressed, whole.earlier.suppressed])
+        return audit(whole.problem, suppressed, attackers=self._attackers)
+
+    @property
+    def _attackers(self) -> tuple[str, ...]:
+        return self.guarantee.attackers if isinstance(self.guarantee, SuppressedTable) else ()
 
     def original(self, protected: ProtectedTable[CellComparison]) -> tuple[OriginalCells, CodeGroups]:
         """Return the cells before protection, and codes that further hierarchies group anew."""
         comparison = protected.comparison
         cells = comparison.cells
-        original = original_cells(cells, comparison.by_rule, self.table, comparison.problem)
+        original = original_cells(cells, comparison.by_rule, self.table, comparison.joined, self._attackers)
         return original, {(each.finer, each.coarser): each.codes for each in cells.groupings}
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
@@ -249,4 +258,7 @@ class CellTables(TableProduct[CellComparison]):
         write_published_cells(folder, fresh)
         columns = {} if comparison.problem is None else suppression_columns(comparison)
         write_cells(folder, comparison.cells, self.table, further=columns)
-        write_contributions(folder, comparison.cells)
+        if comparison.joined is not None:
+            lines = comparison.by_rule.constraints
+            hidden = np.isnan(comparison.values)
+            write_suppressed(folder, comparison.cells, self.table, comparison.joined, hidden, lines)

@@ -77,7 +77,12 @@ class Cells:
         derived = hmac.new(secret, b"members of cells", hashlib.sha256).digest()
         digests = [unit_key(each, derived) if each else None for each in self.members]
         texts = ["" if each is None else each.hex() for each in digests]
-        return replace(self, members=np.array(texts, dtype="<U32"))
+        keyed = replace(self, members=np.array(texts, dtype="<U32"))
+        if self.contributions is None:
+            return keyed
+        units, place = np.unique(self.contributions.unit, return_inverse=True)
+        numbers = np.array([number_of(int(each).to_bytes(8, "big"), derived) for each in units], np.int64)
+        return replace(keyed, contributions=replace(self.contributions, unit=numbers[place]))
 
 
 def tabulated(
@@ -140,6 +145,11 @@ def tabulated(
 def _lengthened(array: np.ndarray, count: int) -> np.ndarray:
     """Return the array with `count` zeros, rows of zeros or empty texts appended."""
     return np.concatenate([array, np.zeros((count, *array.shape[1:]), dtype=array.dtype)])
+
+
+def number_of(identity: bytes, key: bytes = b"") -> int:
+    """Return a number from 0 on that stands for an identity."""
+    return int.from_bytes(hmac.new(key, identity, hashlib.sha256).digest()[:8], "big") >> 1
 
 
 def units_of(amounts: Iterable[Decimal], digits: int) -> np.ndarray:

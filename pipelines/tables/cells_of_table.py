@@ -48,6 +48,12 @@ def cells_of_table(frame: DataFrame, table: Table) -> Cells:
         *[column(name).cast("double").alias(f"n{i}") for i, name in enumerate(table.numbers)],
         *[column(name).cast("string").alias("status") for name in (table.status,) if name is not None],
     ).toPandas()
+    return cells_of_rows(rows, table)
+
+
+def cells_of_rows(rows: pd.DataFrame, table: Table) -> Cells:
+    """Return the cells of rows with codes in columns ``c0``, ..., numbers in ``n0``, ... and ``status``."""
+    assert table.value is not None
     codes = rows[[f"c{i}" for i in range(len(table.columns))]].set_axis(list(table.columns), axis=1)
     numbers = {name: rows[f"n{i}"].to_numpy(float) for i, name in enumerate(table.numbers)}
     scale = 10.0**table.digits

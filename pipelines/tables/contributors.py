@@ -7,11 +7,12 @@ total with one contributor has one part with a contributor, and that is the same
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells import Cells, number_of
 from microguard.schemas.specification.table import Table
 from microguard.sdc.suppression import Contributions
 from scipy import sparse
@@ -36,9 +37,7 @@ def contributions_of_records(
     labels = list(names.values())
     known = bool(finest["unit"].notna().any())
     ordered = finest.sort_values([*labels, "amount", *(["unit"] if known else [])], ignore_index=True)
-    unit = (
-        np.unique(ordered["unit"].astype(str), return_inverse=True)[1] if known else np.arange(len(ordered))
-    )
+    unit = _units(ordered["unit"].astype(str) if known else _contents(ordered, labels))
     codes = ordered[labels].set_axis(list(names), axis=1)
     places = cells.codes.assign(__cell=np.arange(len(cells)))
     parts = []
@@ -67,6 +66,19 @@ def contributions_of_records(
     return Contributions(*(chosen[name].to_numpy() for name in ("cell", "unit", "amount")))
 
 
+def _contents(records: pd.DataFrame, labels: list[str]) -> pd.Series:
+    """Return a text for each record: its codes, its amount, and which one of equal records it is."""
+    equal = records.groupby([*labels, "amount"], dropna=False).cumcount()
+    columns = [records[name].astype(str) for name in [*labels, "amount"]]
+    return pd.Series([json.dumps(row) for row in zip(*columns, equal.tolist(), strict=True)])
+
+
+def _units(identities: pd.Series) -> np.ndarray:
+    """Return a number for each text, which is the same in every table."""
+    texts, place = np.unique(identities.to_numpy(str), return_inverse=True)
+    return np.array([number_of(each.encode()) for each in texts], np.int64)[place]
+
+
 def contributions_of_numbers(cells: Cells) -> Contributions | None:
     """Return contributions to cells with one or two contributors, of whom only the number is known."""
     if cells.contributors is None:
@@ -92,12 +104,13 @@ def contributions_of_numbers(cells: Cells) -> Contributions | None:
         if count == 1:
             for other in found[1:]:
                 same[first(other[0])] = first(found[0][0])
+    made = [number_of(f"contributor {unit} of {len(cells)} cells".encode()) for unit in range(len(same))]
     rows = []
     for cell, members in units.items():
         value = float(cells.units[cell])
         largest = float(cells.largest[cell, 0]) if cells.largest.shape[1] else abs(value) / 2
         one = value if len(members) == 1 else min(largest, abs(value))
-        names = [first(unit) for unit in members]
+        names = [made[first(unit)] for unit in members]
         rows += [(cell, unit, amount) for unit, amount in zip(names, (one, value - one), strict=False)]
     cell_, unit_, amount_ = zip(*rows, strict=True) if rows else ((), (), ())
     return Contributions(np.array(cell_, int), np.array(unit_, int), np.array(amount_, float))

@@ -84,6 +84,7 @@ class PublishedValues:
     renamed : (cells,) boolean array or None, whether it was published under other codes alone
     releases : ids of the releases that published these cells first
     suppressed : (cells,) boolean array or None, whether it was published as a suppressed cell
+    every : ids of all releases that published cells of the same records, oldest first
     """
 
     published: np.ndarray
@@ -91,6 +92,7 @@ class PublishedValues:
     renamed: np.ndarray | None = None
     releases: tuple[str, ...] = ()
     suppressed: np.ndarray | None = None
+    every: tuple[str, ...] = ()
 
 
 def of_the_same_records(
@@ -189,7 +191,9 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
     """
     places = Places(cells, table)
     found: dict[int, tuple[int, PublishedCell]] = {}
+    every: dict[str, None] = {}
     for cell in before:
+        every[cell.release_id] = None
         for row in places.of(cell):
             apart = len(set(cell.codes) ^ set(places.identities[row][1]))
             if row not in found or apart < found[row][0]:
@@ -211,7 +215,7 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
             )
         units[row] = float(int(scaled))
     releases = tuple(sorted({each.release_id for _, each in found.values()}))
-    return PublishedValues(published, units, renamed, releases, suppressed)
+    return PublishedValues(published, units, renamed, releases, suppressed, tuple(every))
 
 
 def in_common(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> list[PublishedCell]:

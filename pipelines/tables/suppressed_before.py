@@ -1,9 +1,9 @@
-"""Suppressed tables of before: kept in the evidence, and joined to the problem of a table of the same records.
+"""Keep suppressed tables in the evidence, and join them to the problem of a later table of the same records.
 
-A reader has all tables that were ever published. Lines of an earlier table narrow suppressed cells that it has
-in common with a new one, and the other way round. So the problem of the new table holds the cells and lines of
-the earlier ones: their published cells stay published, their suppressed cells suppressed, and their sensitive
-cells must keep their intervals.
+A reader has all tables that were ever published. Lines of an earlier table narrow suppressed cells that it
+has in common with a new one, and the other way round. So the problem of the new table holds the cells and
+lines of the earlier ones: their published cells stay published, their suppressed cells suppressed, and their
+sensitive cells must keep their intervals.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class SuppressedBefore:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """A problem with the cells of earlier tables after its own, and these cells for the count on the files."""
+    """A problem with the cells of earlier tables after its own, and these as the guarantee needs them."""
 
     problem: SuppressionProblem
     earlier: EarlierCells | None
