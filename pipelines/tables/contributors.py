@@ -59,10 +59,28 @@ def contributions_of_records(
         )
         parts.append(part.groupby(["cell", "unit"], as_index=False)["amount"].sum())
     every = pd.concat(parts, ignore_index=True).drop_duplicates(["cell", "unit"])
+    return _completed(every, cells)
+
+
+def _completed(contributed: pd.DataFrame, cells: Cells) -> Contributions:
+    """Add to each cell with known contributors as many as show that there are others.
+
+    Up to three do: nobody takes the contributors that are known for all of them. They know nothing, unless
+    there is one, whose amount is the rest.
+    """
     assert cells.contributors is not None
-    found = np.bincount(every["cell"], minlength=len(cells))
-    complete = (found == cells.contributors)[every["cell"].to_numpy()]
-    chosen = every[complete].sort_values(["cell", "unit"])
+    number = np.bincount(contributed["cell"], minlength=len(cells))
+    sums = np.bincount(contributed["cell"], contributed["amount"], minlength=len(cells))
+    missing = np.where(number > 0, cells.contributors - number, 0).astype(np.int64)
+    others = np.repeat(np.arange(len(cells)), np.clip(missing, 0, 3))
+    amounts = np.where(missing == 1, cells.units - sums, 0.0)[others]
+    first = np.searchsorted(others, others)
+    names = [
+        number_of(f"other {rank} of cell {cell} of {len(cells)}".encode())
+        for cell, rank in zip(others.tolist(), (np.arange(len(others)) - first).tolist(), strict=True)
+    ]
+    added = pd.DataFrame({"cell": others, "unit": np.array(names, np.int64), "amount": amounts})
+    chosen = pd.concat([contributed, added], ignore_index=True).sort_values(["cell", "unit"])
     return Contributions(*(chosen[name].to_numpy() for name in ("cell", "unit", "amount")))
 
 
@@ -80,40 +98,50 @@ def _units(identities: pd.Series) -> np.ndarray:
 
 
 def contributions_of_numbers(cells: Cells) -> Contributions | None:
-    """Return contributions to cells with one or two contributors, of whom only the number is known."""
+    """Return contributions to cells of which only the number of contributors is known."""
     if cells.contributors is None:
         return None
-    number, total_of = cells.contributors, _parts(cells.tabulation.relations)
-    units: dict[int, tuple[int, ...]] = {}
-    same: list[int] = []  # a unit -> one that it was found to be, or itself
+    number, total_of = cells.contributors.astype(np.int64), _parts(cells.tabulation.relations)
+    known: dict[int, dict[int, float]] = {}  # cell -> contributor -> amount
+    same: list[int] = []  # a contributor -> one that it was found to be, or itself
 
     def first(unit: int) -> int:
         while same[unit] != unit:
             unit = same[unit]
         return unit
 
-    for cell in _finest_first(total_of, np.flatnonzero((number == 1) | (number == 2))):
-        count, found = int(number[cell]), []
+    for cell in _finest_first(total_of, np.flatnonzero(number > 0)):
+        found: dict[int, float] = {}
         for parts in total_of.get(cell, ()):
-            below = {first(unit) for part in parts.tolist() if number[part] for unit in units.get(part, ())}
-            found += [tuple(sorted(below))] if len(below) == count else []
-        if not found:
-            found = [tuple(range(len(same), len(same) + count))]
-            same += found[0]
-        units[cell] = found[0]
-        if count == 1:
-            for other in found[1:]:
-                same[first(other[0])] = first(found[0][0])
+            below: dict[int, float] = {}
+            for part in parts.tolist():
+                for unit, amount in known.get(part, {}).items():
+                    below[first(unit)] = below.get(first(unit), 0.0) + amount
+            if number[cell] == 1 and found and below:
+                same[first(next(iter(below)))] = first(next(iter(found)))
+            else:
+                found |= below
+        if not found and number[cell] <= 2:
+            fresh = list(range(len(same), len(same) + int(number[cell])))
+            same += fresh
+            found = dict(zip(fresh, _split(cells, cell), strict=True))
+        if found:
+            known[cell] = found
+    rows = [(cell, first(unit), amount) for cell, units in known.items() for unit, amount in units.items()]
     made = [number_of(f"contributor {unit} of {len(cells)} cells".encode()) for unit in range(len(same))]
-    rows = []
-    for cell, members in units.items():
-        value = float(cells.units[cell])
-        largest = float(cells.largest[cell, 0]) if cells.largest.shape[1] else abs(value) / 2
-        one = value if len(members) == 1 else min(largest, abs(value))
-        names = [made[first(unit)] for unit in members]
-        rows += [(cell, unit, amount) for unit, amount in zip(names, (one, value - one), strict=False)]
-    cell_, unit_, amount_ = zip(*rows, strict=True) if rows else ((), (), ())
-    return Contributions(np.array(cell_, int), np.array(unit_, int), np.array(amount_, float))
+    frame = pd.DataFrame(rows, columns=["cell", "unit", "amount"]).drop_duplicates(["cell", "unit"])
+    frame["unit"] = np.array(made, np.int64)[frame["unit"].to_numpy(np.int64)]
+    return _completed(frame, cells)
+
+
+def _split(cells: Cells, cell: int) -> list[float]:
+    """Return the amounts of one or two contributors, by the largest one where it is known, else in halves."""
+    value = float(cells.units[cell])
+    assert cells.contributors is not None
+    if cells.contributors[cell] == 1:
+        return [value]
+    largest = min(float(cells.largest[cell, 0]), abs(value)) if cells.largest.shape[1] else value / 2
+    return [largest, value - largest]
 
 
 def _parts(relations: sparse.csr_matrix) -> dict[int, list[np.ndarray]]:

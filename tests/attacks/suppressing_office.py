@@ -1,7 +1,7 @@
 """A statistical office that suppresses cells as `microguard adjust` does, without Spark.
 
-It runs the product of the method on cells that pandas counted: the problem with all earlier tables, the method,
-the files, the count of the guarantee on them, and the evidence that later tables are joined with.
+It runs the product of the method on cells that pandas counted: the problem with all earlier tables, the
+method, the files, the count of the guarantee on them, and the evidence that later tables are joined with.
 """
 
 from __future__ import annotations
