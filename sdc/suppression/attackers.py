@@ -103,8 +103,8 @@ def attackers_of(
     suppressed : (cells,) boolean array
         Only these cells are unknown to anybody. Who contributes to none of them is left out.
     kinds : some of "single", "pair", "unit"
-        Units that are the only contributor of some cell of the table, two units that are the only contributors
-        of some cell, all units.
+        Units that are the only contributor of some cell of the table, two units that are the only ones of
+        some cell, all units.
     """
     contributors = contributors or Contributors(problem)
     found: list[Attacker] = []

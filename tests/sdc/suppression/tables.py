@@ -1,4 +1,4 @@
-"""Tiny tables of cell suppression; their attackers and intervals by definition, their optimum by enumeration."""
+"""Tiny tables of cell suppression: attackers and intervals by definition, the optimum by enumeration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS_OF_TABLES = tuple(_SHAPES)
 
 
 def tiny_problem(kind: str, seed: int) -> SuppressionProblem:
-    """Return a table of units, some of them in several cells, with zero cells and, every third, negative ones."""
+    """Return a table of units, some in several cells, with zero cells and, every third, negative ones."""
     rng = np.random.default_rng(seed)
     sizes, tables = _SHAPES[kind]
     dimensions = [

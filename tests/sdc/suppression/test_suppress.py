@@ -127,7 +127,7 @@ def test_suppress_and_audit_agree_with_enumeration_of_300_tables(kind: str) -> N
         _compare(kind, 100 + seed)
 
 
-@pytest.mark.parametrize("costs, cells", [("number", 138), ("value", 152)])
+@pytest.mark.parametrize(("costs", "cells"), [("number", 138), ("value", 152)])
 def test_suppress_proves_the_optimum_of_turnover_by_activity_and_size(costs: str, cells: int) -> None:
     reference_file("turnover_activity_size.csv")
     answer = suppress(turnover_problem(costs))
