@@ -1,6 +1,8 @@
 """Algorithms of `sdc.suppression`: cell suppression. The function of a row chooses the cells.
 
-solve(problem, kinds, deadline) -> (chosen, lower_bound, stopped_by)
+    solve(task: Task) -> (chosen, lower_bound, stopped_by)
+
+"auto" is "exact" for tables of a size that it usually proves, and "heuristic" for larger ones.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 from microguard.sdc.algorithms.algorithm import Algorithm
 
 SUPPRESSION: dict[str, Algorithm] = {
-    "auto": Algorithm("suppression.suppress:solve_exactly"),
-    "exact": Algorithm("suppression.suppress:solve_exactly"),
+    "auto": Algorithm("suppression.methods:by_size"),
+    "exact": Algorithm("suppression.methods:exact"),
+    "heuristic": Algorithm("suppression.methods:heuristic", efforts=("fast", "standard", "thorough")),
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, Contributions, SuppressionProblem
@@ -66,11 +65,6 @@ class Contributors:
         self.by_cell = self._occurs.tocsc()
         self.number = np.diff(self.by_cell.indptr)
 
-    @cached_property
-    def single(self) -> np.ndarray:
-        """Positions of cells with one contributor."""
-        return np.flatnonzero(self.number == 1)
-
     def contributors_of(self, cell: int) -> np.ndarray:
         """Return the units of a cell, as positions in `units`."""
         return self.by_cell.indices[self.by_cell.indptr[cell] : self.by_cell.indptr[cell + 1]]
@@ -107,26 +101,27 @@ def attackers_of(
     ----------
     problem : SuppressionProblem
     suppressed : (cells,) boolean array
-        Only these cells are unknown to anybody.
+        Only these cells are unknown to anybody. Who contributes to none of them is left out.
     kinds : some of "single", "pair", "unit"
+        Units that are the only contributor of some cell of the table, two units that are the only ones of
+        some cell, all units.
     """
     contributors = contributors or Contributors(problem)
     found: list[Attacker] = []
-    cells = np.flatnonzero(suppressed)
-    number = contributors.number[cells]
+    number = contributors.number
     if "single" in kinds:
-        units = {int(contributors.contributors_of(cell)[0]) for cell in cells[number == 1]}
+        units = {int(contributors.contributors_of(cell)[0]) for cell in np.flatnonzero(number == 1)}
         found += [contributors.coalition("single", (unit,), suppressed) for unit in sorted(units)]
     if "pair" in kinds:
         pairs = {
             (int(pair[0]), int(pair[1]))
-            for pair in (np.sort(contributors.contributors_of(cell)) for cell in cells[number == 2])
+            for pair in (np.sort(contributors.contributors_of(cell)) for cell in np.flatnonzero(number == 2))
         }
         found += [contributors.coalition("pair", pair, suppressed) for pair in sorted(pairs)]
     if "unit" in kinds:
-        members = np.unique(contributors.by_cell[:, cells].indices) if len(cells) else np.empty(0, int)
-        found += [contributors.coalition("unit", (int(unit),), suppressed) for unit in members]
-    return found
+        members = range(len(contributors.units))
+        found += [contributors.coalition("unit", (unit,), suppressed) for unit in members]
+    return [one for one in found if len(one.cells)]
 
 
 def bounds_of(problem: SuppressionProblem, attacker: Attacker | None = None) -> Bounds:

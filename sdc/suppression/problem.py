@@ -15,8 +15,8 @@ from microguard.sdc.errors import (
 )
 from scipy import sparse
 
-#: Kinds of attackers: nobody of the table, a sole contributor of a suppressed cell, the two contributors of a
-#: suppressed cell together, any contributor.
+#: Kinds of attackers: nobody of the table, the only contributor of a cell, the only two contributors of a
+#: cell together, any contributor. Each contributor knows his amounts in all cells.
 KINDS = ("outsider", "single", "pair", "unit")
 #: Relative to the absolute values that a constraint sums.
 ADDITIVITY_TOLERANCE = 1e-6

@@ -1,89 +1,190 @@
 """Separate capacity cuts: conditions on a pattern that some attacker's interval of a primary violates.
 
 The largest increase of primary p over a pattern x is the optimum of a linear program in the deviations d:
-M d = 0 and -fall_i x_i <= d_i <= rise_i x_i. Its dual gives ``sum_i w_i x_i >= level`` for every pattern that
-protects (Fischetti, Salazar-Gonzalez 2001, section 3).
+M d = 0 and -fall_i x_i <= d_i <= rise_i x_i. For any multipliers g of the relations and r = e_p - M' g,
+``sum_i (max(r_i, 0) rise_i + max(-r_i, 0) fall_i) x_i >= upper level`` for every pattern that protects; the
+dual optimum gives the most violated one (Fischetti, Salazar-Gonzalez 2001, section 3).
+
+Most primaries need no program of their own: one table of deviations and its mirror image prove the intervals
+of all primaries in which they reach the level (`Ranges.joint`). Attackers are joined to groups: what a table
+proves if all attackers of a group pool their knowledge, it proves for each of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from microguard.sdc.errors import ImpossibleProtection, SolverFailed
-from microguard.sdc.solver import Limits, Master, Program, Status
-from microguard.sdc.suppression.attackers import Bounds, attackers_of, bounds_of, missing
+from microguard.sdc.errors import ImpossibleProtection
+from microguard.sdc.suppression.cuts import Cut, capacity_cut
+from microguard.sdc.suppression.knowledge import Knowledge
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
+from microguard.sdc.suppression.ranges import Ranges
 from scipy import sparse
 
-_LARGEST_DEVIATION = 1e6
-
-
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """``row @ x >= least`` for every pattern that protects."""
-
-    row: sparse.csr_matrix
-    least: float
+#: Attackers whose knowledge is pooled: a group knows at most this share of the cells with known values.
+_GROUPS = 12
+#: A joint program is repeated while it proves at least this share of what is left, and as often as this.
+_WORTH, _JOINT = 0.1, 6
 
 
 class Separation:
-    """Linear programs of all attackers over all cells, changed and solved again."""
+    """Attacks on patterns of one problem.
 
-    def __init__(self, problem: SuppressionProblem, kinds: Sequence[str]) -> None:
-        self._problem = problem
-        self._primaries = np.flatnonzero(problem.primary)
-        candidates = ~problem.keep
-        self._views: list[tuple[np.ndarray, Bounds]] = [(np.empty(0, int), bounds_of(problem))]
-        for one in attackers_of(problem, candidates, kinds):
-            self._views.append((one.cells[one.known], bounds_of(problem, one)))
-        rows, zeros = np.zeros(problem.relations.shape[0]), np.zeros(problem.cells)
-        self._master = Master(Program(zeros, problem.relations, rows, rows, zeros, zeros), Limits())
+    Parameters
+    ----------
+    problem : SuppressionProblem
+    kinds : kinds of attackers
+    seed : int
+        Draws the directions of joint tables of deviations. They decide the work, and not what is proved.
+    """
 
-    def cuts(self, x: np.ndarray) -> list[Cut]:
-        """Return cuts that the pattern violates, at most one an attacker, primary and level."""
+    def __init__(self, problem: SuppressionProblem, kinds: Sequence[str], seed: int = 0) -> None:
+        self.problem = problem
+        self.knowledge = Knowledge(problem, ~problem.keep, kinds)
+        self.primaries = np.flatnonzero(problem.primary)
+        self._relations = problem.relations
+        self._columns = sparse.csc_matrix(problem.relations)
+        self._seed = seed
+        self._groups = self.knowledge.groups(_GROUPS)
+        lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
+        self._level = np.maximum(np.maximum(lower, upper), sliding / 2)[self.primaries]
+        self.programs = 0
+
+    def cuts(self, x: np.ndarray, *, contributors: bool = True, most: int = 10**9) -> list[Cut]:
+        """Return cuts that a pattern violates; none if every attacker's intervals contain the levels.
+
+        Contributors attack only a pattern that protects from the outsider.
+
+        Parameters
+        ----------
+        x : (cells,) array between 0 and 1
+        contributors : bool
+            Whether contributors attack too.
+        most : int
+            Stop after so many cuts.
+        """
+        ranges = Ranges(self.problem, x)
+        fall, rise = self.knowledge.fall, self.knowledge.rise
         found: list[Cut] = []
-        for known, bounds in self._views:
-            for cell in self._primaries:
-                if cell not in known:
-                    found += self._cuts_of(int(cell), bounds, x)
+        for cell in self._unproved(ranges, fall, rise):
+            found += self._attack(ranges, int(cell), fall, rise)
+            if len(found) >= most:
+                break
+        if found or not contributors:
+            self.programs += ranges.programs
+            return found
+        for group in self._groups:
+            pooled_fall, pooled_rise = self.knowledge.pooled(group)
+            left = self._unproved(ranges, pooled_fall, pooled_rise)
+            for cell in left:
+                found += self._attack_by_members(ranges, int(cell), group)
+            if len(found) >= most:
+                break
+        self.programs += ranges.programs
         return found
 
-    def _cuts_of(self, cell: int, bounds: Bounds, x: np.ndarray) -> list[Cut]:
-        ends, weights = [], []
-        for side in (-1, 1):
-            end, weight = self._end(cell, bounds, x, side)
-            ends.append(end)
-            weights.append(weight)
-        if not missing(bounds, np.array([cell]), np.array(ends[:1]), np.array(ends[1:]))[0]:
+    def line_cuts(self) -> Iterable[Cut]:
+        """Return the cut of each relation of each primary."""
+        lower, upper = self.problem.lower_level, self.problem.upper_level
+        fall, rise = self.knowledge.fall, self.knowledge.rise
+        for cell in self.primaries:
+            for row in self._columns.indices[self._columns.indptr[cell] : self._columns.indptr[cell + 1]]:
+                part = slice(self._relations.indptr[row], self._relations.indptr[row + 1])
+                cells, signs = self._relations.indices[part], self._relations.data[part]
+                reduced = -signs * signs[cells == cell][0]
+                reduced[cells == cell] = 0.0
+                for level, side in ((upper[cell], 1.0), (lower[cell], -1.0)):
+                    if level > 0:
+                        yield from self._cut(int(cell), cells, side * reduced, level, fall, rise)
+
+    def _unproved(self, ranges: Ranges, fall: np.ndarray, rise: np.ndarray) -> np.ndarray:
+        """Return the primaries that joint tables of deviations do not prove."""
+        room = np.minimum(fall, rise)
+        left = np.arange(len(self.primaries))
+        rng = np.random.default_rng(self._seed)
+        able = room[self.primaries] >= self._level
+        for _ in range(_JOINT):
+            tried = left[able[left]]
+            if len(tried) < 4:
+                break
+            signs = np.where(rng.random(len(tried)) < 0.5, -1.0, 1.0)
+            proved = ranges.joint(self.primaries[tried], self._level[tried], signs, room)
+            left = np.setdiff1d(left, tried[proved])
+            if proved.sum() < _WORTH * len(tried):
+                break
+        return self.primaries[left]
+
+    def _attack(
+        self,
+        ranges: Ranges,
+        cell: int,
+        fall: np.ndarray,
+        rise: np.ndarray,
+    ) -> list[Cut]:
+        """Return the cuts of one primary and one attacker."""
+        problem = self.problem
+        lower = min(problem.lower_level[cell], fall[cell])
+        upper = min(problem.upper_level[cell], rise[cell])
+        sliding = min(problem.sliding_level[cell], fall[cell] + rise[cell])
+        enough = 1 - LEVEL_TOLERANCE
+        rise_to, up = ranges.end(cell, 1, fall, rise)
+        if lower == upper and ranges.symmetric(fall, rise):
+            fall_to, down = rise_to, (up[0], -up[1])
+        else:
+            fall_to, down = ranges.end(cell, -1, fall, rise)
+        cuts: list[Cut] = []
+        if rise_to < upper * enough:
+            cuts += self._cut(cell, *up, upper, fall, rise)
+        if fall_to < lower * enough:
+            cuts += self._cut(cell, *down, lower, fall, rise)
+        if rise_to + fall_to < sliding * enough:
+            both = np.concatenate([up[0], down[0]]), np.concatenate([up[1], down[1]])
+            cuts += self._cut(cell, *both, sliding, fall, rise)
+        return cuts
+
+    def _attack_by_members(self, ranges: Ranges, cell: int, group: np.ndarray) -> list[Cut]:
+        """Return the cuts of one primary and each attacker of a group."""
+        members = np.setdiff1d(group, self.knowledge.knowing(cell))
+        if len(members) == 0:
             return []
-        found = []
-        for weight, end, level in (
-            (weights[0], ends[0], bounds.lower[cell]),
-            (weights[1], ends[1], bounds.upper[cell]),
-            (weights[0] + weights[1], ends[0] + ends[1], bounds.sliding[cell]),
-        ):
-            if end < level * (1 - LEVEL_TOLERANCE):
-                row = np.minimum(weight / level, 1.0)
-                row[row < 1e-9] = 0.0
-                if row[~self._problem.keep].sum() < 1 - 1e-6:
-                    raise ImpossibleProtection(f"no pattern protects cell {cell}", variable=cell)
-                found.append(Cut(sparse.csr_matrix(row), 1.0 - 1e-7))
+        fall, rise = self.knowledge.fall.copy(), self.knowledge.rise.copy()
+        tables = [ranges.table(cell, side, fall, rise) for side in (1, -1)]
+        found: list[Cut] = []
+        for member in members:
+            cells, own_fall, own_rise = self.knowledge.entries(int(member))
+            x = ranges.x[cells]
+            if all(_agrees(table[cells], own_fall * x, own_rise * x, cells == cell) for table in tables):
+                continue
+            fall[cells], rise[cells] = own_fall, own_rise
+            found += self._attack(ranges, cell, fall, rise)
+            fall[cells], rise[cells] = self.knowledge.fall[cells], self.knowledge.rise[cells]
+            if found:
+                break
         return found
 
-    def _end(self, cell: int, bounds: Bounds, x: np.ndarray, side: int) -> tuple[float, np.ndarray]:
-        scale = max(bounds.fall[cell], bounds.rise[cell])
-        if scale <= 0:
-            return 0.0, np.zeros(len(x))
-        fall = np.minimum(bounds.fall / scale, _LARGEST_DEVIATION)
-        rise = np.minimum(bounds.rise / scale, _LARGEST_DEVIATION)
-        self._master.change_bounds(np.arange(len(x)), -fall * x, rise * x)
-        self._master.change_cost(cell, -float(side))
-        solution = self._master.solve()
-        self._master.change_cost(cell, 0.0)
-        if solution.status is not Status.OPTIMAL or solution.reduced_costs is None or solution.values is None:
-            raise SolverFailed(f"the interval of cell {cell} could not be solved: {solution.status.value}")
-        reduced = solution.reduced_costs
-        weight = scale * (np.maximum(reduced, 0.0) * fall + np.maximum(-reduced, 0.0) * rise)
-        return float(side * solution.values[cell] * scale), weight
+    def _cut(
+        self,
+        cell: int,
+        cells: np.ndarray,
+        reduced: np.ndarray,
+        level: float,
+        fall: np.ndarray,
+        rise: np.ndarray,
+    ) -> list[Cut]:
+        weights = np.where(reduced > 0, reduced * rise[cells], -reduced * fall[cells])
+        cut = capacity_cut(self.problem, cells, weights, level)
+        if cut is None:
+            return []
+        if len(cut.cells) == 0:
+            raise ImpossibleProtection(
+                f"cell {cell} cannot be protected from every attacker, not even if all cells are suppressed "
+                "that may be; keep fewer cells, lower its levels, or merge categories",
+                variable=cell,
+            )
+        return [cut]
+
+
+def _agrees(d: np.ndarray, fall: np.ndarray, rise: np.ndarray, excepted: np.ndarray) -> bool:
+    slack = 1e-9 * np.abs(d)
+    return bool((excepted | ((d >= -fall - slack) & (d <= rise + slack))).all())

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from microguard.sdc.algorithms.suppression import SUPPRESSION
-from microguard.sdc.arguments import check_name
-from microguard.sdc.errors import ImpossibleProtection, SolverFailed
-from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
+from microguard.sdc.arguments import check_name, checked_seed
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.audit import Audit, audit
+from microguard.sdc.suppression.methods import Task
 from microguard.sdc.suppression.problem import KINDS, SuppressionProblem, check_attackers
-from microguard.sdc.suppression.separation import Separation
-from scipy import sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,52 +67,14 @@ def suppress(
     check_name("algorithm", algorithm, tuple(SUPPRESSION))
     SUPPRESSION[algorithm].check(algorithm, effort, None)
     kinds = check_attackers(problem, attackers)
-    chosen, bound, stopped_by = SUPPRESSION[algorithm].solve(problem, kinds, Deadline.after(time_limit))
+    task = Task(problem, kinds, effort, checked_seed(seed), Deadline.after(time_limit))
+    chosen, bound, stopped_by = SUPPRESSION[algorithm].solve(task)
     cost = float(problem.costs[chosen].sum())
     return Suppression(
         suppressed=chosen,
         cost=cost,
         lower_bound=min(bound, cost),
-        algorithm="exact",
+        algorithm=algorithm,
         stopped_by=stopped_by,
         audit=audit(problem, chosen, attackers=kinds),
     )
-
-
-def solve_exactly(
-    problem: SuppressionProblem, kinds: Sequence[str], deadline: Deadline
-) -> tuple[np.ndarray, float, StoppedBy]:
-    """Solve the integer program of the cuts found so far until its optimum violates none."""
-    separation = Separation(problem, kinds)
-    cells = problem.cells
-    lower, upper = problem.must.astype(float), (~problem.keep).astype(float)
-    rows: list[sparse.csr_matrix] = []
-    limits: list[float] = []
-    bound = 0.0
-    while True:
-        matrix = sparse.vstack(rows, format="csr") if rows else sparse.csr_matrix((0, cells))
-        program = Program(
-            problem.costs,
-            matrix,
-            np.array(limits),
-            np.full(len(limits), INFINITY),
-            lower,
-            upper,
-            np.ones(cells, dtype=bool),
-        )
-        solution = solve(program, Limits(seconds=deadline.remaining))
-        if solution.status is Status.INFEASIBLE:
-            raise ImpossibleProtection(
-                "no pattern protects every primary from every attacker: publish fewer cells by rule (keep), "
-                "or lower the levels"
-            )
-        if solution.status is not Status.OPTIMAL or solution.values is None:
-            raise SolverFailed(f"the choice of cells could not be solved: {solution.status.value}")
-        bound = max(bound, solution.bound)
-        chosen = solution.values > 0.5
-        cuts = separation.cuts(chosen.astype(float))
-        if not cuts:
-            break
-        rows += [cut.row for cut in cuts]
-        limits += [cut.least for cut in cuts]
-    return chosen, bound, "proof"
