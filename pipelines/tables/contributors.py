@@ -65,15 +65,17 @@ def contributions_of_records(
 def _completed(contributed: pd.DataFrame, cells: Cells) -> Contributions:
     """Add to each cell with known contributors as many as show that there are others.
 
-    Up to three do: nobody takes the contributors that are known for all of them. They know nothing, unless
-    there is one, whose amount is the rest.
+    Up to three do: nobody takes the contributors that are known for all of them. They know next to nothing,
+    unless there is one, whose amount is the rest. Whoever contributes 0 to a cell that cannot be negative
+    is no contributor: nobody is left in doubt because of it.
     """
     assert cells.contributors is not None
     number = np.bincount(contributed["cell"], minlength=len(cells))
     sums = np.bincount(contributed["cell"], contributed["amount"], minlength=len(cells))
     missing = np.where(number > 0, cells.contributors - number, 0).astype(np.int64)
     others = np.repeat(np.arange(len(cells)), np.clip(missing, 0, 3))
-    amounts = np.where(missing == 1, cells.units - sums, 0.0)[others]
+    rest = np.maximum(cells.units - sums, 0.0)
+    amounts = np.where(missing == 1, rest, np.minimum(rest / np.maximum(missing, 1), 1.0))[others]
     first = np.searchsorted(others, others)
     names = [
         number_of(f"other {rank} of cell {cell} of {len(cells)}".encode())
@@ -81,6 +83,8 @@ def _completed(contributed: pd.DataFrame, cells: Cells) -> Contributions:
     ]
     added = pd.DataFrame({"cell": others, "unit": np.array(names, np.int64), "amount": amounts})
     chosen = pd.concat([contributed, added], ignore_index=True).sort_values(["cell", "unit"])
+    if not np.any(cells.units < 0) and not np.any(contributed["amount"] < 0):
+        chosen = chosen[chosen["amount"] > 0]
     return Contributions(*(chosen[name].to_numpy() for name in ("cell", "unit", "amount")))
 
 
