@@ -294,7 +294,7 @@ class Table(Section):
     so that true zeros and small counts published as 0 look alike."""
     tau_argus: bool = False
     """Whether the protected tables are published as tau-ARGUS files (`.tab`, `.rda`, `.hrc`) as well: codes
-    and values, with suppression also the status V or M (published, suppressed); nothing tells what is
+    and values, with suppression also the status S or U (published, suppressed); nothing tells what is
     sensitive. `input.metadata` asks for it."""
     effort: Effort = "standard"
     """How much work the table is worth."""

@@ -92,8 +92,8 @@ class SuppressingOffice:
         self.evidence(release_id).mkdir(parents=True, exist_ok=True)
         keyed = cells.keyed(self.key)
         with (
-            mock.patch.object(cell_method, "cells_of", lambda *_: keyed),
-            mock.patch.object(table_product, "published_cells", lambda _: self.ledger()),
+            mock.patch.object(cell_method, "cells_of", return_value=keyed),
+            mock.patch.object(table_product, "published_cells", return_value=self.ledger()),
         ):
             protected = product.protect(job, None, release_id)  # type: ignore[arg-type]
         files = self.folder / "lake" / release_id
