@@ -117,6 +117,23 @@ def too_narrow(
     return {kind: len(found) for kind, found in failed.items()}
 
 
+def widest_intervals(
+    relations: sparse.csr_matrix,
+    suppressed: np.ndarray,
+    units: np.ndarray,
+    fall: np.ndarray,
+    rise: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the (cells,) lowest and highest values that readers cannot exclude."""
+    search, none = _Search(relations, suppressed), np.zeros(len(units))
+    known = _Knowledge(fall, rise, none, none, none)
+    lower, upper = units.astype(float).copy(), units.astype(float).copy()
+    for cell in np.flatnonzero(suppressed).tolist():
+        lower[cell] += search.reach(cell, known, -1, np.inf)[cell]
+        upper[cell] += search.reach(cell, known, 1, np.inf)[cell]
+    return lower, upper
+
+
 def determined(relations: sparse.csr_matrix, suppressed: np.ndarray) -> int:
     """Count the suppressed cells whose value follows from the published ones by sums alone.
 
@@ -196,21 +213,21 @@ class _Search:
         """Return (cells,) deviations to the lower and the upper level of a cell, None if there are none."""
         lower, upper, sliding = (float(each[cell]) for each in (known.lower, known.upper, known.sliding))
         if sliding > lower + upper:  # as far as it goes on both sides
-            least, most = self._reach(cell, known, -1, np.inf), self._reach(cell, known, 1, np.inf)
+            least, most = self.reach(cell, known, -1, np.inf), self.reach(cell, known, 1, np.inf)
             fall, rise = -least[cell], most[cell]
             slack = TOLERANCE * sliding
             wide = fall >= lower - slack and rise >= upper - slack and fall + rise >= sliding - slack
             return (least, most) if wide else None
-        most = self._reach(cell, known, 1, upper)
+        most = self.reach(cell, known, 1, upper)
         if most[cell] < upper * (1 - TOLERANCE):
             return None
         mirrored = most * (-lower / most[cell]) if most[cell] > 0 else most
         if most[cell] > 0 and np.all(mirrored >= -known.fall) and np.all(mirrored <= known.rise):
             return mirrored, most
-        least = self._reach(cell, known, -1, lower)
+        least = self.reach(cell, known, -1, lower)
         return None if -least[cell] < lower * (1 - TOLERANCE) else (least, most)
 
-    def _reach(self, cell: int, known: _Knowledge, side: int, level: float) -> np.ndarray:
+    def reach(self, cell: int, known: _Knowledge, side: int, level: float) -> np.ndarray:
         """Return (cells,) deviations that move a cell to a level, or as far as they can."""
         deviations = np.zeros(self._width)
         room = float((known.rise if side > 0 else known.fall)[cell])

@@ -93,7 +93,9 @@ class Tables:
             for dimension in table["dimensions"]:
                 for parts in self._parts(own, [(codes, key) for key, codes in named.items()], dimension):
                     for total, keys in parts.items():
-                        whole = tuple(dict(zip(own, total, strict=True)).get(name, self.total) for name in columns)
+                        whole = tuple(
+                            dict(zip(own, total, strict=True)).get(name, self.total) for name in columns
+                        )
                         if whole in values:
                             line = Counter({key: Fraction(1) for key in keys})
                             line[whole] -= Fraction(1)
