@@ -24,6 +24,8 @@ from scipy import sparse
 
 #: Attackers whose knowledge is pooled: a group knows at most this share of the cells with known values.
 _GROUPS = 12
+#: Weight of a cell that some attacker knows, in tables that should be contradicted by few; others weigh 1.
+_WATCHED = 10.0
 #: A joint program is repeated while it proves at least this share of what is left, and as often as this.
 _WORTH, _JOINT = 0.1, 6
 
@@ -47,8 +49,11 @@ class Separation:
         self._columns = sparse.csc_matrix(problem.relations)
         self._seed = seed
         self._groups = self.knowledge.groups(_GROUPS)
+        self._weights = 1.0 + _WATCHED * self.knowledge.watched
         lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
         self._level = np.maximum(np.maximum(lower, upper), sliding / 2)[self.primaries]
+        self._unpublished: Ranges | None = None
+        self._known_beforehand: dict[tuple[int, int], tuple[float, float]] = {}
         self.programs = 0
 
     def cuts(self, x: np.ndarray, *, contributors: bool = True, most: int = 10**9) -> list[Cut]:
@@ -74,13 +79,12 @@ class Separation:
         if found or not contributors:
             self.programs += ranges.programs
             return found
+        tables: dict[int, np.ndarray | None] = {}
         for group in self._groups:
-            pooled_fall, pooled_rise = self.knowledge.pooled(group)
-            left = self._unproved(ranges, pooled_fall, pooled_rise)
-            for cell in left:
-                found += self._attack_by_members(ranges, int(cell), group)
-            if len(found) >= most:
-                break
+            for cell in self._unproved(ranges, *self.knowledge.pooled(group)):
+                found += self._attack_by_members(ranges, int(cell), group, tables)
+                if len(found) >= most:
+                    break
         self.programs += ranges.programs
         return found
 
@@ -116,52 +120,72 @@ class Separation:
         return self.primaries[left]
 
     def _attack(
-        self,
-        ranges: Ranges,
-        cell: int,
-        fall: np.ndarray,
-        rise: np.ndarray,
+        self, ranges: Ranges, cell: int, fall: np.ndarray, rise: np.ndarray, member: int | None = None
     ) -> list[Cut]:
-        """Return the cuts of one primary and one attacker."""
-        problem = self.problem
-        lower = min(problem.lower_level[cell], fall[cell])
-        upper = min(problem.upper_level[cell], rise[cell])
-        sliding = min(problem.sliding_level[cell], fall[cell] + rise[cell])
-        enough = 1 - LEVEL_TOLERANCE
+        """Return the cuts of one primary and one attacker, of whom None is the outsider."""
         rise_to, up = ranges.end(cell, 1, fall, rise)
+        lower, upper, sliding = (
+            float(levels[cell])
+            for levels in (self.problem.lower_level, self.problem.upper_level, self.problem.sliding_level)
+        )
         if lower == upper and ranges.symmetric(fall, rise):
             fall_to, down = rise_to, (up[0], -up[1])
         else:
             fall_to, down = ranges.end(cell, -1, fall, rise)
+        if member is not None and _short(rise_to, fall_to, lower, upper, sliding).any():
+            most_up, most_down = self._beforehand(cell, member, fall, rise)
+            lower, upper, sliding = (
+                min(lower, most_down),
+                min(upper, most_up),
+                min(sliding, most_up + most_down),
+            )
+        below, above, narrow = _short(rise_to, fall_to, lower, upper, sliding)
         cuts: list[Cut] = []
-        if rise_to < upper * enough:
+        if above:
             cuts += self._cut(cell, *up, upper, fall, rise)
-        if fall_to < lower * enough:
+        if below:
             cuts += self._cut(cell, *down, lower, fall, rise)
-        if rise_to + fall_to < sliding * enough:
+        if narrow:
             both = np.concatenate([up[0], down[0]]), np.concatenate([up[1], down[1]])
             cuts += self._cut(cell, *both, sliding, fall, rise)
         return cuts
 
-    def _attack_by_members(self, ranges: Ranges, cell: int, group: np.ndarray) -> list[Cut]:
-        """Return the cuts of one primary and each attacker of a group."""
-        members = np.setdiff1d(group, self.knowledge.knowing(cell))
-        if len(members) == 0:
-            return []
+    def _beforehand(self, cell: int, member: int, fall: np.ndarray, rise: np.ndarray) -> tuple[float, float]:
+        """Return what an attacker considers possible if no cell is published: he need not know less."""
+        if (cell, member) not in self._known_beforehand:
+            if self._unpublished is None:
+                self._unpublished = Ranges(self.problem, np.ones(self.problem.cells))
+            ends = [self._unpublished.end(cell, side, fall, rise)[0] for side in (1, -1)]
+            self._known_beforehand[cell, member] = ends[0], ends[1]
+        return self._known_beforehand[cell, member]
+
+    def _attack_by_members(
+        self, ranges: Ranges, cell: int, group: np.ndarray, tables: dict[int, np.ndarray | None]
+    ) -> list[Cut]:
+        """Return the cuts of one primary and those of a group who can exclude a table of deviations.
+
+        The table is one of the outsider, and the same for all groups.
+        """
         fall, rise = self.knowledge.fall.copy(), self.knowledge.rise.copy()
-        tables = [ranges.table(cell, side, fall, rise) for side in (1, -1)]
-        found: list[Cut] = []
-        for member in members:
+        if cell not in tables:
+            room = np.minimum(fall, rise)
+            level = float(self._level[np.searchsorted(self.primaries, cell)])
+            tables[cell] = ranges.table(cell, level, room, self._weights)
+        table = tables[cell]
+        if table is None:
+            members = group
+        else:
+            members = np.union1d(
+                *(self.knowledge.contradicted(group, cell, side * table, ranges.x) for side in (1, -1))
+            )
+        for member in np.setdiff1d(members, self.knowledge.knowing(cell)):
             cells, own_fall, own_rise = self.knowledge.entries(int(member))
-            x = ranges.x[cells]
-            if all(_agrees(table[cells], own_fall * x, own_rise * x, cells == cell) for table in tables):
-                continue
             fall[cells], rise[cells] = own_fall, own_rise
-            found += self._attack(ranges, cell, fall, rise)
-            fall[cells], rise[cells] = self.knowledge.fall[cells], self.knowledge.rise[cells]
+            found = self._attack(ranges, cell, fall, rise, int(member))
             if found:
-                break
-        return found
+                return found
+            fall[cells], rise[cells] = self.knowledge.fall[cells], self.knowledge.rise[cells]
+        return []
 
     def _cut(
         self,
@@ -185,6 +209,7 @@ class Separation:
         return [cut]
 
 
-def _agrees(d: np.ndarray, fall: np.ndarray, rise: np.ndarray, excepted: np.ndarray) -> bool:
-    slack = 1e-9 * np.abs(d)
-    return bool((excepted | ((d >= -fall - slack) & (d <= rise + slack))).all())
+def _short(rise: float, fall: float, lower: float, upper: float, sliding: float) -> np.ndarray:
+    """Return whether an interval is too narrow below, above and in width."""
+    enough = 1 - LEVEL_TOLERANCE
+    return np.array([fall < lower * enough, rise < upper * enough, rise + fall < sliding * enough])
