@@ -51,42 +51,53 @@ class Separation:
         self._groups = self.knowledge.groups(_GROUPS)
         self._weights = 1.0 + _WATCHED * self.knowledge.watched
         lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
-        self._level = np.maximum(np.maximum(lower, upper), sliding / 2)[self.primaries]
+        self._level = np.maximum(np.maximum(lower, upper), sliding / 2)
         self._unpublished: Ranges | None = None
         self._known_beforehand: dict[tuple[int, int], tuple[float, float]] = {}
         self.programs = 0
 
-    def cuts(self, x: np.ndarray, *, contributors: bool = True, most: int = 10**9) -> list[Cut]:
-        """Return cuts that a pattern violates; none if every attacker's intervals contain the levels.
+    def cuts(
+        self,
+        x: np.ndarray,
+        *,
+        contributors: bool,
+        cells: np.ndarray | None = None,
+        most: int = 10**9,
+    ) -> tuple[list[Cut], np.ndarray]:
+        """Return cuts that a pattern violates, and the primaries that they are of.
 
-        Contributors attack only a pattern that protects from the outsider.
+        There are none if the intervals of all attackers contain the levels.
 
         Parameters
         ----------
         x : (cells,) array between 0 and 1
         contributors : bool
-            Whether contributors attack too.
+            Whether contributors attack, or the outsider.
+        cells : array, optional
+            Primaries to attack, in ascending order; default all.
         most : int
             Stop after so many cuts.
         """
+        cells = self.primaries if cells is None else cells
         ranges = Ranges(self.problem, x)
         fall, rise = self.knowledge.fall, self.knowledge.rise
         found: list[Cut] = []
-        for cell in self._unproved(ranges, fall, rise):
-            found += self._attack(ranges, int(cell), fall, rise)
-            if len(found) >= most:
-                break
-        if found or not contributors:
-            self.programs += ranges.programs
-            return found
+        attacked: list[int] = []
         tables: dict[int, np.ndarray | None] = {}
-        for group in self._groups:
-            for cell in self._unproved(ranges, *self.knowledge.pooled(group)):
-                found += self._attack_by_members(ranges, int(cell), group, tables)
+        for group in self._groups if contributors else [np.empty(0, dtype=np.int64)]:
+            bounds = self.knowledge.pooled(group) if contributors else (fall, rise)
+            for cell in self._unproved(cells, ranges, *bounds).tolist():
+                if contributors:
+                    cuts = self._attack_by_members(ranges, cell, group, tables)
+                else:
+                    cuts = self._attack(ranges, cell, fall, rise)
+                if cuts:
+                    found += cuts
+                    attacked.append(cell)
                 if len(found) >= most:
                     break
         self.programs += ranges.programs
-        return found
+        return found, np.unique(np.array(attacked, dtype=np.int64))
 
     def line_cuts(self) -> Iterable[Cut]:
         """Return the cut of each relation of each primary."""
@@ -102,22 +113,22 @@ class Separation:
                     if level > 0:
                         yield from self._cut(int(cell), cells, side * reduced, level, fall, rise)
 
-    def _unproved(self, ranges: Ranges, fall: np.ndarray, rise: np.ndarray) -> np.ndarray:
+    def _unproved(self, cells: np.ndarray, ranges: Ranges, fall: np.ndarray, rise: np.ndarray) -> np.ndarray:
         """Return the primaries that joint tables of deviations do not prove."""
-        room = np.minimum(fall, rise)
-        left = np.arange(len(self.primaries))
+        room, level = np.minimum(fall, rise), self._level[cells]
+        left = np.arange(len(cells))
         rng = np.random.default_rng(self._seed)
-        able = room[self.primaries] >= self._level
+        able = room[cells] >= level
         for _ in range(_JOINT):
             tried = left[able[left]]
             if len(tried) < 4:
                 break
             signs = np.where(rng.random(len(tried)) < 0.5, -1.0, 1.0)
-            proved = ranges.joint(self.primaries[tried], self._level[tried], signs, room)
+            proved = ranges.joint(cells[tried], level[tried], signs, room)
             left = np.setdiff1d(left, tried[proved])
             if proved.sum() < _WORTH * len(tried):
                 break
-        return self.primaries[left]
+        return cells[left]
 
     def _attack(
         self, ranges: Ranges, cell: int, fall: np.ndarray, rise: np.ndarray, member: int | None = None
@@ -169,8 +180,7 @@ class Separation:
         fall, rise = self.knowledge.fall.copy(), self.knowledge.rise.copy()
         if cell not in tables:
             room = np.minimum(fall, rise)
-            level = float(self._level[np.searchsorted(self.primaries, cell)])
-            tables[cell] = ranges.table(cell, level, room, self._weights)
+            tables[cell] = ranges.table(cell, float(self._level[cell]), room, self._weights)
         table = tables[cell]
         if table is None:
             members = group
