@@ -21,8 +21,10 @@ from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
 from scipy import sparse
 
-#: Cells up to which "auto" is "exact".
+#: Cells up to which "auto" searches for a proof.
 EXACT_CELLS = 1_000
+#: Times the work of the effort that "auto" spends on a table of up to so many cells.
+_SMALL = 10
 #: By effort: relative gap that ends the search, rounds of the relaxation, integer programs, and interrupt
 #: checks of one integer program (see `Limits.steps`).
 _EFFORTS: dict[str, tuple[float, int, int, int]] = {
@@ -51,8 +53,13 @@ class Task:
 
 
 def by_size(task: Task) -> Choice:
-    """Prove the optimum of a small table, bound the gap of a large one."""
-    return exact(task) if task.problem.cells <= EXACT_CELLS else heuristic(task)
+    """Try to prove the optimum of a small table, bound the gap of a large one."""
+    if task.effort == "exact":
+        return exact(task)
+    if task.problem.cells > EXACT_CELLS:
+        return heuristic(task)
+    _, rounds, programs, steps = _EFFORTS[task.effort]
+    return _Search(task).run(0.0, rounds, _SMALL * programs, _SMALL * steps)
 
 
 def exact(task: Task) -> Choice:

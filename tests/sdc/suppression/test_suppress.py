@@ -163,6 +163,15 @@ def test_suppress_refuses_a_primary_whose_neighbours_must_all_be_published() -> 
         suppress(_square(keep=np.arange(16) > 0))
 
 
+def test_suppress_refuses_unknown_algorithms_efforts_and_attackers() -> None:
+    with pytest.raises(InvalidParameter, match="algorithm: expected one of auto, exact, heuristic"):
+        suppress(_square(), algorithm="best")
+    with pytest.raises(InvalidParameter, match="heuristic cannot carry effort 'exact'"):
+        suppress(_square(), algorithm="heuristic", effort="exact")
+    with pytest.raises(InvalidParameter, match="attackers: expected some of outsider, single"):
+        suppress(_square(), attackers=("burglar",))
+
+
 def test_suppress_is_reproducible() -> None:
     problem = tiny_problem("linked", 1)
     assert np.array_equal(suppress(problem).suppressed, suppress(problem).suppressed)
