@@ -2,7 +2,7 @@
 
     solve(task: Task) -> (chosen, lower_bound, stopped_by)
 
-"auto" is "exact" for tables of a size that it usually proves, and "heuristic" for larger ones.
+"auto" searches for a proof, within limits, if the table is small or the effort exact; else it is "heuristic".
 """
 
 from __future__ import annotations

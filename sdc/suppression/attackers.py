@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, Contributions, SuppressionProblem
+from microguard.sdc.suppression.problem import Contributions, SuppressionProblem
 from scipy import sparse
 
 
@@ -18,7 +18,7 @@ class Attacker:
     ----------
     kind : str
     units : tuple of int
-    cells : (k,) suppressed cells that it contributes to
+    cells : (k,) cells that it contributes to
     amounts : (k,) its own amounts in them
     known : (k,) whether nobody else contributes to them
     """
@@ -32,19 +32,10 @@ class Attacker:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Deviations that an attacker considers possible, and deviations that he must consider possible.
-
-    Attributes
-    ----------
-    fall, rise : (cells,) largest decrease and increase
-    lower, upper, sliding : (cells,) levels, at most what the attacker's own amounts allow
-    """
+    """Deviations that an attacker considers possible beforehand: (cells,) decreases and increases."""
 
     fall: np.ndarray
     rise: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    sliding: np.ndarray
 
 
 class Contributors:
@@ -69,7 +60,7 @@ class Contributors:
         """Return the units of a cell, as positions in `units`."""
         return self.by_cell.indices[self.by_cell.indptr[cell] : self.by_cell.indptr[cell + 1]]
 
-    def coalition(self, kind: str, members: tuple[int, ...], suppressed: np.ndarray) -> Attacker:
+    def coalition(self, kind: str, members: tuple[int, ...]) -> Attacker:
         """Return what units, given as positions in `units`, know together."""
         cells, amounts, seen = self._row(members[0])
         if len(members) == 2:
@@ -78,8 +69,6 @@ class Contributors:
             amounts = np.bincount(place, np.concatenate([amounts, more]), minlength=len(both))
             seen = np.bincount(place, minlength=len(both))
             cells = both
-        here = suppressed[cells]
-        cells, amounts, seen = cells[here], amounts[here], seen[here]
         units = tuple(int(self.units[member]) for member in members)
         return Attacker(kind, units, cells, amounts, seen == self.number[cells])
 
@@ -101,7 +90,7 @@ def attackers_of(
     ----------
     problem : SuppressionProblem
     suppressed : (cells,) boolean array
-        Only these cells are unknown to anybody. Who contributes to none of them is left out.
+        Who contributes to none of these cells is left out.
     kinds : some of "single", "pair", "unit"
         Units that are the only contributor of some cell of the table, two units that are the only ones of
         some cell, all units.
@@ -111,17 +100,17 @@ def attackers_of(
     number = contributors.number
     if "single" in kinds:
         units = {int(contributors.contributors_of(cell)[0]) for cell in np.flatnonzero(number == 1)}
-        found += [contributors.coalition("single", (unit,), suppressed) for unit in sorted(units)]
+        found += [contributors.coalition("single", (unit,)) for unit in sorted(units)]
     if "pair" in kinds:
         pairs = {
             (int(pair[0]), int(pair[1]))
             for pair in (np.sort(contributors.contributors_of(cell)) for cell in np.flatnonzero(number == 2))
         }
-        found += [contributors.coalition("pair", pair, suppressed) for pair in sorted(pairs)]
+        found += [contributors.coalition("pair", pair) for pair in sorted(pairs)]
     if "unit" in kinds:
         members = range(len(contributors.units))
-        found += [contributors.coalition("unit", (unit,), suppressed) for unit in members]
-    return [one for one in found if len(one.cells)]
+        found += [contributors.coalition("unit", (unit,)) for unit in members]
+    return [one for one in found if suppressed[one.cells].any()]
 
 
 def bounds_of(problem: SuppressionProblem, attacker: Attacker | None = None) -> Bounds:
@@ -131,7 +120,6 @@ def bounds_of(problem: SuppressionProblem, attacker: Attacker | None = None) -> 
     contribute less than 0. A cell without other contributors is known.
     """
     fall, rise = problem.values - problem.lower_bound, problem.upper_bound - problem.values
-    lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
     if attacker is not None:
         fall, rise = fall.copy(), rise.copy()
         cells = attacker.cells
@@ -139,13 +127,4 @@ def bounds_of(problem: SuppressionProblem, attacker: Attacker | None = None) -> 
         others = np.maximum(problem.values[cells] - attacker.amounts, 0.0)
         fall[cells] = np.where(signed, fall[cells], np.minimum(fall[cells], others))
         fall[cells[attacker.known]] = rise[cells[attacker.known]] = 0.0
-        lower, upper = np.minimum(lower, fall), np.minimum(upper, rise)
-        sliding = np.minimum(sliding, fall + rise)
-    return Bounds(fall, rise, lower, upper, sliding)
-
-
-def missing(bounds: Bounds, cells: np.ndarray, fall: np.ndarray, rise: np.ndarray) -> np.ndarray:
-    """Return whether intervals of deviations are narrower than the levels, (k,)."""
-    lower, upper, sliding = bounds.lower[cells], bounds.upper[cells], bounds.sliding[cells]
-    slack = LEVEL_TOLERANCE * np.maximum(lower + upper, sliding)
-    return (fall < lower - slack) | (rise < upper - slack) | (fall + rise < sliding - slack)
+    return Bounds(fall, rise)

@@ -52,6 +52,29 @@ class Knowledge:
         part = self._by_cell[self._cell_starts[cell] : self._cell_starts[cell + 1]]
         return self._attacker[part[self._known[part]]]
 
+    def contradicted(self, group: np.ndarray, cell: int, table: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the attackers of a group who can exclude a table of deviations by another cell than one.
+
+        Parameters
+        ----------
+        group : consecutive attackers
+        cell : int
+        table, x : (cells,) deviations, and the parts of the cells that a pattern suppresses
+        """
+        part = slice(self._starts[group[0]], self._starts[group[-1] + 1])
+        cells = self._cells[part]
+        d, parts = table[cells], x[cells]
+        slack = 1e-9 * np.abs(d)
+        wrong = (d < -self._fall[part] * parts - slack) | (d > self._rise[part] * parts + slack)
+        return np.unique(self._attacker[part][wrong & (cells != cell)])
+
+    @property
+    def watched(self) -> np.ndarray:
+        """(cells,) whether some attacker knows the value of a cell."""
+        found = np.zeros(len(self.fall), dtype=bool)
+        found[self._cells[self._known]] = True
+        return found
+
     def groups(self, number: int) -> list[np.ndarray]:
         """Return the attackers in at most so many groups of about the same knowledge, neighbours together."""
         if self.count == 0:

@@ -40,6 +40,7 @@ class Ranges:
         self._master = Master(
             Program(columns, self._matrix, rows, rows, columns, columns), Limits(options=_OPTIONS)
         )
+        self._sparse: Master | None = None
         self.programs = 0
 
     def end(
@@ -61,13 +62,34 @@ class Ranges:
         """Return whether the mirror image of a table of deviations is one too."""
         return np.array_equal(fall[self.open], rise[self.open])
 
-    def table(self, cell: int, side: int, fall: np.ndarray, rise: np.ndarray) -> np.ndarray:
-        """Return the (cells,) deviations with the largest deviation of a cell to one side."""
-        scale, solution = self._solve(cell, side, fall, rise)
+    def table(self, cell: int, level: float, room: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
+        """Return (cells,) deviations with a given deviation of a cell that change few others, or None.
+
+        Parameters
+        ----------
+        room : (cells,) largest deviation to both sides
+        weights : (cells,) cost of using a cell's room
+        """
+        count, place = len(self.open), int(self._place[cell])
+        most = np.minimum(room[self.open] * self.x[self.open] / level, _LARGEST_JOINT)
+        if most[place] < 1 - 1e-9:
+            return None
+        costs = weights[self.open] / np.maximum(most, 1e-9)
+        if self._sparse is None:
+            zeros, rows = np.zeros(2 * count), np.zeros(len(self._rows))
+            matrix = sparse.hstack([self._matrix, -self._matrix], format="csc")
+            self._sparse = Master(Program(zeros, matrix, rows, rows, zeros, zeros), Limits(options=_OPTIONS))
+        lower, upper = np.zeros(2 * count), np.concatenate([most, most])
+        lower[place] = upper[place] = 1.0
+        upper[count + place] = 0.0
+        self._sparse.change_bounds(np.arange(2 * count), lower, upper)
+        self._sparse.change_costs(np.concatenate([costs, costs]))
+        self.programs += 1
+        solution = self._sparse.solve()
+        if solution.status is not Status.OPTIMAL or solution.values is None:
+            return None
         table = np.zeros(len(self.x))
-        if solution is not None:
-            assert solution.values is not None
-            table[self.open] = scale * solution.values
+        table[self.open] = level * (solution.values[:count] - solution.values[count:])
         return table
 
     def _solve(

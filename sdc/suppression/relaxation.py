@@ -111,10 +111,10 @@ class Relaxation:
             stalled = len(history) > _ROUNDS and history[-1] <= history[-1 - _ROUNDS] * (1 + _PROGRESS)
             if stalled or deadline.passed:
                 break
-            cuts = self._bridges.cuts(self.x)
-            if not self.add(cuts) and not self.add(
-                separation.cuts(self.x, contributors=contributors, most=_MOST_CUTS)
-            ):
+            new = self.add(self._bridges.cuts(self.x))
+            for who in (False, True) if contributors else (False,):
+                new = new or self.add(separation.cuts(self.x, contributors=who, most=_MOST_CUTS)[0])
+            if not new:
                 break
 
 

@@ -24,6 +24,8 @@ from scipy import sparse
 
 #: Attackers whose knowledge is pooled: a group knows at most this share of the cells with known values.
 _GROUPS = 12
+#: Weight of a cell that some attacker knows, in tables that should be contradicted by few; others weigh 1.
+_WATCHED = 10.0
 #: A joint program is repeated while it proves at least this share of what is left, and as often as this.
 _WORTH, _JOINT = 0.1, 6
 
@@ -47,42 +49,55 @@ class Separation:
         self._columns = sparse.csc_matrix(problem.relations)
         self._seed = seed
         self._groups = self.knowledge.groups(_GROUPS)
+        self._weights = 1.0 + _WATCHED * self.knowledge.watched
         lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
-        self._level = np.maximum(np.maximum(lower, upper), sliding / 2)[self.primaries]
+        self._level = np.maximum(np.maximum(lower, upper), sliding / 2)
+        self._unpublished: Ranges | None = None
+        self._known_beforehand: dict[tuple[int, int], tuple[float, float]] = {}
         self.programs = 0
 
-    def cuts(self, x: np.ndarray, *, contributors: bool = True, most: int = 10**9) -> list[Cut]:
-        """Return cuts that a pattern violates; none if every attacker's intervals contain the levels.
+    def cuts(
+        self,
+        x: np.ndarray,
+        *,
+        contributors: bool,
+        cells: np.ndarray | None = None,
+        most: int = 10**9,
+    ) -> tuple[list[Cut], np.ndarray]:
+        """Return cuts that a pattern violates, and the primaries that they are of.
 
-        Contributors attack only a pattern that protects from the outsider.
+        There are none if the intervals of all attackers contain the levels.
 
         Parameters
         ----------
         x : (cells,) array between 0 and 1
         contributors : bool
-            Whether contributors attack too.
+            Whether contributors attack, or the outsider.
+        cells : array, optional
+            Primaries to attack, in ascending order; default all.
         most : int
             Stop after so many cuts.
         """
+        cells = self.primaries if cells is None else cells
         ranges = Ranges(self.problem, x)
         fall, rise = self.knowledge.fall, self.knowledge.rise
         found: list[Cut] = []
-        for cell in self._unproved(ranges, fall, rise):
-            found += self._attack(ranges, int(cell), fall, rise)
-            if len(found) >= most:
-                break
-        if found or not contributors:
-            self.programs += ranges.programs
-            return found
-        for group in self._groups:
-            pooled_fall, pooled_rise = self.knowledge.pooled(group)
-            left = self._unproved(ranges, pooled_fall, pooled_rise)
-            for cell in left:
-                found += self._attack_by_members(ranges, int(cell), group)
-            if len(found) >= most:
-                break
+        attacked: list[int] = []
+        tables: dict[int, np.ndarray | None] = {}
+        for group in self._groups if contributors else [np.empty(0, dtype=np.int64)]:
+            bounds = self.knowledge.pooled(group) if contributors else (fall, rise)
+            for cell in self._unproved(cells, ranges, *bounds).tolist():
+                if contributors:
+                    cuts = self._attack_by_members(ranges, cell, group, tables)
+                else:
+                    cuts = self._attack(ranges, cell, fall, rise)
+                if cuts:
+                    found += cuts
+                    attacked.append(cell)
+                if len(found) >= most:
+                    break
         self.programs += ranges.programs
-        return found
+        return found, np.unique(np.array(attacked, dtype=np.int64))
 
     def line_cuts(self) -> Iterable[Cut]:
         """Return the cut of each relation of each primary."""
@@ -98,70 +113,89 @@ class Separation:
                     if level > 0:
                         yield from self._cut(int(cell), cells, side * reduced, level, fall, rise)
 
-    def _unproved(self, ranges: Ranges, fall: np.ndarray, rise: np.ndarray) -> np.ndarray:
+    def _unproved(self, cells: np.ndarray, ranges: Ranges, fall: np.ndarray, rise: np.ndarray) -> np.ndarray:
         """Return the primaries that joint tables of deviations do not prove."""
-        room = np.minimum(fall, rise)
-        left = np.arange(len(self.primaries))
+        room, level = np.minimum(fall, rise), self._level[cells]
+        left = np.arange(len(cells))
         rng = np.random.default_rng(self._seed)
-        able = room[self.primaries] >= self._level
+        able = room[cells] >= level
         for _ in range(_JOINT):
             tried = left[able[left]]
             if len(tried) < 4:
                 break
             signs = np.where(rng.random(len(tried)) < 0.5, -1.0, 1.0)
-            proved = ranges.joint(self.primaries[tried], self._level[tried], signs, room)
+            proved = ranges.joint(cells[tried], level[tried], signs, room)
             left = np.setdiff1d(left, tried[proved])
             if proved.sum() < _WORTH * len(tried):
                 break
-        return self.primaries[left]
+        return cells[left]
 
     def _attack(
-        self,
-        ranges: Ranges,
-        cell: int,
-        fall: np.ndarray,
-        rise: np.ndarray,
+        self, ranges: Ranges, cell: int, fall: np.ndarray, rise: np.ndarray, member: int | None = None
     ) -> list[Cut]:
-        """Return the cuts of one primary and one attacker."""
-        problem = self.problem
-        lower = min(problem.lower_level[cell], fall[cell])
-        upper = min(problem.upper_level[cell], rise[cell])
-        sliding = min(problem.sliding_level[cell], fall[cell] + rise[cell])
-        enough = 1 - LEVEL_TOLERANCE
+        """Return the cuts of one primary and one attacker, of whom None is the outsider."""
         rise_to, up = ranges.end(cell, 1, fall, rise)
+        lower, upper, sliding = (
+            float(levels[cell])
+            for levels in (self.problem.lower_level, self.problem.upper_level, self.problem.sliding_level)
+        )
         if lower == upper and ranges.symmetric(fall, rise):
             fall_to, down = rise_to, (up[0], -up[1])
         else:
             fall_to, down = ranges.end(cell, -1, fall, rise)
+        if member is not None and _short(rise_to, fall_to, lower, upper, sliding).any():
+            most_up, most_down = self._beforehand(cell, member, fall, rise)
+            lower, upper, sliding = (
+                min(lower, most_down),
+                min(upper, most_up),
+                min(sliding, most_up + most_down),
+            )
+        below, above, narrow = _short(rise_to, fall_to, lower, upper, sliding)
         cuts: list[Cut] = []
-        if rise_to < upper * enough:
+        if above:
             cuts += self._cut(cell, *up, upper, fall, rise)
-        if fall_to < lower * enough:
+        if below:
             cuts += self._cut(cell, *down, lower, fall, rise)
-        if rise_to + fall_to < sliding * enough:
+        if narrow:
             both = np.concatenate([up[0], down[0]]), np.concatenate([up[1], down[1]])
             cuts += self._cut(cell, *both, sliding, fall, rise)
         return cuts
 
-    def _attack_by_members(self, ranges: Ranges, cell: int, group: np.ndarray) -> list[Cut]:
-        """Return the cuts of one primary and each attacker of a group."""
-        members = np.setdiff1d(group, self.knowledge.knowing(cell))
-        if len(members) == 0:
-            return []
+    def _beforehand(self, cell: int, member: int, fall: np.ndarray, rise: np.ndarray) -> tuple[float, float]:
+        """Return what an attacker considers possible if no cell is published: he need not know less."""
+        if (cell, member) not in self._known_beforehand:
+            if self._unpublished is None:
+                self._unpublished = Ranges(self.problem, np.ones(self.problem.cells))
+            ends = [self._unpublished.end(cell, side, fall, rise)[0] for side in (1, -1)]
+            self._known_beforehand[cell, member] = ends[0], ends[1]
+        return self._known_beforehand[cell, member]
+
+    def _attack_by_members(
+        self, ranges: Ranges, cell: int, group: np.ndarray, tables: dict[int, np.ndarray | None]
+    ) -> list[Cut]:
+        """Return the cuts of one primary and those of a group who can exclude a table of deviations.
+
+        The table is one of the outsider, and the same for all groups.
+        """
         fall, rise = self.knowledge.fall.copy(), self.knowledge.rise.copy()
-        tables = [ranges.table(cell, side, fall, rise) for side in (1, -1)]
-        found: list[Cut] = []
-        for member in members:
+        if cell not in tables:
+            room = np.minimum(fall, rise)
+            tables[cell] = ranges.table(cell, float(self._level[cell]), room, self._weights)
+        table = tables[cell]
+        if table is None:
+            members = group
+        else:
+            members = np.union1d(
+                *(self.knowledge.contradicted(group, cell, side * table, ranges.x) for side in (1, -1))
+            )
+        for member in np.setdiff1d(members, self.knowledge.knowing(cell)):
             cells, own_fall, own_rise = self.knowledge.entries(int(member))
-            x = ranges.x[cells]
-            if all(_agrees(table[cells], own_fall * x, own_rise * x, cells == cell) for table in tables):
-                continue
             fall[cells], rise[cells] = own_fall, own_rise
-            found += self._attack(ranges, cell, fall, rise)
-            fall[cells], rise[cells] = self.knowledge.fall[cells], self.knowledge.rise[cells]
+            found = self._attack(ranges, cell, fall, rise, int(member))
             if found:
-                break
-        return found
+                return found
+            fall[cells], rise[cells] = self.knowledge.fall[cells], self.knowledge.rise[cells]
+        return []
 
     def _cut(
         self,
@@ -185,6 +219,7 @@ class Separation:
         return [cut]
 
 
-def _agrees(d: np.ndarray, fall: np.ndarray, rise: np.ndarray, excepted: np.ndarray) -> bool:
-    slack = 1e-9 * np.abs(d)
-    return bool((excepted | ((d >= -fall - slack) & (d <= rise + slack))).all())
+def _short(rise: float, fall: float, lower: float, upper: float, sliding: float) -> np.ndarray:
+    """Return whether an interval is too narrow below, above and in width."""
+    enough = 1 - LEVEL_TOLERANCE
+    return np.array([fall < lower * enough, rise < upper * enough, rise + fall < sliding * enough])

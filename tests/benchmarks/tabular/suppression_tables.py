@@ -36,13 +36,25 @@ SURVEY: dict[str, tuple[tuple[str, ...], ...]] = {
 
 def survey_problem(name: str, costs: Costs = "value") -> SuppressionProblem:
     """Return turnover of the business survey with dominance (1, 85), 3 businesses, levels of 20 %."""
+    survey, dimensions, codes = _survey(name)
+    return from_units(dimensions, codes, survey["turnover"].to_numpy(), costs, percent=20)
+
+
+def survey_nodes(name: str) -> list[tuple[str, ...]]:
+    """Return the codes of each cell of `survey_problem`."""
+    _, dimensions, codes = _survey(name)
+    tabulation = tabulate(dimensions, codes)
+    return list(zip(*(tabulation.codes(d) for d in range(len(dimensions))), strict=True))
+
+
+def _survey(name: str) -> tuple[pd.DataFrame, list[Dimension], list[np.ndarray]]:
     survey = pd.read_csv(REFERENCE_FOLDER / "business_survey.csv", dtype={"a88": str})
     dimensions, codes = [], []
     for levels in SURVEY[name]:
         dimension = Dimension.from_levels(levels[-1], *(survey[level] for level in levels))
         dimensions.append(dimension)
         codes.append(dimension.labels(len(levels) - 1, survey[levels[-1]]))
-    return from_units(dimensions, codes, survey["turnover"].to_numpy(), costs, percent=20)
+    return survey, dimensions, codes
 
 
 def turnover_problem(costs: Costs = "number") -> SuppressionProblem:

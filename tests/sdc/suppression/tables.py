@@ -92,8 +92,8 @@ def contributors(problem: SuppressionProblem) -> list[dict[int, float]]:
 
 def interval(
     problem: SuppressionProblem, suppressed: np.ndarray, cell: int, units: tuple[int, ...]
-) -> tuple[float, float, float, float] | None:
-    """Return the deviations of a cell that units consider possible, and those they do beforehand.
+) -> tuple[float, float] | None:
+    """Return the decrease and increase of a cell that units consider possible.
 
     None if they know the cell because nobody else contributes to it.
     """
@@ -121,7 +121,27 @@ def interval(
         )
         assert found.status == 0
         ends.append(side * (found.x[cell] - problem.values[cell]))
-    return ends[0], ends[1], problem.values[cell] - lower[cell], upper[cell] - problem.values[cell]
+    return ends[0], ends[1]
+
+
+def too_narrow(
+    problem: SuppressionProblem, suppressed: np.ndarray, cell: int, units: tuple[int, ...]
+) -> bool:
+    """Return whether units know more of a cell than its levels allow, and more than without a publication."""
+    found = interval(problem, suppressed, cell, units)
+    if found is None:
+        return False
+    down, up = found
+    lower, upper, sliding = (
+        levels[cell] for levels in (problem.lower_level, problem.upper_level, problem.sliding_level)
+    )
+    if down >= lower - 1e-5 and up >= upper - 1e-5 and down + up >= sliding - 1e-5:
+        return False
+    if units:
+        before = interval(problem, np.ones(problem.cells, dtype=bool), cell, units)
+        assert before is not None
+        lower, upper, sliding = min(lower, before[0]), min(upper, before[1]), min(sliding, sum(before))
+    return bool(down < lower - 1e-5 or up < upper - 1e-5 or down + up < sliding - 1e-5)
 
 
 def protects(problem: SuppressionProblem, suppressed: np.ndarray, kinds: tuple[str, ...]) -> bool:
@@ -129,17 +149,7 @@ def protects(problem: SuppressionProblem, suppressed: np.ndarray, kinds: tuple[s
     for kind, attackers in coalitions(problem, suppressed).items():
         for units in attackers if kind in kinds else ():
             for cell in np.flatnonzero(problem.primary):
-                found = interval(problem, suppressed, int(cell), units)
-                if found is None:
-                    continue
-                down, up, most_down, most_up = found
-                lower, upper = problem.lower_level[cell], problem.upper_level[cell]
-                sliding = min(problem.sliding_level[cell], most_down + most_up)
-                if (
-                    down < min(lower, most_down) - 1e-5
-                    or up < min(upper, most_up) - 1e-5
-                    or down + up < sliding - 1e-5
-                ):
+                if too_narrow(problem, suppressed, int(cell), units):
                     return False
     return True
 

@@ -19,6 +19,7 @@ from tests.sdc.suppression.tables import (
     interval,
     protects,
     tiny_problem,
+    too_narrow,
 )
 
 
@@ -85,6 +86,7 @@ def _compare(kind: str, seed: int) -> None:
     assert protects(problem, rough.suppressed, kinds)
     assert rough.lower_bound <= answer.cost + 1e-6
     _compare_intervals(problem, answer.suppressed)
+    _compare_intervals(problem, problem.must)
 
 
 def _compare_intervals(problem: SuppressionProblem, suppressed: np.ndarray) -> None:
@@ -93,25 +95,24 @@ def _compare_intervals(problem: SuppressionProblem, suppressed: np.ndarray) -> N
     for column, kind in enumerate(found.kinds):
         attackers = coalitions(problem, suppressed)[kind]
         for row, cell in enumerate(found.cells):
-            ends = [interval(problem, suppressed, int(cell), units) for units in attackers]
-            ends = [end for end in ends if end is not None]
-            narrow = any(_too_narrow(problem, int(cell), *end) for end in ends)
+            if found.too_narrow[row, 0] and kind != "outsider":
+                assert found.too_narrow[row].all()
+                continue
+            narrow = any(too_narrow(problem, suppressed, int(cell), units) for units in attackers)
             assert found.too_narrow[row, column] == narrow
+            low, high = found.lowest[row, column], found.highest[row, column]
             who = tuple(int(unit) for unit in found.who[row, column] if unit >= 0)
-            reported = interval(problem, suppressed, int(cell), who)
-            if kind == "outsider" or who:
-                assert reported is not None
+            exact = kind == "outsider" or bool(who)
+            for units in [who] if exact else attackers:
+                ends = interval(problem, suppressed, int(cell), units)
+                if ends is None:
+                    continue
                 value = problem.values[cell]
-                assert found.lowest[row, column] == pytest.approx(value - reported[0], abs=1e-5)
-                assert found.highest[row, column] == pytest.approx(value + reported[1], abs=1e-5)
-
-
-def _too_narrow(
-    problem: SuppressionProblem, cell: int, down: float, up: float, most: float, top: float
-) -> bool:
-    lower, upper = min(problem.lower_level[cell], most), min(problem.upper_level[cell], top)
-    sliding = min(problem.sliding_level[cell], most + top)
-    return down < lower - 1e-5 or up < upper - 1e-5 or down + up < sliding - 1e-5
+                if exact:
+                    assert low == pytest.approx(value - ends[0], abs=1e-5)
+                    assert high == pytest.approx(value + ends[1], abs=1e-5)
+                assert low >= value - ends[0] - 1e-5
+                assert high <= value + ends[1] + 1e-5
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)
@@ -160,6 +161,15 @@ def test_problem_refuses_relations_that_do_not_add_up() -> None:
 def test_suppress_refuses_a_primary_whose_neighbours_must_all_be_published() -> None:
     with pytest.raises(ImpossibleProtection, match=r"cell 0 cannot be protected"):
         suppress(_square(keep=np.arange(16) > 0))
+
+
+def test_suppress_refuses_unknown_algorithms_efforts_and_attackers() -> None:
+    with pytest.raises(InvalidParameter, match="algorithm: expected one of auto, exact, heuristic"):
+        suppress(_square(), algorithm="best")
+    with pytest.raises(InvalidParameter, match="heuristic cannot carry effort 'exact'"):
+        suppress(_square(), algorithm="heuristic", effort="exact")
+    with pytest.raises(InvalidParameter, match="attackers: expected some of outsider, single"):
+        suppress(_square(), attackers=("burglar",))
 
 
 def test_suppress_is_reproducible() -> None:
