@@ -1,8 +1,12 @@
-"""The verb ``compare``: risk against loss by k and by choice, on a stated sample; nothing is published."""
+"""The verb ``compare``: risk against loss by k and by choice, on a stated sample; nothing is published.
+
+Of a table without records to protect it compares all methods of tables.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from math import nan
@@ -14,20 +18,29 @@ from microguard.pipelines.engine.files import private_folder, write_atomically
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.engine.row_hash import content_of
 from microguard.pipelines.evidence import plots
+from microguard.pipelines.evidence.table_plots import method_plot
 from microguard.pipelines.intake.accept import accept_by_suite, accept_input
 from microguard.pipelines.intake.read import Microdata, read
 from microguard.pipelines.intake.typed import UNREADABLE
-from microguard.pipelines.intake.validate import validate
+from microguard.pipelines.intake.validate import ValidatedInput, validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.data_changes import Changed
 from microguard.pipelines.measures.measure import Measure, compute_all
+from microguard.pipelines.method import table_method
 from microguard.pipelines.records.product import Records
 from microguard.pipelines.start_job import start_job
-from microguard.schemas.errors import SpecificationError
+from microguard.pipelines.tables.method_comparison import (
+    MethodRowOfTable,
+    format_methods,
+    row_of,
+    with_method,
+)
+from microguard.schemas.errors import MicroguardError, SpecificationError
+from microguard.schemas.method_registry import BUILT_IN
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Variable
-from microguard.schemas.specification.table_input import require_records
+from microguard.schemas.specification.table_input import as_input, require_records
 from pyspark.sql import functions as f
 
 #: Number of sampled records: enough for shares of a percent, few enough for minutes.
@@ -57,6 +70,8 @@ def compare(
     ------
     InputRejected, ProtectionFailed, SpecificationError
     """
+    if specification.table is not None and not specification.quasi_identifiers:
+        return _compare_methods(specification, master, progress)
     sizes = _sizes(k)
     compared = {"": specification, **(choices or {})}
     for choice in compared.values():
@@ -90,6 +105,47 @@ def compare(
     )
     content = {"records": records, "sample": SAMPLE, "compared": [asdict(row) for row in rows]}
     return CommandResult(text, content | {"picture": str(folder / PICTURE)})
+
+
+def _compare_methods(specification: Specification, master: str | None, progress: Progress) -> CommandResult:
+    """Protect the table of a specification by every method; nothing is published."""
+    with start_job(specification, master, progress) as job:
+        with progress.stage("read"):
+            microdata = read(job.spark, as_input(specification), specification)
+        screened = validate(microdata, as_input(specification))
+        accept_input(screened, as_input(specification), job.areas.record(FOLDER))
+        methods = [name for name, row in BUILT_IN.items() if row.content == "table"]
+        rows = [_by_method(job, screened, name) for name in methods]
+        folder = private_folder(job.areas.record(FOLDER))
+        drawn = [asdict(row) for row in rows if not row.reason]
+        write_atomically(folder / PICTURE, method_plot(drawn))
+    text = "\n".join(
+        [
+            "Every method on the same table; nothing was published. Errors are relative to the true value. "
+            "Of a suppressed cell a user takes the middle of its interval.",
+            *format_methods(rows),
+            f"Picture: {folder / PICTURE}",
+        ]
+    )
+    content = {"methods": [asdict(row) for row in rows], "picture": str(folder / PICTURE)}
+    return CommandResult(text, content)
+
+
+def _by_method(job: Job, screened: ValidatedInput, method: str) -> MethodRowOfTable:
+    name = hashlib.sha256(f"compare {method}".encode()).hexdigest()[:32]
+    try:
+        chosen = with_method(job.specification, method)
+        product = table_method(chosen).product()
+        product.with_data_defaults(screened)
+        protected = product.protect(replace(job, specification=chosen), screened, name)
+        metrics = compute_all(product.measures, product.compare(screened, protected)).metrics
+        found = {key.metric: value for key, value in metrics.items()}
+        return row_of(method, protected.comparison, found)
+    except MicroguardError as error:
+        return MethodRowOfTable(method, reason=str(error))
+    finally:
+        job.areas.forget_work(name)
+        shutil.rmtree(job.areas.record(name), ignore_errors=True)
 
 
 def _require_one_place(compared: Mapping[str, Specification]) -> None:

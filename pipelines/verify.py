@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 
 from microguard.pipelines.audit.release import Audit, audit
 from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.publication.area_identity import AreaNotThere, known_area
 from microguard.pipelines.publication.find_release import FoundRelease, find_release
 from microguard.schemas.errors import GateRefused, SpecificationError
@@ -35,7 +37,7 @@ def verify(named: str) -> CommandResult:
             known_area(release.areas())
         raise SpecificationError(f"Release {release.release_id} is not in the public area (any more).")
     with release.public.reading(release.release_id) as folder:
-        result = _audited(folder, release.release_id)
+        result = _audited(folder, release)
     if not result.passed:
         raise GateRefused(
             f"Release {result.release_id} does not keep what its manifest promises. "
@@ -59,11 +61,22 @@ def _beside_the_ledger(release: FoundRelease) -> list[str]:
     return []
 
 
-def _audited(folder: Path, release_id: str) -> Audit:
+def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
+    """Return the cells of a suppressed table before protection, where its evidence is near."""
+    manifest = folder / "manifest.json"
+    if release.evidence is None or '"suppressed"' not in manifest.read_text(encoding="utf-8"):
+        return None
+    from microguard.pipelines.tables.suppressed_before import kept_original
+
+    content = json.loads(manifest.read_text(encoding="utf-8"))
+    return kept_original(release.areas().record(release.release_id), content)
+
+
+def _audited(folder: Path, release: FoundRelease) -> Audit:
     try:
-        return audit(folder)
+        return audit(folder, _original(release, folder))
     except Exception as error:  # any damage; what cannot be audited has not passed
         raise GateRefused(
-            f"Release {release_id} cannot be audited ({type(error).__name__}): its manifest or files are "
-            "damaged, or not microguard's. Withdraw it, and look at who can write to the public area."
+            f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or files "
+            "are damaged, or not microguard's. Withdraw it, and look at who can write to the public area."
         ) from error

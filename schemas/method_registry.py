@@ -61,19 +61,8 @@ class MethodRow:
 
 _ALGORITHM = ("algorithm", "effort", "weighted")
 _SEARCH = ("effort", "quality.max_gap", "quality.min_interval")
-_ADJUSTMENT = (
-    "algorithm",
-    "mode",
-    "levels",
-    "spread",
-    "costs",
-    "capacity",
-    "fixed_margins",
-    "lower_protection",
-    "upper_protection",
-    "lower_capacity",
-    "upper_capacity",
-)
+_GIVEN = ("capacity", "lower_protection", "upper_protection", "lower_capacity", "upper_capacity")
+_ADJUSTMENT = ("algorithm", "mode", "levels", "spread", "costs", "fixed_margins", *_GIVEN)
 _ADAPTERS = "microguard.pipelines.methods"
 BUILT_IN: dict[str, MethodRow] = {
     row.name: row
@@ -121,6 +110,22 @@ BUILT_IN: dict[str, MethodRow] = {
             ("bounded noise",),
             f"{_ADAPTERS}.cell_key:CellKeys",
             keys=("largest_noise", "noise_variance"),
+        ),
+        MethodRow(
+            "suppression",
+            "table",
+            ("suppressed table",),
+            f"{_ADAPTERS}.suppression:CellSuppression",
+            keys=(
+                "effort",
+                "costs",
+                *_GIVEN,
+                "sliding_protection",
+                "attackers",
+                "holding",
+                "quality.max_suppressed",
+                "quality.max_value_suppressed",
+            ),
         ),
     )
 }

@@ -15,8 +15,8 @@ import duckdb
 import pyarrow.parquet as pq
 
 DESCRIPTOR, PAGE = "datapackage.json", "report.html"
-#: Codes of SDMX for the status of a cell.
-_STATUSES = {"published": "A", "suppressed": "Q"}
+#: Codes of SDMX for the status of a cell: observation, confidentiality.
+_STATUSES = {"published": ("A", "F"), "suppressed": ("Q", "C")}
 #: Relative tolerance for sums of floats that were added in another order.
 TOLERANCE = 1e-9
 #: A page that loads external resources would disclose its readers to other servers.
@@ -80,7 +80,8 @@ def _rewritten(folder: Path, table: Mapping[str, Any], suppressed: bool) -> bool
     content = pq.read_table(folder / table["file"])
     columns = [list(map(_text, column.to_pylist())) for column in content.columns]
     if suppressed:
-        columns[-1] = [_STATUSES[status] for status in columns[-1]]
+        statuses = columns.pop()
+        columns += [[_STATUSES[status][place] for status in statuses] for place in (0, 1)]
     return [tuple(line[1:]) for line in lines] != list(zip(*columns, strict=True))
 
 

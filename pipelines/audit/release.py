@@ -25,6 +25,7 @@ from microguard.pipelines.audit.partitions import (
     show_records,
 )
 from microguard.pipelines.guarantees.guarantee import Count, Guarantee, unmet
+from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.guarantees.queries import number, quiet_engine, show
 from microguard.pipelines.guarantees.record_files import RecordFiles
 from microguard.pipelines.guarantees.registry import UnknownGuarantee, record_guarantees, table_guarantee
@@ -71,19 +72,26 @@ class Audit:
         return [f"{finding.check}: {finding.detail}" for finding in self.findings if not finding.passed]
 
 
-def audit(folder: Path) -> Audit:
+def audit(folder: Path, original: OriginalCells | None = None) -> Audit:
     """Audit the release in a public folder.
 
     Parameters
     ----------
     folder : Path
         ``<publish.path>/<release_id>``, with its ``manifest.json``.
+    original : OriginalCells, optional
+        Of a table: its cells before protection, where the agency audits. What is promised of them is counted
+        too.
     """
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     findings = [_identity(folder, manifest), _checksums(folder, manifest)]
     if all(finding.passed for finding in findings):
         if manifest.get("content") == "table":
-            findings += [_metadata(folder), *_described(folder, manifest), *_table(folder, manifest)]
+            findings += [
+                _metadata(folder),
+                *_described(folder, manifest),
+                *_table(folder, manifest, original),
+            ]
             return Audit(str(manifest["release_id"]), tuple(findings))
         findings += [*_described(folder, manifest)]
         findings += [_columns(folder, manifest), _metadata(folder), _dictionaries(folder)]
@@ -119,8 +127,8 @@ def _in_format(folder: Path, manifest: dict[str, Any]) -> Finding:
     return Finding(f"{title} table", not faults, "; ".join(faults) or "it holds the records of the files")
 
 
-def _table(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
-    """Check the columns and the guarantee of a protected table, without its original values."""
+def _table(folder: Path, manifest: dict[str, Any], original: OriginalCells | None) -> list[Finding]:
+    """Check the columns and the guarantee of a protected table."""
     wrong = wrong_columns(folder, manifest)
     columns = Finding("columns", wrong == 0, f"{wrong} files with other columns or types than the manifest's")
     if wrong:
@@ -129,8 +137,18 @@ def _table(folder: Path, manifest: dict[str, Any]) -> list[Finding]:
         guarantee = table_guarantee(manifest)
     except UnknownGuarantee as error:
         return [columns, Finding("guarantee", False, str(error))]
-    with table_files(folder, manifest) as files:
-        return [columns, _kept(guarantee, guarantee.count(files), manifest)]
+    with table_files(folder, manifest, original) as files:
+        count = guarantee.count(files)
+    kept = [columns, _kept(guarantee, count, manifest)]
+    if original is not None:
+        failed = [
+            each.key.column.replace("_", " ") for each in unmet(guarantee.private_requirements(), count)
+        ]
+        detail = (
+            f"counted beside the original cells: {', '.join(failed) or 'every sensitive cell is protected'}"
+        )
+        kept.append(Finding("sensitive cells", not failed, detail))
+    return kept
 
 
 def _promises(

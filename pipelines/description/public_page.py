@@ -98,8 +98,9 @@ def _tables(folder: Path, manifest: Mapping[str, Any]) -> Iterator[ShownTable]:
 
 
 def _rows(content: pa.Table) -> tuple[tuple[str, ...], ...]:
+    none = "suppressed" if "status" in content.column_names else "missing"
     columns = [
-        ["missing" if value is None else display_text(value) for value in column.to_pylist()]
+        [none if value is None else display_text(value) for value in column.to_pylist()]
         for column in content.columns
     ]
     return tuple(zip(*columns, strict=True))

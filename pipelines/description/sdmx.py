@@ -17,9 +17,11 @@ from microguard.pipelines.description.statistics import display_text
 FOLDER = "sdmx"
 DATAFLOW, OBSERVATION, UNKNOWN = "DATAFLOW", "OBS_VALUE", "_U"
 AGENCY = "MICROGUARD"
-#: The attribute for the status of a cell, and its codes in CL_OBS_STATUS.
-STATUS = "OBS_STATUS"
+#: The attributes for the status of a cell, with codes of CL_OBS_STATUS and CL_CONF_STATUS. Confidential cells
+#: are all alike: primary and secondary ones are not told apart.
+STATUS, CONFIDENTIALITY = "OBS_STATUS", "CONF_STATUS"
 STATUSES = {"published": "A", "suppressed": "Q"}
+CONFIDENTIALITIES = {"published": "F", "suppressed": "C"}
 
 
 def write_sdmx(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
@@ -50,8 +52,8 @@ def sdmx_csv(path: Path, flow: str, suppressed: bool = False) -> str:
         content = file.read()
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    measured = [OBSERVATION, STATUS] if suppressed else [OBSERVATION]
-    dimensions = content.column_names[: -len(measured)]
+    measured = [OBSERVATION, STATUS, CONFIDENTIALITY] if suppressed else [OBSERVATION]
+    dimensions = content.column_names[: -2 if suppressed else -1]
     lines.writerow([DATAFLOW, *identifiers(dimensions), *measured])
     dataflow = f"{AGENCY}:{identifiers([flow])[0]}(1.0)"
     columns = [
@@ -59,7 +61,8 @@ def sdmx_csv(path: Path, flow: str, suppressed: bool = False) -> str:
         for column in content.columns
     ]
     if suppressed:
-        columns[-1] = [STATUSES[value] for value in columns[-1]]
+        statuses = columns.pop()
+        columns += [[codes[value] for value in statuses] for codes in (STATUSES, CONFIDENTIALITIES)]
     for row in zip(*columns, strict=True):
         lines.writerow([dataflow, *row])
     return text.getvalue()
@@ -71,6 +74,6 @@ def identifiers(names: Sequence[str]) -> list[str]:
     for name in names:
         plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).upper()
         taken = [plain, *(f"{plain}_{number}" for number in range(2, len(names) + 2))]
-        reserved = {DATAFLOW, OBSERVATION, STATUS, *result}
+        reserved = {DATAFLOW, OBSERVATION, STATUS, CONFIDENTIALITY, *result}
         result.append(next(each for each in taken if each not in reserved))
     return result

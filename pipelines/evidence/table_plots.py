@@ -65,3 +65,20 @@ def history_plot(history: Sequence[Sequence[float]], bound: float) -> str:
         axes.set_ylabel(label)
         axes.set_ylim(bottom=0)
         return svg_of(drawn, "gap of each better table by linear programs solved")
+
+
+def method_plot(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Plot what each method of tables costs a user: cells without their value, and errors."""
+    names = {
+        "suppressed": "cells without a value, %",
+        "changed": "cells with another value, %",
+        "error": "mean error of a cell, %",
+        "value_error": "error of all values, %",
+    }
+    with figure(6.4, 1.2 * len(names), rows=len(names)) as (drawn, panels):
+        for axes, (name, title) in zip(np.atleast_1d(panels), names.items(), strict=True):
+            shares = [100 * row[name] for row in rows]
+            axes.bar([row["method"].replace("_", " ") for row in rows], shares, 0.5, color=ACCENT)
+            axes.set_title(title)
+            axes.set_ylim(0, max([*shares, 1e-9]) * 1.1)
+        return svg_of(drawn, "what each method costs a user of the table")

@@ -2,11 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from scipy import sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Contributed:
+    """What units contribute to cells; the contributors of a cell that is listed are complete.
+
+    Attributes
+    ----------
+    cell, unit : (contributions,) int arrays
+    amount : (contributions,) array, in units of the last published digit
+    """
+
+    cell: np.ndarray
+    unit: np.ndarray
+    amount: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierCells:
+    """Cells of suppressed tables that were published before, without those of this table.
+
+    Attributes
+    ----------
+    units, lower, upper, sliding, fall, rise : (m,) arrays
+    sensitive, suppressed : (m,) bool arrays
+    relations : sparse (lines, cells of this table and these)
+        The lines of the tables of before.
+    """
+
+    units: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    sliding: np.ndarray
+    fall: np.ndarray
+    rise: np.ndarray
+    sensitive: np.ndarray
+    suppressed: np.ndarray
+    relations: sparse.csr_matrix
 
 
 @dataclass(frozen=True)
@@ -21,7 +60,8 @@ class OriginalCells:
     sensitive : (cells,) bool array
         Cells that the rule finds sensitive.
     fall, rise : (cells,) arrays
-        Most by which the published value may be below and above the original one.
+        Most by which the published value may be below and above the original one. Of suppressed cells: most
+        by which everybody knows a value to be below and above the original one.
     digits : int
         Digits after the point of the published values.
     zeros_absent : bool
@@ -30,6 +70,15 @@ class OriginalCells:
         Every published value is a multiple of it.
     relaxed : tuple of str
         Steps of ``table.relax`` that let cells go beyond the limits of the specification.
+    sliding : (cells,) array, optional
+        Least width of the interval of a suppressed sensitive cell.
+    contributed : Contributed, optional
+        What contributors know of suppressed cells.
+        Positions of cells after those of this table are of `earlier`.
+    attackers : tuple of str
+        From whom suppressed cells are protected.
+    earlier : EarlierCells, optional
+        Suppressed tables of the same records that readers have.
     """
 
     codes: pd.DataFrame
@@ -43,6 +92,22 @@ class OriginalCells:
     zeros_absent: bool = False
     relaxed: tuple[str, ...] = ()
     base: int | None = None
+    sliding: np.ndarray | None = None
+    contributed: Contributed | None = None
+    attackers: tuple[str, ...] = ("outsider",)
+    earlier: EarlierCells | None = None
+
+    def with_earlier(self) -> OriginalCells:
+        """Return the cells of this table followed by those of earlier ones; codes are of this table only."""
+        earlier = self.earlier
+        if earlier is None:
+            return self
+        sliding = np.zeros(len(self.units)) if self.sliding is None else self.sliding
+        both = {
+            name: np.concatenate([getattr(self, name), getattr(earlier, name)])
+            for name in ("units", "lower", "upper", "sensitive", "fall", "rise")
+        }
+        return replace(self, **both, sliding=np.concatenate([sliding, earlier.sliding]), earlier=None)
 
 
 @dataclass(frozen=True)
@@ -81,6 +146,12 @@ def beside_original(cells: pa.Table, original: OriginalCells) -> Published:
     missing &= ~absent
     change = np.where(missing, 0.0, shown - original.units)
     return Published(change, shown, missing, foreign)
+
+
+def positions(cells: pa.Table, original: OriginalCells) -> np.ndarray:
+    """Return the position of each published cell among the original ones, -1 if foreign."""
+    columns = list(original.codes.columns.intersection(cells.column_names[:-1], sort=False))
+    return _index(original.codes, columns).get_indexer(_index(cells.to_pandas(), columns))
 
 
 def _index(codes: pd.DataFrame, columns: list[str]) -> pd.Index:

@@ -2,8 +2,9 @@
 
 Cell suppression (Cox 1980; Fischetti and Salazar 2001). A suppressed cell has no value and the status
 ``suppressed``; the files never tell primary from secondary suppressions. Counted on the files: the status
-agrees with the value, what is published adds up, and no total or part follows by subtraction from one line.
-The interval of a sensitive cell is computed by linear programs, in the audit with the original cells.
+agrees with the value, what is published adds up, and no withheld value follows from the lines of the table.
+Counted beside the original cells: the interval that each kind of attacker is left with, by linear programs
+over the lines of the files (`feasible_intervals`), is as wide as the levels of every sensitive cell.
 """
 
 from __future__ import annotations
@@ -13,32 +14,51 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from microguard.pipelines.guarantees.feasible_intervals import determined, too_narrow
 from microguard.pipelines.guarantees.guarantee import Count, promise
-from microguard.pipelines.guarantees.original_cells import OriginalCells, Published
+from microguard.pipelines.guarantees.original_cells import OriginalCells, Published, positions
 from microguard.pipelines.guarantees.table_files import STATUS, TableFiles
-from microguard.pipelines.guarantees.tables import ONE_VALUE, TableGuarantee
+from microguard.pipelines.guarantees.tables import TableGuarantee
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from scipy import sparse
 
 METHOD = "cell suppression"
 PUBLISHED, SUPPRESSED = "published", "suppressed"
 STATEMENT = (
-    "Cells that the disclosure rule finds sensitive are withheld, and others with them, so that no withheld "
-    "value follows from one line of the published table. Published values are the true ones."
+    "Cells that the disclosure rule finds sensitive are suppressed, and others with them, so that no "
+    "suppressed value follows from what is published. Published values are the true ones. A suppressed cell "
+    "is not empty and not zero: its value is not given."
 )
 INTERVALS = (
-    "Whoever knows the method and every published number can narrow a withheld value to an interval, by the "
-    "lines of the table and by what is known of its contributors."
+    "Whoever knows the method and every published number can narrow a suppressed value to an interval, by "
+    "the lines of the table and by what is known of its contributors. For every sensitive cell this interval "
+    "is as wide as the disclosure rule asks for."
 )
-#: A line whose published cells do not add up, and one that leaves a single cell to be computed.
+KNOWN_TO = {
+    "single": "whoever alone contributes to a cell",
+    "pair": "the two contributors of a cell together",
+    "unit": "every contributor with all its own amounts",
+}
+FOR_EVER = (
+    "A suppressed cell stays suppressed, and a published one published, in every other table of the same "
+    "amounts. Microdata made from the same records may say more."
+)
+#: A line whose published cells do not add up.
 _OPEN = "hidden = 0 AND total IS NOT NULL AND total <> parts_sum"
-_SINGLE = "hidden + (total IS NULL)::int = 1"
 
 
 @dataclass(frozen=True)
 class SuppressedTable(TableGuarantee):
-    """Withheld cells that no single line gives away."""
+    """Suppressed cells that nothing published gives away.
+
+    Attributes
+    ----------
+    attackers : tuple of str
+        From whom sensitive cells are protected: readers ("outsider") and contributors.
+    """
 
     name = "suppressed table"
+    attackers: tuple[str, ...] = ("outsider",)
 
     @property
     def statement(self) -> str:
@@ -48,7 +68,9 @@ class SuppressedTable(TableGuarantee):
     @property
     def limits(self) -> tuple[str, ...]:
         """What the promise does not cover."""
-        return (INTERVALS, ONE_VALUE)
+        known = [KNOWN_TO[each] for each in self.attackers if each in KNOWN_TO]
+        further = f"It is so for readers, and for {', '.join(known)}." if known else "It is so for readers."
+        return (f"{INTERVALS} {further}", FOR_EVER)
 
     @property
     def condition(self) -> str:
@@ -61,8 +83,13 @@ class SuppressedTable(TableGuarantee):
         return "false"
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """As for every table; status and value agree, and no line leaves a single cell to be computed."""
+        """As for every table; status and value agree, and no suppressed value follows from sums."""
         return (*super().requirements(), promise("status_wrong"), promise("cells_by_subtraction"))
+
+    def private_requirements(self) -> tuple[Requirement, ...]:
+        """As for every table; every attacker is left with an interval as wide as the levels."""
+        narrow = (promise("intervals_too_narrow", attacker) for attacker in self.attackers)
+        return (*super().private_requirements(), *narrow)
 
     def count(self, files: TableFiles) -> Count:
         """Count on the files."""
@@ -76,14 +103,43 @@ class SuppressedTable(TableGuarantee):
             )
             for file, value in files.relations()
         )
-        single = files.totals(_SINGLE).wrong
+        cells = files.by_cell()
+        suppressed = np.array(cells["v"].is_null())
+        relations = matrix_of(files, len(suppressed))
+        follow = determined(relations, suppressed)
         metrics = {
             **counted.metrics,
             MetricKey("status_wrong"): float(wrong),
-            MetricKey("cells_by_subtraction"): float(single),
+            MetricKey("cells_by_subtraction"): float(follow),
         }
-        detail = f"{counted.detail}; {single} lines that leave a single cell to be computed"
+        detail = f"{counted.detail}; {follow} suppressed values that follow from sums"
+        if files.original is not None:
+            narrow = self._narrow(relations, suppressed, positions(cells, files.original), files.original)
+            metrics |= {MetricKey("intervals_too_narrow", kind): float(n) for kind, n in narrow.items()}
+            worst = ", ".join(f"{kind} {n}" for kind, n in narrow.items())
+            detail += f"; intervals of sensitive cells that are too narrow: {worst}"
         return Count(metrics, counted.facts, detail)
+
+    def _narrow(
+        self,
+        relations: sparse.csr_matrix,
+        suppressed: np.ndarray,
+        places: np.ndarray,
+        original: OriginalCells,
+    ) -> dict[str, int]:
+        """Count intervals that are too narrow, with all that readers have of earlier tables."""
+        known, earlier = places >= 0, original.earlier
+        cells = len(original.units) + (0 if earlier is None else len(earlier.units))
+        place = sparse.csr_matrix(
+            (np.ones(int(known.sum())), (np.flatnonzero(known), places[known])), shape=(len(places), cells)
+        )
+        lines, hidden = relations @ place, np.zeros(cells, bool)
+        hidden[places[known & suppressed]] = True
+        if earlier is not None:
+            lines = sparse.vstack([lines, earlier.relations])
+            hidden[len(original.units) :] = earlier.suppressed
+        narrow = too_narrow(sparse.csr_matrix(lines), hidden, original.with_earlier())
+        return {kind: narrow.get(kind, 0) for kind in self.attackers}
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
         """Sensitive cells with a value; published cells that are not at their own value."""
@@ -91,10 +147,24 @@ class SuppressedTable(TableGuarantee):
         return int(np.sum(original.sensitive & valued)), int(np.sum(valued & (published.change != 0)))
 
     def method(self) -> dict[str, Any]:
-        """Cell suppression."""
-        return {"name": METHOD}
+        """Cell suppression, and from whom it protects."""
+        return {"name": METHOD, "attackers": list(self.attackers)}
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> SuppressedTable:
         """Build the guarantee that a manifest states."""
-        return cls()
+        return cls(tuple(manifest["method"].get("attackers", ("outsider",))))
+
+
+def matrix_of(files: TableFiles, cells: int) -> sparse.csr_matrix:
+    """Return the lines of the files, -1 for a total and 1 for each part, without those of absent totals."""
+    lines = files.lines()
+    total = lines["total"].to_pandas().to_numpy(float)
+    line, part = (lines[name].to_numpy() for name in ("line", "part"))
+    there = ~np.isnan(total)
+    line, part, total = line[there], part[there], total[there].astype(np.int64)
+    first = np.unique(line, return_index=True)[1]
+    entries = np.concatenate([np.ones(len(part)), -np.ones(len(first))])
+    rows, columns = np.concatenate([line, line[first]]), np.concatenate([part, total[first]])
+    shape = (int(line.max()) + 1 if len(line) else 0, cells)
+    return sparse.csr_matrix((entries, (rows, columns)), shape=shape)

@@ -85,7 +85,7 @@ class TableFiles:
         """
         compared = broken = 0
         for table in self._tables:
-            for parts in self._parts(table):
+            for parts in self._parts(table, self._file(table)):
                 keys = ", ".join(quoted_name(name) for name in table["columns"])
                 value = quoted_name(self._value)
                 sums = f"SELECT {keys}, {_sums(value)} FROM ({parts}) GROUP BY {keys}"
@@ -98,10 +98,50 @@ class TableFiles:
         return Totals(compared, broken)
 
     def by_cell(self) -> pa.Table:
-        """Return each cell of all tables once: its codes in all columns, and its value ``v``."""
+        """Return each cell of all tables once, by its codes in all columns, and its value ``v``."""
         keys = ", ".join(quoted_name(name) for name in self.columns)
-        query = f"SELECT {keys}, min(v) AS v FROM ({self._every_cell()}) GROUP BY {keys}"
+        query = f"SELECT {keys}, min(v) AS v FROM ({self._every_cell()}) GROUP BY {keys} ORDER BY {keys}"
         return self.engine.sql(query).to_arrow_table()
+
+    def lines(self) -> pa.Table:
+        """Return each part of each total: number of the ``line``, positions of ``total`` and ``part``.
+
+        Positions are those in `by_cell`; a total that no file has is NULL.
+        """
+        keys = ", ".join(quoted_name(name) for name in self.columns)
+        self.engine.register("numbered_cells", self.by_cell())
+        self.engine.execute(
+            "CREATE OR REPLACE TEMP TABLE numbered AS "
+            f"SELECT *, row_number() OVER (ORDER BY {keys}) - 1 AS __cell FROM numbered_cells"
+        )
+        found: list[pa.Table] = []
+
+        def find(parts: str) -> None:
+            self.engine.register("parts_of_totals", self.engine.sql(parts).to_arrow_table())
+            found.append(
+                self.engine.sql(
+                    f"SELECT {len(found)} AS query, dense_rank() OVER (ORDER BY {keys}) AS place, "
+                    "m.__cell AS total, p.__cell AS part FROM parts_of_totals AS p "
+                    f"LEFT JOIN numbered AS m USING ({keys})"
+                ).to_arrow_table()
+            )
+
+        for table in self._tables:
+            summed = [name for name in self.columns if name not in table["columns"]]
+            inside = "".join(f" AND {quoted_name(name)} = {self._total}" for name in summed)
+            own = ", ".join(map(quoted_name, table["columns"]))
+            for parts in self._parts(table, f"(SELECT {own}, __cell FROM numbered WHERE true{inside})"):
+                find(f"SELECT {self._padded(table['columns'])}, __cell FROM ({parts})")
+        for grouping in self.layout.get("groupings", ()):
+            parts = self._grouped_parts(grouping, f"SELECT {keys}, __cell FROM numbered")
+            find(f"SELECT * FROM ({parts}) WHERE {self._kind} IN (SELECT {self._kind} FROM numbered)")
+        if not found:
+            return pa.table({name: pa.array([], pa.int64()) for name in ("line", "total", "part")})
+        self.engine.register("found_lines", pa.concat_tables(found))
+        return self.engine.sql(
+            "SELECT dense_rank() OVER (ORDER BY query, place) - 1 AS line, total, part FROM found_lines "
+            "ORDER BY line, part"
+        ).to_arrow_table()
 
     @property
     def columns(self) -> list[str]:
@@ -133,9 +173,8 @@ class TableFiles:
         ).fetchall()
         return int(compared), int(broken)
 
-    def _parts(self, table: Mapping[str, Any]) -> Iterator[str]:
+    def _parts(self, table: Mapping[str, Any], file: str) -> Iterator[str]:
         """Queries that give the parts of totals, each under the codes of its total."""
-        file = self._file(table)
         for dimension in table["dimensions"]:
             levels = dimension["levels"]
             if dimension["parents"]:
@@ -157,25 +196,33 @@ class TableFiles:
 
     def _grouped(self, grouping: Mapping[str, Any], wrong: str) -> tuple[int, int]:
         """Compare the cells of a further hierarchy, where tables have them, with the codes they group."""
+        keys = ", ".join(quoted_name(name) for name in self.columns)
+        cells = f"SELECT DISTINCT * EXCLUDE (t) FROM ({self._every_cell()})"
+        sums = f"SELECT {keys}, {_sums('v')} FROM ({self._grouped_parts(grouping, cells)}) GROUP BY {keys}"
+        kinds = f"SELECT {self._kind} FROM ({cells})"
+        return self._compared(f"SELECT * FROM ({sums}) WHERE {self._kind} IN ({kinds})", cells, keys, wrong)
+
+    def _grouped_parts(self, grouping: Mapping[str, Any], cells: str) -> str:
+        """Return a query that gives the cells of a column, each under the codes that group it anew."""
         above, levels = grouping["above"], grouping["levels"]
         codes = {"__code": list(grouping["codes"])}
         codes |= {f"__{n}": [groups[n] for groups in grouping["codes"].values()] for n in range(len(above))}
         self.engine.register("codes", pa.table(codes))
-        finer, names = quoted_name(grouping["column"]), self.columns
+        finer = quoted_name(grouping["column"])
         summed = [*levels[levels.index(grouping["column"]) + 1 :], *above]
         whole = "".join(f" AND {quoted_name(each)} = {self._total}" for each in summed)
         put = [f"__{n} AS {quoted_name(name)}" for n, name in enumerate(above)]
         put += [f"{self._total} AS {quoted_name(name)}" for name in levels]
-        keys = ", ".join(quoted_name(name) for name in names)
-        kind = " || ".join(f"({quoted_name(name)} = {self._total})::text" for name in names)
-        cells = f"SELECT DISTINCT * EXCLUDE (t) FROM ({self._every_cell()})"
-        parts = (
-            f"SELECT * EXCLUDE (__code) REPLACE ({', '.join(put)}) FROM ({cells}) "
+        hidden = ", ".join(["__code", *(f"__{n}" for n in range(len(above)))])
+        return (
+            f"SELECT * EXCLUDE ({hidden}) REPLACE ({', '.join(put)}) FROM ({cells}) "
             f"JOIN codes ON __code = {finer} WHERE {finer} <> {self._total}{whole}"
         )
-        sums = f"SELECT {keys}, {_sums('v')} FROM ({parts}) GROUP BY {keys}"
-        kinds = f"SELECT {kind} FROM ({cells})"
-        return self._compared(f"SELECT * FROM ({sums}) WHERE {kind} IN ({kinds})", cells, keys, wrong)
+
+    @property
+    def _kind(self) -> str:
+        """SQL for which columns of a cell are summed over."""
+        return " || ".join(f"({quoted_name(name)} = {self._total})::text" for name in self.columns)
 
     def _every_cell(self) -> str:
         """A query for the cells of all tables: table ``t``, codes in all columns, value ``v``."""

@@ -8,6 +8,8 @@ and, where there is more to say, ``lower_protection``, ``upper_protection``, ``l
 * ``sensitive``: sensitive at the levels of its row, or else at those of the rules, or else at the safety
   range (of a cell of 0, the zero safety range); never below the levels of the rules;
 * ``fixed``: published as it is (and not sensitive);
+* ``suppressed``: with cell suppression, suppressed though no rule finds it sensitive, so that nobody can
+  compute it to the last published digit;
 * an empty status leaves the rules alone, for a cell with a capacity or cost of its own.
 
 The status may also be a column of a finished table (`table.status`); where both name a cell, the file
@@ -29,7 +31,8 @@ from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.rules.sensitivity import Sensitivity
 
 STATUS = "status"
-STATUSES = ("safe", "sensitive", "fixed", "")
+FIXED, SUPPRESSED = "fixed", "suppressed"
+STATUSES = ("safe", "sensitive", FIXED, SUPPRESSED, "")
 NUMBERS = ("lower_protection", "upper_protection", "lower_capacity", "upper_capacity", "cost")
 
 
@@ -50,6 +53,7 @@ class APriori:
         """Return the sensitivity by the rules, overruled by each status and level of the file."""
         safe = np.isin(self.status, ("safe", "fixed"))
         forced = self.status == "sensitive"
+        withheld = self.status == SUPPRESSED
         of_zero = (table.zero_safety_range or 0.0) * 10.0**table.digits
         range_ = np.where(cells.units == 0, of_zero, np.abs(cells.units) * table.safety_range / 100)
         lower, upper = (
@@ -58,7 +62,11 @@ class APriori:
             )
             for name, levels in (("lower_protection", by_rules.lower), ("upper_protection", by_rules.upper))
         )
-        return Sensitivity((by_rules.sensitive | forced) & ~safe, lower, upper)
+        lower, upper = (
+            np.where(withheld, np.maximum(lower, 1), lower),
+            np.where(withheld, np.maximum(upper, 1), upper),
+        )
+        return Sensitivity((by_rules.sensitive | forced | withheld) & ~safe, lower, upper)
 
     def capacity(self, side: str, room: np.ndarray) -> np.ndarray:
         """Return the (cells,) capacities, those of the file first; 0 for a fixed cell."""
@@ -116,11 +124,12 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
             f"{len(unknown)} column(s) are neither codes nor {', '.join(NUMBERS)}."
         )
     rows = _rows_of(frame, cells, table)
-    wrong = ~frame[STATUS].isin(STATUSES).to_numpy()
+    statuses = [each for each in STATUSES if each != SUPPRESSED or table.suppressed]
+    wrong = ~frame[STATUS].isin(statuses).to_numpy()
     if wrong.any():
         raise InputRejected(
             f"Row {int(np.argmax(wrong)) + 1} of table.a_priori has an unknown status ({int(wrong.sum())} "
-            f"such rows); expected {', '.join(STATUSES[:-1])} or nothing."
+            f"such rows); expected {', '.join(statuses[:-1])} or nothing."
         )
     status = np.full(len(cells), "", dtype=object)
     status[rows] = frame[STATUS].to_numpy()

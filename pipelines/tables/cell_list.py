@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,15 @@ def write_cells(
     problem: TableProblem | None = None,
     adjustment: Adjustment | None = None,
     intervals: Intervals | None = None,
+    further: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the private list of cells; columns that are not known yet are left out."""
+    """Write the private list of cells; columns that are not known yet are left out.
+
+    Parameters
+    ----------
+    further : mapping, optional
+        Further columns by name; numbers in units, as exact decimals.
+    """
     digits = table.digits
 
     def exact(units: np.ndarray) -> pa.Array:
@@ -50,5 +58,18 @@ def write_cells(
             ends = np.full(problem.known.cells, np.nan)
             ends[intervals.cells] = getattr(intervals, name) * 10.0**-digits
             columns[f"attacker_{name}"] = pa.array(ends[problem.variables], from_pandas=True)
+    for name, column in (further or {}).items():
+        number = isinstance(column, np.ndarray) and column.dtype == float
+        columns[name] = exact_or_null(column, digits) if number else column
     private_folder(folder)
     pq.write_table(pa.table(columns), folder / CELLS)
+
+
+def exact_or_null(units: np.ndarray, digits: int) -> pa.Array:
+    """Return numbers in units as exact decimals, NULL for NaN."""
+    none = np.isnan(units)
+    amounts = decimals(np.rint(np.where(none, 0.0, units)), digits)
+    return pa.array(
+        [None if gone else amount for gone, amount in zip(none, amounts, strict=True)],
+        pa.decimal128(28, digits),
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,51 +19,95 @@ from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
-from microguard.pipelines.measures.measure import Measure, Measured
+from microguard.pipelines.measures.measure import Measured
+from microguard.pipelines.measures.registry import measures_of
 from microguard.pipelines.method import TableMethod
 from microguard.pipelines.tables.cell_list import write_cells
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups
 from microguard.pipelines.tables.problem import few_with_nothing, rule_table
-from microguard.pipelines.tables.published_before import PublishedValues, new_cells
+from microguard.pipelines.tables.published_before import (
+    CHANGED,
+    TRUE,
+    PublishedValues,
+    StandingValueFails,
+    new_cells,
+    standing_cells,
+)
 from microguard.pipelines.tables.published_cells import write_published_cells
+from microguard.pipelines.tables.suppressed_before import Joined, joined, tables_before, write_suppressed
+from microguard.pipelines.tables.suppression import original_cells, suppression_problem, within_reach
 from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct, cells_of
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
-from microguard.schemas.requirements.tables import table_integrity
+from microguard.schemas.requirements.tables import suppression_limits, table_integrity
+from microguard.schemas.specification.table import Table
 from microguard.sdc.cta import CellTable
-from microguard.sdc.errors import SdcError
+from microguard.sdc.errors import ImpossibleProtection, SdcError, SolverFailed
+from microguard.sdc.suppression import Audit, Suppression, SuppressionProblem, audit
+
+
+@dataclass(frozen=True)
+class CellProblem:
+    """What a method decides about.
+
+    Attributes
+    ----------
+    table : CellTable
+        Values in units of the last published digit, sensitive cells with their protection levels, and
+        ``relations`` (lines, cells): every line adds up to 0.
+    suppression : SuppressionProblem or None
+        Of a method that promises a suppressed table: the same cells with contributors, cells that must be
+        published or suppressed, and what attackers know.
+    """
+
+    table: CellTable
+    suppression: SuppressionProblem | None = None
 
 
 @dataclass(frozen=True)
 class CellComparison:
     """Original cells, what the rules ask of them, and published values in units (NaN: suppressed)."""
 
+    table: Table
     cells: Cells
     by_rule: CellTable
     values: np.ndarray
+    joined: Joined | None = None
+    proof: Suppression | None = None
+    audit: Audit | None = None
+
+    @property
+    def problem(self) -> SuppressionProblem | None:
+        """The problem of suppression, with the cells of earlier tables after its own."""
+        return None if self.joined is None else self.joined.problem
+
+    @cached_property
+    def sections(self) -> dict[str, Any]:
+        """Return all measures, by section."""
+        from microguard.pipelines.tables.suppression_measures import measured
+
+        return measured(self)
 
 
 class CellMethod(TableMethod):
     """A method that decides cell by cell."""
 
     @abstractmethod
-    def protect(self, table: CellTable, key: bytes) -> np.ndarray:
+    def protect(self, problem: CellProblem, key: bytes) -> np.ndarray | Suppression:
         """Protect the cells of all tables together.
 
         Parameters
         ----------
-        table : CellTable
-            Values in units of the last published digit, sensitive cells with their protection levels, and
-            ``relations`` (lines, cells): every line adds up to 0.
+        problem : CellProblem
         key : bytes
             The secret of the agency, for draws that nobody can repeat.
 
         Returns
         -------
-        (cells,) float array
-            Whole units; NaN suppresses a cell.
+        (cells,) float array, or Suppression
+            Whole units, where NaN suppresses a cell; or the cells to suppress, with what was proved.
         """
 
     def product(self) -> CellTables:
@@ -73,74 +118,148 @@ class CellMethod(TableMethod):
 class CellTables(TableProduct[CellComparison]):
     """The tables of one specification, protected cell by cell."""
 
-    measures: tuple[Measure[Any, Any], ...] = ()
-
     def __init__(self, method: CellMethod) -> None:
         super().__init__(method.specification, method.guarantee())
         self.method, self.limits = method, (*method.guarantee().limits, *method.limits)
+        self.suppression = isinstance(self.guarantee, SuppressedTable)
+        self.measures = measures_of(
+            "table", ("table", "suppression", "intervals") if self.suppression else ()
+        )
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[CellComparison]:
-        """Tabulate, apply the rules, and let the method decide.
+        """Tabulate, apply the rules, let the method decide, and examine what attackers are left with.
 
         Raises
         ------
         InputRejected, GateRefused, ProtectionFailed
         """
-        key = job.areas.key()
+        key, folder = job.areas.key(), job.areas.record(release_id)
         with job.progress.stage("tabulate"):
             cells = cells_of(screened, self.specification, key)
+            write_cells(folder, cells, self.table)  # a refusal names cells by their numbers there
             try:
                 by_rule = rule_table(cells, self.specification)
             except SdcError as error:
                 raise InputRejected(f"The input makes no table: {error}.") from error
-        if self._before(job, cells) and self.specification.publish.successive != "accept":
-            raise GateRefused(
-                "Cells of this source were published before, in another table: expected none, as this method "
-                "cannot publish them with the values of then. Nothing was published. Withdraw that table, or "
-                'set publish.successive to "accept" if a steward decides that they may be compared.'
-            )
+        standing = self._standing(job, cells)
         with job.progress.stage("adjust"):
-            values = np.asarray(self.method.protect(by_rule, key), float)
+            whole = self._joined(job, cells, by_rule, standing) if self.suppression else None
+            asked = None if whole is None else within_reach(whole.problem)
+            decided = self._decided(CellProblem(by_rule, asked), key, standing)
+        proof = None if isinstance(decided, np.ndarray) else decided
+        hidden = proof is not None and proof.suppressed[: len(cells)]
+        values = decided if isinstance(decided, np.ndarray) else np.where(hidden, np.nan, cells.units)
+        values = np.asarray(values, float)
         if values.shape != (len(cells),) or not (np.isnan(values) | (values == np.rint(values))).all():
             raise ProtectionFailed(
                 f"The method {self.table.method} returned values of the shape {values.shape}: expected "
                 f"({len(cells)},), each a whole number of units or NaN. Nothing was published. This is a "
                 "fault of the method."
             )
-        comparison = CellComparison(cells, by_rule, values)
-        none = PublishedValues(np.zeros(len(cells), bool), np.zeros(len(cells)))
-        suppression = isinstance(self.guarantee, SuppressedTable)
+        with job.progress.stage("attack"):
+            audited = self._audited(whole, proof, values)
+        comparison = CellComparison(self.table, cells, by_rule, values, whole, proof, audited)
         contents = published(
-            cells.codes, values, self.table, few_with_nothing(cells, self.specification), suppression
+            cells.codes, values, self.table, few_with_nothing(cells, self.specification), self.suppression
         )
         origin = {**self._origin, "release_id": release_id}
-        return ProtectedTable(comparison, contents, none, origin)
+        return ProtectedTable(comparison, contents, standing, origin)
+
+    def _standing(self, job: Job, cells: Cells) -> PublishedValues:
+        """Return the cells of this table that were published before, and refuse those of other methods."""
+        before = self._before(job, cells)
+        if not self.suppression and before and self.specification.publish.successive != "accept":
+            raise GateRefused(
+                "Cells of this source were published before, in another table: expected none, as this method "
+                "cannot publish them with the values of then. Nothing was published. Withdraw that table, or "
+                'set publish.successive to "accept" if a steward decides that they may be compared.'
+            )
+        try:
+            return standing_cells(cells, self.table, before if self.suppression else [])
+        except StandingValueFails as error:
+            raise GateRefused(
+                f"A table of this source was published before, and this one would contradict it: {error}. "
+                "Nothing was published."
+            ) from error
+
+    def _joined(self, job: Job, cells: Cells, by_rule: CellTable, standing: PublishedValues) -> Joined:
+        assert standing.suppressed is not None
+        keep = standing.published & ~standing.suppressed
+        for culprits, what in (
+            (
+                keep & by_rule.sensitive,
+                "that the rule finds sensitive were published before with their values",
+            ),
+            (keep & (standing.units != cells.units), "were published before with other values"),
+        ):
+            if culprits.any() and self.specification.publish.successive != "accept":
+                raise GateRefused(
+                    f"{int(culprits.sum())} cell(s) {what}, by {', '.join(standing.releases[:3])}, cell "
+                    f"{int(np.argmax(culprits))} of cells.parquet in the evidence among them: expected none, "
+                    "as a published cell cannot be suppressed or changed any more. Nothing was published. "
+                    "Publish the table without these cells, or by the rule of then, or (of a revised source) "
+                    "of another period."
+                )
+        keep &= ~by_rule.sensitive
+        problem = suppression_problem(cells, self.specification, by_rule, keep, standing.suppressed)
+        return joined(problem, cells, self.table, tables_before(job.areas, standing.every))
+
+    def _decided(
+        self, problem: CellProblem, key: bytes, standing: PublishedValues
+    ) -> np.ndarray | Suppression:
+        try:
+            return self.method.protect(problem, key)
+        except ImpossibleProtection as error:
+            earlier = (
+                f" Cells of it must stay published or suppressed as in {', '.join(standing.releases[:3])}. "
+                "If the table can be protected without that, publish both tables together (table.tables), "
+                "or leave out a dimension that both have."
+                if standing.releases
+                else ""
+            )
+            raise ProtectionFailed(
+                f"The table cannot be protected: {error}. Cells are numbered as in cells.parquet of the "
+                f"evidence.{earlier} Nothing was published."
+            ) from error
+        except SolverFailed as error:
+            raise ProtectionFailed(f"The table was not protected: {error}. Nothing was published.") from error
+
+    def _audited(self, whole: Joined | None, proof: Suppression | None, values: np.ndarray) -> Audit | None:
+        if whole is None or proof is not None:
+            return None if proof is None else proof.audit
+        suppressed = np.isnan(values)
+        if whole.earlier is not None:
+            suppressed = np.concatenate([suppressed, whole.earlier.suppressed])
+        return audit(whole.problem, suppressed, attackers=self._attackers)
+
+    @property
+    def _attackers(self) -> tuple[str, ...]:
+        return self.guarantee.attackers if isinstance(self.guarantee, SuppressedTable) else ()
 
     def original(self, protected: ProtectedTable[CellComparison]) -> tuple[OriginalCells, CodeGroups]:
         """Return the cells before protection, and codes that further hierarchies group anew."""
-        cells, rule = protected.comparison.cells, protected.comparison.by_rule
-        original = OriginalCells(
-            codes=cells.codes,
-            units=cells.units,
-            lower=rule.lower_protection,
-            upper=rule.upper_protection,
-            sensitive=rule.sensitive,
-            fall=rule.lower_capacity,
-            rise=rule.upper_capacity,
-            digits=self.table.digits,
-            zeros_absent=self.table.counts,
-        )
+        comparison = protected.comparison
+        cells = comparison.cells
+        original = original_cells(cells, comparison.by_rule, self.table, comparison.joined, self._attackers)
         return original, {(each.finer, each.coarser): each.codes for each in cells.groupings}
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """That the files hold what was protected; the promise is required by the guarantee."""
-        return table_integrity(self.table)
+        """That the files hold what was protected, and limits; the promise is required by the guarantee."""
+        return (*table_integrity(self.table), *(suppression_limits(self.table) if self.suppression else ()))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[CellComparison]) -> None:
         """Every cell as it was; and which are published first here."""
         comparison = protected.comparison
-        shown = ~np.isnan(comparison.values)
-        values = np.where(shown, comparison.values, 0.0)
-        fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.origin)
-        write_published_cells(folder, (cell for cell, public in zip(fresh, shown, strict=True) if public))
-        write_cells(folder, comparison.cells, self.table)
+        from microguard.pipelines.tables.suppression_measures import suppression_columns
+
+        fresh = new_cells(
+            comparison.cells, self.table, comparison.values, protected.standing, protected.origin,
+            TRUE if self.suppression else CHANGED,
+        )  # fmt: skip
+        write_published_cells(folder, fresh)
+        columns = {} if comparison.problem is None else suppression_columns(comparison)
+        write_cells(folder, comparison.cells, self.table, further=columns)
+        if comparison.joined is not None:
+            lines = comparison.by_rule.constraints
+            hidden = np.isnan(comparison.values)
+            write_suppressed(folder, comparison.cells, self.table, comparison.joined, hidden, lines)

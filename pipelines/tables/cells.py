@@ -7,6 +7,7 @@ import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,9 @@ from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.relations import Tabulation, from_cells
 from scipy import sparse
+
+if TYPE_CHECKING:  # only of tables whose cells are suppressed
+    from microguard.sdc.suppression import Contributions
 
 #: Whole numbers beyond it have no exact floating-point value; no cell may reach it.
 LARGEST_UNITS = 2**53
@@ -52,6 +56,8 @@ class Cells:
         Number of given totals that differed from the sum of their parts by rounding.
     largest_difference : float
         The largest of these differences, in units.
+    contributions : Contributions or None
+        Who contributes how much to which cell, where cells are suppressed.
     """
 
     codes: pd.DataFrame
@@ -65,6 +71,7 @@ class Cells:
     members: np.ndarray | None = None
     totals_summed_anew: int = 0
     largest_difference: float = 0.0
+    contributions: Contributions | None = None
 
     def __len__(self) -> int:
         return len(self.units)
@@ -76,7 +83,12 @@ class Cells:
         derived = hmac.new(secret, b"members of cells", hashlib.sha256).digest()
         digests = [unit_key(each, derived) if each else None for each in self.members]
         texts = ["" if each is None else each.hex() for each in digests]
-        return replace(self, members=np.array(texts, dtype="<U32"))
+        keyed = replace(self, members=np.array(texts, dtype="<U32"))
+        if self.contributions is None:
+            return keyed
+        units, place = np.unique(self.contributions.unit, return_inverse=True)
+        numbers = np.array([number_of(int(each).to_bytes(8, "big"), derived) for each in units], np.int64)
+        return replace(keyed, contributions=replace(self.contributions, unit=numbers[place]))
 
 
 def tabulated(
@@ -139,6 +151,11 @@ def tabulated(
 def _lengthened(array: np.ndarray, count: int) -> np.ndarray:
     """Return the array with `count` zeros, rows of zeros or empty texts appended."""
     return np.concatenate([array, np.zeros((count, *array.shape[1:]), dtype=array.dtype)])
+
+
+def number_of(identity: bytes, key: bytes = b"") -> int:
+    """Return a number from 0 on that stands for an identity."""
+    return int.from_bytes(hmac.new(key, identity, hashlib.sha256).digest()[:8], "big") >> 1
 
 
 def units_of(amounts: Iterable[Decimal], digits: int) -> np.ndarray:

@@ -8,6 +8,7 @@ stands once for the value and once for each part that is not 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from itertools import product
 from operator import add
@@ -31,6 +32,9 @@ FLOAT_ERROR = 1e-9
 _AMOUNT, _CONTRIBUTION, _UNIT = "__amount", "__contribution", "__unit"
 _RANK, _COUNT, _LARGEST, _GROSS = "__rank", "__count", "__largest", "__gross"
 _MARKS, _KNOWN = ("__mark_1", "__mark_2"), "__known"
+_CONTRIBUTIONS, _FEW = 2_000_000, 2
+"""Contributions to the finest codes that are all collected; of more, those of codes with so few contributors,
+who are the attackers that know cells of their own."""
 _DIGITS = 28
 """Digits of a record's amount; ten more are left for sums."""
 
@@ -97,7 +101,7 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
     largest = np.zeros((len(aggregates), most))
     for row, contributions in enumerate(aggregates[_LARGEST]):
         largest[row, : len(contributions)] = [float(each) for each in contributions]
-    return tabulated(
+    cells = tabulated(
         codes,
         table,
         units=units,
@@ -106,6 +110,26 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
         largest=largest * 10.0**table.digits,
         groupings=_groupings(frame, table),
         members=_members(aggregates),
+    )
+    return _with_contributions(cells, records, table, names) if table.suppressed else cells
+
+
+def _with_contributions(cells: Cells, records: DataFrame, table: Table, names: Mapping[str, str]) -> Cells:
+    """Add who contributes how much to which cell; of very many only those who contribute to small cells."""
+    from microguard.pipelines.tables.contributors import contributions_of_records
+
+    labels = list(names.values())
+    finest = records.select(*labels, f.col(_UNIT).alias("unit"), f.col(_AMOUNT).alias("amount"))
+    known = f.col("unit").isNotNull()
+    together = finest.where(known).groupBy(*labels, "unit").agg(f.sum("amount").alias("amount"))
+    finest = together.unionByName(finest.where(~known))
+    found = finest.limit(_CONTRIBUTIONS + 1).toPandas()
+    if len(found) > _CONTRIBUTIONS:
+        few = f.count(f.lit(1)).over(Window.partitionBy(*labels)) <= _FEW
+        found = finest.withColumn("few", few).where("few").drop("few").toPandas()
+    found["amount"] = found["amount"].astype(float) * 10.0**table.digits
+    return replace(
+        cells, contributions=contributions_of_records(found, cells, table, names, grouping_sets(table))
     )
 
 
@@ -133,6 +157,11 @@ def _records(
     """Return the contributions of each record, with its codes."""
     weight = column(specification.weight or "").cast("double") if table.weighted else f.lit(1.0)
     unit = f.lit(None).cast("string") if specification.unit is None else column(specification.unit)
+    if table.holding is not None:
+        unit = f.coalesce(
+            f.concat(f.lit("holding "), column(table.holding).cast("string")),
+            f.concat(f.lit("unit "), unit.cast("string")),
+        )
     labels = [label(name, table).alias(names[name]) for name in names if name not in table.parts]
     if table.parts:
         ((dimension, columns),) = table.parts.items()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.tables.a_priori import STATUSES
+from microguard.pipelines.tables.a_priori import STATUSES, SUPPRESSED
 from microguard.pipelines.tables.cells import LARGEST_UNITS, Cells, tabulated
 from microguard.pipelines.tables.given_cells import prepared
 from microguard.schemas.errors import InputRejected
@@ -18,7 +18,13 @@ from pyspark.sql import DataFrame
 
 #: Relative to a total: what sums of floating-point numbers lose.
 _FLOAT_TOLERANCE = 1e-9
-_LEVELS = ("lower_protection", "upper_protection", "lower_capacity", "upper_capacity")
+_LEVELS = (
+    "lower_protection",
+    "upper_protection",
+    "sliding_protection",
+    "lower_capacity",
+    "upper_capacity",
+)
 
 
 def cells_of_table(frame: DataFrame, table: Table) -> Cells:
@@ -43,6 +49,12 @@ def cells_of_table(frame: DataFrame, table: Table) -> Cells:
         *[column(name).cast("double").alias(f"n{i}") for i, name in enumerate(table.numbers)],
         *[column(name).cast("string").alias("status") for name in (table.status,) if name is not None],
     ).toPandas()
+    return cells_of_rows(rows, table)
+
+
+def cells_of_rows(rows: pd.DataFrame, table: Table) -> Cells:
+    """Return the cells of rows with codes in columns ``c0``, ..., numbers in ``n0``, ... and ``status``."""
+    assert table.value is not None
     rows = prepared(rows, table)
     codes = rows[[f"c{i}" for i in range(len(table.columns))]].set_axis(list(table.columns), axis=1)
     numbers = {name: rows[f"n{i}"].to_numpy(float) for i, name in enumerate(table.numbers)}
@@ -78,12 +90,18 @@ def cells_of_table(frame: DataFrame, table: Table) -> Cells:
         input_columns=input_columns,
         gross=None if table.shadow is None else np.abs(numbers[table.shadow]) * scale,
     )
-    return _in_whole_units(cells, table)
+    cells = _in_whole_units(cells, table)
+    if not table.suppressed:
+        return cells
+    from microguard.pipelines.tables.contributors import contributions_of_numbers
+
+    return replace(cells, contributions=contributions_of_numbers(cells))
 
 
 def _statuses(codes: pd.Series, table: Table) -> np.ndarray:
     """Return the (cells,) status of each code of `table.status`; empty if there is none."""
-    meaning: Mapping[str, str] = table.statuses or {status: status for status in STATUSES if status}
+    words = [each for each in STATUSES if each and (each != SUPPRESSED or table.suppressed)]
+    meaning: Mapping[str, str] = table.statuses or {word: word for word in words}
     statuses = codes.str.strip().fillna("").map({"": "", **meaning})
     if statuses.isna().any():
         raise InputRejected(

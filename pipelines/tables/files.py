@@ -72,7 +72,8 @@ def published(
         if table.zeros == "omit":
             inside &= units != 0
         elif table.counts and table.levels == "secret":
-            inside[inside] = ~of_nothing_but_zeros(codes[inside], units[inside], table, dimensions)
+            shown = np.nan_to_num(units[inside], nan=1.0)  # a suppressed cell may be any number
+            inside[inside] = ~of_nothing_but_zeros(codes[inside], shown, table, dimensions)
         columns = columns_of(table, dimensions)
         arrays = {column: pa.array(codes.loc[inside, column], pa.string()) for column in columns}
         arrays[table.value_name] = _values(units[inside], table, suppression)

@@ -37,6 +37,9 @@ DISTINCTIVE = 10_000
 """Units of the last digit from which an equal value is no coincidence."""
 
 
+CHANGED, TRUE, SUPPRESSED = "changed", "true", "suppressed"
+
+
 class StandingValueFails(SdcError):
     """A cell was published before at a value that cannot be published again."""
 
@@ -50,22 +53,24 @@ class PublishedCell:
     source, period : of the units that the cell counts or adds up
     measure : column that is added up, `COUNT` for numbers of contributors; weighted ones are marked
     codes : CellCodes
-    value : as published, exact
+    value : as published, exact; None if it was suppressed
     direction : 1 up, -1 down, 0 unchanged; private like all of the ledger
     release_id : the first release that published it
     original : true value then, private; None in lists of software that did not keep it
     members : digest of its units, private; None where they were not known, or not kept
+    status : "changed" by adjustment, rounding or noise; "true" or "suppressed" in a suppressed table
     """
 
     source: str
     period: str
     measure: str
     codes: CellCodes
-    value: Decimal
+    value: Decimal | None
     direction: int
     release_id: str
     original: Decimal | None = None
     members: str | None = None
+    status: str = CHANGED
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +83,16 @@ class PublishedValues:
     units : (cells,) its value in units of the last digit, 0 elsewhere
     renamed : (cells,) boolean array or None, whether it was published under other codes alone
     releases : ids of the releases that published these cells first
+    suppressed : (cells,) boolean array or None, whether it was published as a suppressed cell
+    every : ids of all releases that published cells of the same records, oldest first
     """
 
     published: np.ndarray
     units: np.ndarray
     renamed: np.ndarray | None = None
     releases: tuple[str, ...] = ()
+    suppressed: np.ndarray | None = None
+    every: tuple[str, ...] = ()
 
 
 def of_the_same_records(
@@ -102,7 +111,7 @@ def of_the_same_records(
     origin : ``source`` and ``period`` of this table
     """
     listed = list(before)
-    places = _Places(cells, table)
+    places = Places(cells, table)
     shared = Counter[tuple[str, str]]()
     equal = Counter[tuple[str, str]]()
     rows = [places.of(cell) for cell in listed]
@@ -124,7 +133,7 @@ def of_the_same_records(
     return kept
 
 
-class _Places:
+class Places:
     """Rows of a table that hold published cells: under their codes, or those of cells of the same units."""
 
     def __init__(self, cells: Cells, table: Table) -> None:
@@ -180,16 +189,22 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
     StandingValueFails
         If an earlier value has more digits than this table publishes.
     """
-    places = _Places(cells, table)
+    places = Places(cells, table)
     found: dict[int, tuple[int, PublishedCell]] = {}
+    every: dict[str, None] = {}
     for cell in before:
+        every[cell.release_id] = None
         for row in places.of(cell):
             apart = len(set(cell.codes) ^ set(places.identities[row][1]))
             if row not in found or apart < found[row][0]:
                 found[row] = apart, cell
-    published, renamed = np.zeros((2, len(cells)), dtype=bool)
+    published, renamed, suppressed = np.zeros((3, len(cells)), dtype=bool)
     units = np.zeros(len(cells))
     for row, (apart, cell) in found.items():
+        published[row], renamed[row] = True, apart > 0
+        if cell.value is None:
+            suppressed[row] = True
+            continue
         scaled = cell.value.scaleb(table.digits)
         if scaled != int(scaled):
             raise StandingValueFails(
@@ -198,10 +213,15 @@ def standing_cells(cells: Cells, table: Table, before: Iterable[PublishedCell]) 
                 f"publish as many digits as then, table.decimals = {-int(cell.value.as_tuple().exponent)}",
                 variable=row,
             )
-        published[row], renamed[row], units[row] = True, apart > 0, float(int(scaled))
-    return PublishedValues(
-        published, units, renamed, tuple(sorted({each.release_id for _, each in found.values()}))
-    )
+        units[row] = float(int(scaled))
+    releases = tuple(sorted({each.release_id for _, each in found.values()}))
+    return PublishedValues(published, units, renamed, releases, suppressed, tuple(every))
+
+
+def in_common(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> list[PublishedCell]:
+    """Return the published cells that a table has, under their own codes or others."""
+    places = Places(cells, table)
+    return [cell for cell in before if places.of(cell)]
 
 
 def new_cells(
@@ -210,25 +230,28 @@ def new_cells(
     values: np.ndarray,
     standing: PublishedValues | None,
     origin: Mapping[str, str],
+    status: str = CHANGED,
 ) -> list[PublishedCell]:
     """Return the cells that this release publishes for the first time under their codes, for the ledger.
 
     Parameters
     ----------
-    values : (cells,) published values in units
+    values : (cells,) published values in units; NaN is suppressed
     origin : ``source``, ``period`` and ``release_id``
     """
     listed = np.zeros(len(cells), dtype=bool) if standing is None else standing.published.copy()
     if standing is not None and standing.renamed is not None:
         listed &= ~standing.renamed
     members = [""] * len(cells) if cells.members is None else cells.members
+    hidden = np.isnan(values)
+    values = np.where(hidden, cells.units, values)
     amounts = decimals(np.rint(values), table.digits)
     originals = decimals(np.rint(cells.units), table.digits)
     signs = np.sign(values - cells.units).astype(int)
     return [
-        PublishedCell(origin["source"], origin["period"], measure, codes, amounts[row],
-                      int(signs[row]), origin["release_id"], originals[row],
-                      str(members[row]) or None)
+        PublishedCell(origin["source"], origin["period"], measure, codes,
+                      None if hidden[row] else amounts[row], int(signs[row]), origin["release_id"],
+                      originals[row], str(members[row]) or None, SUPPRESSED if hidden[row] else status)
         for row, (measure, codes) in enumerate(zip(cell_measures(cells, table), cell_codes(cells, table),
                                                    strict=True))
         if not listed[row]

@@ -31,6 +31,7 @@ _SCHEMA = pa.schema(
         ("release_id", pa.string()),
         ("original", pa.string()),
         ("members", pa.string()),
+        ("status", pa.string()),
     ]
 )
 
@@ -41,7 +42,7 @@ def write_published_cells(folder: Path, cells: Iterable[PublishedCell]) -> None:
         {
             **vars(cell),
             "codes": json.dumps(cell.codes),
-            "value": str(cell.value),
+            "value": None if cell.value is None else str(cell.value),
             "original": None if cell.original is None else str(cell.original),
         }
         for cell in cells
@@ -72,11 +73,16 @@ def published_cells(areas: Areas) -> Iterator[PublishedCell]:
                 "published with is not known, and another value for the same cell would give both away. "
                 "Restore the evidence area from its back-up."
             )
-        for row in pq.read_table(path).to_pylist():
-            codes = tuple((str(name), str(code)) for name, code in json.loads(row["codes"]))
-            original = row.get("original")
-            exact = {
-                "value": Decimal(row["value"]),
-                "original": None if original is None else Decimal(original),
-            }
-            yield PublishedCell(**{**row, "codes": codes, **exact})
+        yield from read_published_cells(path.parent)
+
+
+def read_published_cells(folder: Path) -> Iterator[PublishedCell]:
+    """Return the cells that a release published first, from its evidence folder."""
+    for row in pq.read_table(folder / FILE).to_pylist():
+        codes = tuple((str(name), str(code)) for name, code in json.loads(row["codes"]))
+        original = row.get("original")
+        exact = {
+            "value": None if row["value"] is None else Decimal(row["value"]),
+            "original": None if original is None else Decimal(original),
+        }
+        yield PublishedCell(**{**row, "codes": codes, **exact})

@@ -26,14 +26,16 @@ from microguard.pipelines.tables.groupings import CodeGroups
 from microguard.pipelines.tables.manifest import layout_of, table_manifest
 from microguard.pipelines.tables.precision import with_digits_of_data
 from microguard.pipelines.tables.published_before import (
+    CHANGED,
     PublishedCell,
     PublishedValues,
+    in_common,
     of_the_same_records,
 )
 from microguard.pipelines.tables.published_cells import published_cells
 from microguard.pipelines.tables.read_back import WrittenTable, verify_written_table
 from microguard.pipelines.tables.rescaled_duplicates import refuse_other_units
-from microguard.schemas.errors import InputRejected
+from microguard.schemas.errors import GateRefused, InputRejected
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table_input import as_input, table_of
@@ -140,13 +142,27 @@ class TableProduct(ABC, Generic[Comparison]):
         Raises
         ------
         GateRefused
-            Where the same amounts were published in another unit.
+            Where the same amounts were published in another unit, or by a method of another kind: a true
+            value next to a changed or suppressed one gives it away.
         """
-        every = list(published_cells(job.areas))
-        if self.specification.publish.successive != "accept":
+        every, accepted = list(published_cells(job.areas)), self.specification.publish.successive == "accept"
+        if not accepted:
             refuse_other_units(cells, self.table, every)
         before = [cell for cell in every if cell.measure in measures_of(self.table)]
-        return of_the_same_records(cells, self.table, before, self._origin)
+        same = of_the_same_records(cells, self.table, before, self._origin)
+        alike = [cell for cell in same if (cell.status == CHANGED) != self.table.suppressed]
+        other = [cell for cell in same if (cell.status == CHANGED) == self.table.suppressed]
+        common = in_common(cells, self.table, other) if not accepted else []
+        if common:
+            releases = ", ".join(sorted({cell.release_id for cell in common})[:3])
+            kinds = ("with suppressed cells and true values", "with changed values")
+            raise GateRefused(
+                f"{len(common)} cell(s) of this table were published before {kinds[self.table.suppressed]}, "
+                f"by {releases}: expected none, as the two tables together give cells away. Nothing was "
+                "published. Choose the method of then (table.method), withdraw that table, or set "
+                'publish.successive to "accept" if a steward decides that they may be compared.'
+            )
+        return alike
 
     @property
     def _origin(self) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Write protected tables as tau-ARGUS files: cells (`.tab`), their fields (`.rda`), hierarchies (`.hrc`).
 
-Codes and published values only. No status goes out: it would tell which cells are sensitive.
+Codes and published values only. Where cells are suppressed, their value is empty and a status follows: S is
+published and U is suppressed. Nothing tells which cells are sensitive.
 
 References
 ----------
@@ -14,11 +15,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
+from microguard.pipelines.guarantees.suppressed_table import PUBLISHED, SUPPRESSED
+from microguard.pipelines.guarantees.table_files import STATUS
 from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.specification.table import Table
 
 FOLDER = "tau-argus"
 SEPARATOR = ";"
+CODES = {PUBLISHED: "S", SUPPRESSED: "U"}
 LEADS = "@#~^"
 """Marks of depth in a hierarchy: the first that no code begins with."""
 
@@ -36,12 +40,14 @@ def write_tau_argus(folder: Path, contents: Mapping[str, pa.Table], table: Table
         with open(folder / FOLDER / f"{stem}.tab", "w", encoding="utf-8", newline="") as file:
             csv.writer(file, delimiter=SEPARATOR, lineterminator="\n").writerows(cell_lines(content))
         metadata = [f'<SEPARATOR> "{SEPARATOR}"']
-        for position, dimension in enumerate(content.column_names[:-1]):
+        suppressed = content.column_names[-1] == STATUS
+        if suppressed:
             metadata += [
-                _quoted(dimension),
-                "  <RECODEABLE>",
-                f"  <TOTCODE> {_quoted(_total(dimension, table))}",
+                f'{keyword} "{code}"'
+                for keyword, code in zip(("<SAFE>", "<UNSAFE>"), CODES.values(), strict=True)
             ]
+        for position, dimension in enumerate(content.column_names[: -2 if suppressed else -1]):
+            metadata += [_quoted(dimension), "  <RECODEABLE>", f"  <TOTCODE> {_quoted(_total(dimension, table))}"]
             if table.parents.get(dimension):
                 codes = sorted(set(content[dimension].to_pylist()) - {_total(dimension, table)})
                 lead = _lead(codes)
@@ -53,7 +59,9 @@ def write_tau_argus(folder: Path, contents: Mapping[str, pa.Table], table: Table
                     f'  <HIERCODELIST> "{hierarchy}"',
                     f'  <HIERLEADSTRING> "{lead}"',
                 ]
-        metadata += [_quoted(content.column_names[-1]), "  <NUMERIC>", f"  <DECIMALS> {table.digits}"]
+        metadata += [_quoted(table.value_name), "  <NUMERIC>", f"  <DECIMALS> {table.digits}"]
+        if suppressed:
+            metadata += [_quoted(STATUS), "  <STATUS>"]
         _write(folder / FOLDER / f"{stem}.rda", metadata)
 
 
@@ -84,8 +92,12 @@ def _total(dimension: str, table: Table) -> str:
 
 
 def cell_lines(content: pa.Table) -> Iterator[list[str]]:
-    """Return codes and value of each cell as text, with exact decimals."""
-    columns = [[str(value) for value in column.to_pylist()] for column in content.columns]
+    """Return codes, value and status of each cell as text, with exact decimals."""
+    columns = [
+        ["" if value is None else str(value) for value in column.to_pylist()] for column in content.columns
+    ]
+    if content.column_names[-1] == STATUS:
+        columns[-1] = [CODES[value] for value in columns[-1]]
     return map(list, zip(*columns, strict=True))
 
 

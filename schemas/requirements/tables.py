@@ -38,6 +38,16 @@ def table_integrity(table: Table) -> Iterator[Requirement]:
         yield Requirement(MetricKey("statistics_lost"), BROKEN, at_most=0, promised=True)
 
 
+def suppression_limits(table: Table) -> Iterator[Requirement]:
+    """Limit what readers lose by suppressed cells."""
+    less = (
+        "more of the table is suppressed than table.quality allows: merge categories, leave out a table, "
+        "raise table.effort, or accept more in [table.quality]"
+    )
+    for metric in ("suppressed", "value_suppressed"):
+        yield Requirement(MetricKey(metric), less, at_most=getattr(table.quality, f"max_{metric}"))
+
+
 def _attacker(table: Table) -> Iterator[Requirement]:
     wider = (
         "an attacker who knows capacities and margins is left too little doubt: raise table.capacity or the "

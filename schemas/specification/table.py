@@ -47,6 +47,15 @@ totals then do not add up:
     tables = [["a21", "nuts2"]]
     method = "cell_key"
 
+Or with sensitive cells suppressed, and others with them, so that nobody can compute them from the rest:
+
+    [table]
+    value = "turnover"
+    tables = [["a88", "size"]]
+    hierarchies = [["a10", "a21", "a88"]]
+    method = "suppression"
+    costs = "value"
+
 From cells (`source = "cells"`) the file has one row a cell, margins included; `total` marks a column that is
 summed over. Codes of several levels in one column nest as `[table.parents.COLUMN]` says, code = its parent:
 
@@ -65,7 +74,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from microguard.schemas.method_registry import BUILT_IN, MethodRow
+from microguard.schemas.method_registry import BUILT_IN, MethodRow, method_row
 from microguard.schemas.specification.parameters import third_party_parameters
 from microguard.schemas.specification.section import (
     AutoOrCount,
@@ -90,6 +99,9 @@ TableMethodName = Annotated[
 ]
 TableAlgorithm = Annotated[str, OneOf("auto", *ADJUSTMENT)]
 COSTS = ("unit", "inverse")
+SUPPRESSION_COSTS = ("value", "number", "contributors")
+Attacker = Literal["outsider", "single", "pair", "unit"]
+ATTACKERS: tuple[Attacker, ...] = ("outsider", "single", "pair", "unit")
 DEFAULT_P_PERCENT = 10.0
 """Of magnitudes of records, where no rule of dominance is given."""
 DEFAULT_DECIMALS = 2
@@ -132,6 +144,10 @@ class TableQuality(Section):
     """Counts: probability, for whoever knows the method, of any true count below the minimum frequency given
     its published value; with cell keys also given all published values together. Sparse
     tables without zeros (`zeros = "omit"`) reach 0.67: an unbiased draw publishes 2 of 3 counts of 1 as 0."""
+    max_suppressed: Share = 0.5
+    """Suppression: share of the cells that are suppressed."""
+    max_value_suppressed: Share = 0.5
+    """Suppression: value of the suppressed cells, as a share of that of all cells."""
 
 
 class TablePreserve(Section):
@@ -212,23 +228,29 @@ class Table(Section):
     """Cells: column with given levels, down; a cell with a level is sensitive. With upper_protection."""
     upper_protection: Text | None = None
     """Cells: column with given levels, up."""
+    sliding_protection: Text | None = None
+    """Suppression of cells: column with given sliding levels: how wide the interval of a sensitive cell must
+    be, wherever it lies."""
     status: Text | None = None
     """Cells: column that says what is known of a cell before any rule; it stands over the rules."""
-    statuses: dict[Text, Literal["safe", "sensitive", "fixed"]] = Field(default={})
+    statuses: dict[Text, Literal["safe", "sensitive", "fixed", "suppressed"]] = Field(default={})
     """Cells: what the codes of `status` mean; the words themselves where nothing is given, and nothing is
     known of a cell whose code is missing."""
     capacity: float = Field(default=100, ge=0, allow_inf_nan=False)
     """How far a cell may move, in percent of its value; a sensitive one as far as its protection needs. A
-    limit, not an aim: with little of it the wide bands of secret levels have no room in small totals."""
+    limit, not an aim: with little of it the wide bands of secret levels have no room in small totals.
+    Suppression: how closely readers know every cell beforehand, in percent of its value; a sensitive one at
+    best as closely as its protection allows."""
     lower_capacity: Text | None = None
     """Cells: column with given capacities, down, instead of percent. With upper_capacity."""
     upper_capacity: Text | None = None
     """Cells: column with given capacities, up."""
     a_priori: PathText | None = None
-    """Magnitudes: a CSV file of what is known of single cells before any rule, relative to the specification:
-    columns of the table (those left out are summed over), `status` (safe, sensitive, fixed or nothing), and
-    levels, capacities and costs of their own. Or a tau-ARGUS file (`.hst`): the codes, then s, u, p, c with a
-    cost, or pl with two levels, which make sensitive."""
+    """A CSV file of what is known of single cells before any rule, relative to the specification:
+    columns of the table (those left out are summed over), `status` (safe, sensitive, fixed, with suppression
+    also suppressed, or nothing), and levels, capacities and costs of their own. Or a tau-ARGUS file
+    (`.hst`): the codes, then s, u, p, c with a cost, or pl with two levels, which make sensitive. Not for
+    counts, unless cells are suppressed."""
     fixed_margins: bool = False
     """Whether margins that are not sensitive keep their values."""
     relax: tuple[Literal["capacities", "fixed", "adjacent"], ...] = Field(default=(), strict=False)
@@ -237,15 +259,25 @@ class Table(Section):
     counts: "adjacent", cells may go one base beyond the multiples next to them, or three. Protection, zeros
     and values published before never give way. The evidence counts what did."""
     costs: Text = "unit"
-    """What a unit of change costs: "unit" (the same everywhere), "inverse" (1 over the value) or, for cells,
-    a column."""
+    """What a unit of change costs: "unit" (the same everywhere, the default), "inverse" (1 over the value)
+    or, for cells, a column. What a suppressed cell costs: "value" (the default), "number" (the same for
+    each), "contributors" or, for cells, a column."""
+    attackers: Annotated[tuple[Attacker, ...], Field(strict=False)] = ATTACKERS
+    """Suppression: who must be left with an interval as wide as the levels of every sensitive cell that is
+    not their own: "outsider" (every reader), "single" (the only contributor of a cell), "pair" (the two
+    contributors of a cell together) and "unit" (a contributor who knows all cells that are its own)."""
+    holding: Text | None = None
+    """Suppression of microdata: column of the holding that a unit belongs to. Contributions of a holding are
+    one, and it knows them all; a unit without holding stands for itself."""
     method: TableMethodName = "adjustment"
     """How the table is protected: sensitive cells go to where they are safe and others follow at least cost
     ("adjustment"); or, of counts, every cell goes to a multiple of `base` next to it, up or down by the
     secret key, so that its expectation is the true count wherever two dimensions allow it, and every total
     is the sum of its parts ("rounding": unbiased controlled rounding); or every count gets bounded noise of
     mean 0 by the keys of the records behind it, the same in every table, and totals do not add up
-    ("cell_key": needs a variable of role unit, one record each). Or an installed method of a third party."""
+    ("cell_key": needs a variable of role unit, one record each); or sensitive cells have no value, and others
+    with them at least cost, so that whoever is among `attackers` is left with a wide interval of each
+    ("suppression"). Or an installed method of a third party."""
     parameters: dict[Text, Any] = Field(default={})
     """Parameters of a method of a third party."""
     base: Annotated[Count, Field(ge=2)] | None = None
@@ -272,7 +304,8 @@ class Table(Section):
     so that true zeros and small counts published as 0 look alike."""
     tau_argus: bool = False
     """Whether the protected tables are published as tau-ARGUS files (`.tab`, `.rda`, `.hrc`) as well: codes
-    and values, no status, which would tell what is sensitive. `input.metadata` asks for it."""
+    and values, with suppression also the status S or U (published, suppressed); nothing tells what is
+    sensitive. `input.metadata` asks for it."""
     effort: Effort = "standard"
     """How much work the table is worth."""
     algorithm: TableAlgorithm = "auto"
@@ -338,16 +371,31 @@ class Table(Section):
         return tuple(dict.fromkeys(name for each in self.dimensions for name in self.levels_of(each)))
 
     @property
+    def suppressed(self) -> bool:
+        """Whether the method publishes cells without a value."""
+        return "suppressed table" in method_row("table", self.method).guarantees
+
+    @property
+    def cost_names(self) -> tuple[str, ...]:
+        """What `costs` may be without a column, the default first."""
+        return SUPPRESSION_COSTS if self.method == "suppression" else COSTS
+
+    @property
+    def cost_rule(self) -> str:
+        """`costs` with the default of the method."""
+        return self.costs if "costs" in self.model_fields_set else self.cost_names[0]
+
+    @property
     def cost_column(self) -> str | None:
         """Column with given costs, if any."""
-        return None if self.costs in COSTS else self.costs
+        return None if self.cost_rule in {*COSTS, *self.cost_names} else self.costs
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """Columns of the input that hold numbers."""
         parts = (name for columns in self.parts.values() for name in columns)
         named = (self.value, *parts, self.contributors, *self.largest, self.lower_protection,
-                 self.upper_protection, self.lower_capacity, self.upper_capacity,
+                 self.upper_protection, self.sliding_protection, self.lower_capacity, self.upper_capacity,
                  self.cost_column, self.shadow)  # fmt: skip
         return tuple(dict.fromkeys(name for name in named if name is not None))
 

@@ -11,6 +11,7 @@ from microguard.schemas.specification.cell_key_consistency import cell_key_fault
 from microguard.schemas.specification.faults import NOTHING, Fault, fault
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.parameters import third_party_faults
+from microguard.schemas.specification.suppression_consistency import suppression_faults
 from microguard.schemas.specification.table import Table, TableQuality
 
 OF_CELLS = (
@@ -18,6 +19,7 @@ OF_CELLS = (
     "largest",
     "lower_protection",
     "upper_protection",
+    "sliding_protection",
     "lower_capacity",
     "upper_capacity",
     "tolerance",
@@ -49,6 +51,7 @@ def table_faults(spec: Specification) -> list[Fault]:
         _publication,
         _missing,
         cell_key_faults,
+        suppression_faults,
     )
     return [each for check in checks for each in check(spec, spec.table)]
 
@@ -161,7 +164,8 @@ def _source(spec: Specification, table: Table) -> Iterator[Fault]:
         if getattr(table, key) != Table.model_fields[key].get_default():
             yield fault(("table", key), getattr(table, key), 'no such key, unless source is "cells"')
     if table.cost_column is not None:
-        yield fault(("table", "costs"), table.costs, "unit, inverse", choices=("unit", "inverse"))
+        names = table.cost_names
+        yield fault(("table", "costs"), table.costs, ", ".join(names), choices=names)
 
 
 def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
@@ -170,7 +174,7 @@ def _counts(spec: Specification, table: Table) -> Iterator[Fault]:
             yield fault(("table", "decimals"), table.decimals, "0 for counts, which are whole")
         if table.mode == "exact" and table.levels == "secret":
             yield fault(("table", "mode"), table.mode, '"at-least" for counts, which are drawn')
-        for key in ("a_priori", "status", "zero_safety_range"):
+        for key in ("a_priori", "status", "zero_safety_range") if table.method != "suppression" else ():
             if getattr(table, key) is not None:
                 yield fault(("table", key), getattr(table, key), "no such key for counts, which are drawn")
         if table.relax and table.method != "rounding":

@@ -55,7 +55,7 @@ def as_input(specification: Specification) -> Specification:
             variables[name] = variable.model_copy(update={**category, "round_to": None})
         elif name in table.numbers:  # totals are those of the file, not of what is published of its records
             variables[name] = Variable(role="quasi_identifier", kind="numeric", missing=variable.missing)
-        elif variable.role == "unit" and table.source == "microdata":
+        elif (variable.role == "unit" or name == table.holding) and table.source == "microdata":
             variables[name] = Variable(role="other", kind="nominal")
         elif variable.role == "weight" and table.weighted:
             variables[name] = variable

@@ -36,7 +36,7 @@ def hierarchical_table(
     occupied : share of the combinations that have records
     """
     rng = np.random.default_rng(seed)
-    trees = [_tree(f"d{number}.", branching) for number, branching in enumerate(branchings)]
+    trees = [tree(f"d{number}.", branching) for number, branching in enumerate(branchings)]
     shape = tuple(len(dimension.leaves) for dimension in trees)
     there = np.flatnonzero(rng.random(int(np.prod(shape))) < occupied)
     codes = [
@@ -53,7 +53,7 @@ def hierarchical_table(
     return CellTable(values, tabulation.relations, flags, level, level, room, room)
 
 
-def _tree(name: str, branching: tuple[int, ...]) -> Dimension:
+def tree(name: str, branching: tuple[int, ...]) -> Dimension:
     children: dict[str, list[str]] = {}
     level = [TOTAL]
     for count in branching:

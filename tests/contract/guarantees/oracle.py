@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,32 @@ class Tables:
                         for total in listed.get(key, [Decimal(0) if self.counts else None]):
                             yield total, values
 
+    def follow(self) -> int:
+        """Suppressed cells whose value follows from the lines: by elimination in whole fractions."""
+        columns = list(dict.fromkeys(name for table in self.layout["tables"] for name in table["columns"]))
+        values: dict[Any, Decimal | None] = {}
+        rows: list[dict[Any, Fraction]] = []
+        for cells in self.tables:
+            for codes, value in cells:
+                key = tuple(codes.get(name, self.total) for name in columns)
+                values[key] = values.get(key) if value is None else value
+        for table, cells in zip(self.layout["tables"], self.tables, strict=True):
+            own = table["columns"]
+            named = {
+                tuple(codes.get(name, self.total) for name in columns): codes for codes, _ in cells
+            }  # a cell that a table has twice is one
+            for dimension in table["dimensions"]:
+                for parts in self._parts(own, [(codes, key) for key, codes in named.items()], dimension):
+                    for total, keys in parts.items():
+                        whole = tuple(
+                            dict(zip(own, total, strict=True)).get(name, self.total) for name in columns
+                        )
+                        if whole in values:
+                            line = Counter({key: Fraction(1) for key in keys})
+                            line[whole] -= Fraction(1)
+                            rows.append({key: n for key, n in line.items() if values[key] is None and n})
+        return sum(len(row) == 1 for row in _eliminated(rows))
+
     def _parts(
         self, columns: Sequence[str], cells: Sequence[tuple[Row, Decimal | None]], dimension: Row
     ) -> Iterator[dict[Any, list[Decimal | None]]]:
@@ -96,6 +123,25 @@ class Tables:
             )  # fmt: skip
 
 
+def _eliminated(rows: list[dict[Any, Fraction]]) -> list[dict[Any, Fraction]]:
+    """The reduced row echelon form, without empty rows."""
+    left, done = [row for row in rows if row], []
+    while left:
+        pivot = left.pop()
+        key, factor = next(iter(pivot.items()))
+        pivot = {name: n / factor for name, n in pivot.items()}
+
+        def without(row: dict[Any, Fraction], key: Any = key, pivot: Any = pivot) -> dict[Any, Fraction]:
+            times = row.get(key, Fraction(0))
+            names = {*row, *pivot} if times else row.keys()
+            changed = {name: row.get(name, Fraction(0)) - times * pivot.get(name, 0) for name in names}
+            return {name: n for name, n in changed.items() if n}
+
+        left = [row for row in map(without, left) if row]
+        done = [*map(without, done), pivot]
+    return done
+
+
 def additive(total: Decimal | None, parts: Sequence[Decimal | None]) -> bool:
     """Whether a total has a value that is the sum of its parts, all of which have one."""
     return (
@@ -113,11 +159,6 @@ def within_noise(total: Decimal | None, parts: Sequence[Decimal | None], largest
 def adds_up_if_shown(total: Decimal | None, parts: Sequence[Decimal | None]) -> bool:
     """Whether a line without suppressed cells adds up."""
     return total is None or None in parts or additive(total, parts)
-
-
-def single_unknown(total: Decimal | None, parts: Sequence[Decimal | None]) -> bool:
-    """Whether a line leaves exactly one cell to be computed."""
-    return [total, *parts].count(None) == 1
 
 
 def cube(records: Sequence[Row], columns: Sequence[str], value: str, total: str) -> list[Row]:

@@ -117,8 +117,8 @@ def test_cell_suppression_is_published_with_null_and_status_and_verified(adjusti
     assert (frame["turnover"].isna() == (frame["status"] == "suppressed")).all()
     assert "suppressed table: " in verify(str(release)).text
     (lines,) = [path.read_text().splitlines() for path in (release / "sdmx").iterdir()]
-    assert lines[0].endswith("OBS_VALUE,OBS_STATUS")
-    assert sum(line.endswith(",_U,Q") for line in lines) == (frame["status"] == "suppressed").sum()
+    assert lines[0].endswith("OBS_VALUE,OBS_STATUS,CONF_STATUS")
+    assert sum(line.endswith(",_U,Q,C") for line in lines) == (frame["status"] == "suppressed").sum()
     assert "suppressed" in (release / "report.html").read_text()
     cells = pq.read_table(Path(released["report"]).parent / "published_cells.parquet")
     assert len(cells) == (frame["status"] == "published").sum()

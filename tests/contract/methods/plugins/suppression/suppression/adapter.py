@@ -14,6 +14,7 @@ class CellSuppression(CellMethod):
         """No withheld value follows from one line."""
         return SuppressedTable()
 
-    def protect(self, table, key):
+    def protect(self, problem, key):
         """Withhold sensitive cells and what gives them away."""
+        table = problem.table
         return np.where(suppressed(table.values, table.relations, table.sensitive), np.nan, table.values)

@@ -1,0 +1,175 @@
+"""Who contributes to which cell: what a contributor knows of suppressed cells.
+
+From microdata all contributions are known. Of finished cells only their number is: cells with one or two
+contributors get contributors without a name, the same ones where a line shows that they are the same (a
+total with one contributor has one part with a contributor, and that is the same one).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from microguard.pipelines.tables.cells import Cells, number_of
+from microguard.schemas.specification.table import Table
+from microguard.sdc.suppression import Contributions
+from scipy import sparse
+
+
+def contributions_of_records(
+    finest: pd.DataFrame,
+    cells: Cells,
+    table: Table,
+    names: Mapping[str, str],
+    sets: Sequence[tuple[str, ...]],
+) -> Contributions:
+    """Return the contributions to all cells whose contributors are complete.
+
+    Parameters
+    ----------
+    finest : frame of ``unit``, ``amount`` (in units of the last published digit) and labels
+        What each contributor contributes to the finest codes. Without units each row is a contributor.
+    names : column of the table -> column of `finest`
+    sets : columns that a kind of cell has codes of
+    """
+    labels = list(names.values())
+    known = bool(finest["unit"].notna().any())
+    ordered = finest.sort_values([*labels, "amount", *(["unit"] if known else [])], ignore_index=True)
+    unit = _units(ordered["unit"].astype(str) if known else _contents(ordered, labels))
+    codes = ordered[labels].set_axis(list(names), axis=1)
+    places = cells.codes.assign(__cell=np.arange(len(cells)))
+    parts = []
+    for columns in sets:
+        inside = np.ones(len(codes), bool)
+        for name in table.parts:  # each record stands once for the total, and once for each part
+            inside &= codes[name].notna().to_numpy() == (name in columns)
+        own = codes.loc[inside].fillna(table.total)
+        for name in set(names) - set(columns) - set(table.parts):
+            own[name] = table.total
+        cell = own.merge(places, on=list(names), how="left")["__cell"].to_numpy(float)
+        there = ~np.isnan(cell)
+        part = pd.DataFrame(
+            {
+                "cell": cell[there].astype(np.int64),
+                "unit": unit[inside][there],
+                "amount": ordered["amount"].to_numpy(float)[inside][there],
+            }
+        )
+        parts.append(part.groupby(["cell", "unit"], as_index=False)["amount"].sum())
+    every = pd.concat(parts, ignore_index=True).drop_duplicates(["cell", "unit"])
+    return _completed(every, cells)
+
+
+def _completed(contributed: pd.DataFrame, cells: Cells) -> Contributions:
+    """Add to each cell with known contributors as many as show that there are others.
+
+    Up to three do: nobody takes the contributors that are known for all of them. They know next to nothing,
+    unless there is one, whose amount is the rest. Whoever contributes 0 to a cell that cannot be negative
+    is no contributor: nobody is left in doubt because of it.
+    """
+    assert cells.contributors is not None
+    number = np.bincount(contributed["cell"], minlength=len(cells))
+    sums = np.bincount(contributed["cell"], contributed["amount"], minlength=len(cells))
+    missing = np.where(number > 0, cells.contributors - number, 0).astype(np.int64)
+    others = np.repeat(np.arange(len(cells)), np.clip(missing, 0, 3))
+    rest = np.maximum(cells.units - sums, 0.0)
+    amounts = np.where(missing == 1, rest, np.minimum(rest / np.maximum(missing, 1), 1.0))[others]
+    first = np.searchsorted(others, others)
+    names = [
+        number_of(f"other {rank} of cell {cell} of {len(cells)}".encode())
+        for cell, rank in zip(others.tolist(), (np.arange(len(others)) - first).tolist(), strict=True)
+    ]
+    added = pd.DataFrame({"cell": others, "unit": np.array(names, np.int64), "amount": amounts})
+    chosen = pd.concat([contributed, added], ignore_index=True).sort_values(["cell", "unit"])
+    if not np.any(cells.units < 0) and not np.any(contributed["amount"] < 0):
+        chosen = chosen[chosen["amount"] > 0]
+    return Contributions(*(chosen[name].to_numpy() for name in ("cell", "unit", "amount")))
+
+
+def _contents(records: pd.DataFrame, labels: list[str]) -> pd.Series:
+    """Return a text for each record: its codes, its amount, and which one of equal records it is."""
+    equal = records.groupby([*labels, "amount"], dropna=False).cumcount()
+    columns = [records[name].astype(str) for name in [*labels, "amount"]]
+    return pd.Series([json.dumps(row) for row in zip(*columns, equal.tolist(), strict=True)])
+
+
+def _units(identities: pd.Series) -> np.ndarray:
+    """Return a number for each text, which is the same in every table."""
+    texts, place = np.unique(identities.to_numpy(str), return_inverse=True)
+    return np.array([number_of(each.encode()) for each in texts], np.int64)[place]
+
+
+def contributions_of_numbers(cells: Cells) -> Contributions | None:
+    """Return contributions to cells of which only the number of contributors is known."""
+    if cells.contributors is None:
+        return None
+    number, total_of = cells.contributors.astype(np.int64), _parts(cells.tabulation.relations)
+    known: dict[int, dict[int, float]] = {}  # cell -> contributor -> amount
+    same: list[int] = []  # a contributor -> one that it was found to be, or itself
+
+    def first(unit: int) -> int:
+        while same[unit] != unit:
+            unit = same[unit]
+        return unit
+
+    for cell in _finest_first(total_of, np.flatnonzero(number > 0)):
+        found: dict[int, float] = {}
+        for parts in total_of.get(cell, ()):
+            below: dict[int, float] = {}
+            for part in parts.tolist():
+                for unit, amount in known.get(part, {}).items():
+                    below[first(unit)] = below.get(first(unit), 0.0) + amount
+            if number[cell] == 1 and found and below:
+                same[first(next(iter(below)))] = first(next(iter(found)))
+            else:
+                found |= below
+        if not found and number[cell] <= 2:
+            fresh = list(range(len(same), len(same) + int(number[cell])))
+            same += fresh
+            found = dict(zip(fresh, _split(cells, cell), strict=True))
+        if found:
+            known[cell] = found
+    rows = [(cell, first(unit), amount) for cell, units in known.items() for unit, amount in units.items()]
+    made = [number_of(f"contributor {unit} of {len(cells)} cells".encode()) for unit in range(len(same))]
+    frame = pd.DataFrame(rows, columns=["cell", "unit", "amount"]).drop_duplicates(["cell", "unit"])
+    frame["unit"] = np.array(made, np.int64)[frame["unit"].to_numpy(np.int64)]
+    return _completed(frame, cells)
+
+
+def _split(cells: Cells, cell: int) -> list[float]:
+    """Return the amounts of one or two contributors, by the largest one where it is known, else in halves."""
+    value = float(cells.units[cell])
+    assert cells.contributors is not None
+    if cells.contributors[cell] == 1:
+        return [value]
+    largest = min(float(cells.largest[cell, 0]), abs(value)) if cells.largest.shape[1] else value / 2
+    return [largest, value - largest]
+
+
+def _parts(relations: sparse.csr_matrix) -> dict[int, list[np.ndarray]]:
+    """Return the parts of each total, line by line."""
+    lines: dict[int, list[np.ndarray]] = {}
+    for start, stop in zip(relations.indptr[:-1], relations.indptr[1:], strict=True):
+        columns, signs = relations.indices[start:stop], relations.data[start:stop]
+        for total in columns[signs < 0]:
+            lines.setdefault(int(total), []).append(columns[signs > 0])
+    return lines
+
+
+def _finest_first(total_of: Mapping[int, list[np.ndarray]], cells: np.ndarray) -> list[int]:
+    """Order cells so that parts come before their totals."""
+    wanted, ordered, seen = set(cells.tolist()), [], set[int]()
+    for start in cells.tolist():
+        waiting = [(start, False)]
+        while waiting:
+            cell, done = waiting.pop()
+            if done:
+                ordered.append(cell)
+            elif cell not in seen:
+                seen.add(cell)
+                waiting.append((cell, True))
+                below = [int(part) for parts in total_of.get(cell, ()) for part in parts]
+                waiting += [(part, False) for part in sorted(set(below)) if part in wanted]
+    return ordered

@@ -1,0 +1,312 @@
+"""Keep suppressed tables in the evidence, and join them to the problem of a later table of the same records.
+
+A reader has all tables that were ever published. Lines of an earlier table narrow suppressed cells that it
+has in common with a new one, and the other way round. So the problem of the new table holds the cells and
+lines of the earlier ones: their published cells stay published, their suppressed cells suppressed, and their
+sensitive cells must keep their intervals.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from microguard.pipelines.guarantees.original_cells import Contributed, EarlierCells, OriginalCells
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.tables.cell_identity import cell_codes, cell_measures
+from microguard.pipelines.tables.cell_list import CELLS as LIST
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.files import decimals
+from microguard.pipelines.tables.published_before import Places, PublishedCell
+from microguard.schemas.specification.table import Table
+from microguard.sdc.suppression import Contributions, SuppressionProblem
+from scipy import sparse
+
+CELLS, LINES, CONTRIBUTIONS = "suppressed_cells.parquet", "lines.parquet", "contributions.parquet"
+_AMOUNTS = ("units", "lower", "upper", "sliding", "fall", "rise")
+
+
+@dataclass(frozen=True, eq=False)
+class SuppressedBefore:
+    """A suppressed table of before.
+
+    Attributes
+    ----------
+    cells : list of PublishedCell
+        With true values and contributors.
+    amounts : mapping of `_AMOUNTS` to (cells,) arrays, as exact decimals in values
+    sensitive, suppressed : (cells,) boolean arrays
+    relations : sparse (lines, cells)
+    contributions : Contributions or None
+    """
+
+    cells: list[PublishedCell]
+    amounts: dict[str, list[Decimal]]
+    sensitive: np.ndarray
+    suppressed: np.ndarray
+    relations: sparse.csr_matrix
+    contributions: pa.Table | None
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """A problem with the cells of earlier tables after its own, and these as the guarantee needs them."""
+
+    problem: SuppressionProblem
+    earlier: EarlierCells | None
+
+
+def write_suppressed(
+    folder: Path, cells: Cells, table: Table, joined: Joined, suppressed: np.ndarray, lines: int
+) -> None:
+    """Write the cells, lines and contributions of a problem to the evidence.
+
+    Parameters
+    ----------
+    suppressed : (cells of this table,) boolean array
+    lines : int
+        How many of the lines are of this table.
+    """
+    own, problem, earlier = len(cells), joined.problem, joined.earlier
+    arrays, none = amounts_of(problem), [None] * (problem.cells - own)
+    members = [None if cells.members is None else str(each) or None for each in _members(cells)]
+    columns: dict[str, Any] = {
+        "own": np.arange(problem.cells) < own,
+        "measure": cell_measures(cells, table) + none,
+        "codes": [json.dumps(codes) for codes in cell_codes(cells, table)] + none,
+        "members": pa.array(members + none, pa.string()),
+        "sensitive": problem.primary,
+        "suppressed": suppressed if earlier is None else np.concatenate([suppressed, earlier.suppressed]),
+    }
+    columns |= {
+        name: [str(each) for each in decimals(np.rint(arrays[name]), table.digits)] for name in _AMOUNTS
+    }
+    pq.write_table(pa.table(columns), folder / CELLS)
+    entries = problem.relations.tocoo()
+    rows = {"line": entries.row, "cell": entries.col, "sign": entries.data.astype(np.int8)}
+    pq.write_table(pa.table({**rows, "own": entries.row < lines}), folder / LINES)
+    given = problem.contributions
+    if given is not None:
+        amounts = [str(each) for each in decimals(np.rint(given.amount), table.digits)]
+        contributed = {"cell": given.cell, "unit": given.unit, "amount": amounts}
+        pq.write_table(pa.table(contributed), folder / CONTRIBUTIONS)
+
+
+def read_suppressed(folder: Path, release_id: str) -> SuppressedBefore:
+    """Read the table of a release from its evidence, without the tables before it."""
+    kept = pq.read_table(folder / CELLS)
+    kept = kept.filter(kept["own"])
+    amounts = {name: [Decimal(each) for each in kept[name].to_pylist()] for name in _AMOUNTS}
+    suppressed = kept["suppressed"].to_numpy()
+    cells = [
+        PublishedCell("", "", measure, tuple((str(n), str(c)) for n, c in json.loads(codes)),
+                      None if hidden else original, 0, release_id, original, members)
+        for measure, codes, members, hidden, original in zip(
+            *(kept[name].to_pylist() for name in ("measure", "codes", "members", "suppressed")),
+            amounts["units"], strict=True)
+    ]  # fmt: skip
+    relations = _read_lines(folder, own=True, width=len(cells))
+    given = pq.read_table(folder / CONTRIBUTIONS) if (folder / CONTRIBUTIONS).is_file() else None
+    if given is not None:
+        given = given.filter(pc.less(given["cell"], len(cells)))
+    return SuppressedBefore(cells, amounts, kept["sensitive"].to_numpy(), suppressed, relations, given)
+
+
+def kept_original(folder: Path, manifest: Mapping[str, Any]) -> OriginalCells | None:
+    """Read the cells of a suppressed table before protection from its evidence; None if it has none.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the evidence of the release.
+    manifest : mapping
+        Of the release.
+    """
+    if not (folder / CELLS).is_file():
+        return None
+    kept = pq.read_table(folder / CELLS)
+    own = int(kept["own"].to_numpy().sum())
+    kind = str(manifest["value"]["type"])
+    digits = int(kind.removesuffix(")").rpartition(",")[2]) if kind.startswith("decimal") else 0
+    arrays = {
+        name: np.array([float(int(Decimal(each).scaleb(digits))) for each in kept[name].to_pylist()])
+        for name in _AMOUNTS
+    }
+    flags = {name: kept[name].to_numpy() for name in ("sensitive", "suppressed")}
+    contributed = None
+    if (folder / CONTRIBUTIONS).is_file():
+        given = pq.read_table(folder / CONTRIBUTIONS)
+        amounts = np.array([float(Decimal(each).scaleb(digits)) for each in given["amount"].to_pylist()])
+        contributed = Contributed(given["cell"].to_numpy(), given["unit"].to_numpy(), amounts)
+    earlier = None
+    if own < len(kept):
+        rest = {name: array[own:] for name, array in {**arrays, **flags}.items()}
+        earlier = EarlierCells(**rest, relations=_read_lines(folder, own=False, width=len(kept)))
+    listed = pq.read_table(folder / LIST)
+    codes = {
+        name.removeprefix("code_"): listed[name] for name in listed.column_names if name.startswith("code_")
+    }
+    return OriginalCells(
+        codes=pa.table(codes).to_pandas(),
+        **{name: array[:own] for name, array in arrays.items()},
+        sensitive=flags["sensitive"][:own],
+        digits=digits,
+        zeros_absent=manifest["kind"] == "frequency",
+        contributed=contributed,
+        attackers=tuple(manifest["method"]["attackers"]),
+        earlier=earlier,
+    )
+
+
+def _read_lines(folder: Path, *, own: bool, width: int) -> sparse.csr_matrix:
+    """Read the lines of this table, or those of the tables before it."""
+    lines = pq.read_table(folder / LINES)
+    lines = lines.filter(pc.equal(lines["own"], own))
+    line, cell, sign = (lines[name].to_numpy() for name in ("line", "cell", "sign"))
+    rows = np.unique(line, return_inverse=True)[1] if len(line) else line
+    shape = (int(rows.max()) + 1 if len(rows) else 0, width)
+    return sparse.csr_matrix((sign.astype(float), (rows, cell)), shape=shape)
+
+
+def tables_before(areas: Areas, releases: Iterable[str]) -> list[SuppressedBefore]:
+    """Read the suppressed tables of some releases, oldest first, where their evidence has them."""
+    folders = [(areas.record(release_id), release_id) for release_id in dict.fromkeys(releases)]
+    return [read_suppressed(folder, name) for folder, name in folders if (folder / CELLS).is_file()]
+
+
+def joined(
+    problem: SuppressionProblem, cells: Cells, table: Table, before: Iterable[SuppressedBefore]
+) -> Joined:
+    """Join the cells and lines of earlier tables to a problem.
+
+    A cell of an earlier table is the one of this table that has its codes, or its contributors and its value.
+    """
+    places, own = Places(cells, table), len(cells)
+    arrays = {name: list(array) for name, array in amounts_of(problem).items()}
+    flags = {name: list(getattr(problem, name)) for name in ("primary", "keep", "force")}
+    seen: dict[Any, int] = {}
+    lines: list[sparse.csr_matrix] = []
+    contributed = [] if problem.contributions is None else [problem.contributions]
+    for earlier in before:
+        position = np.empty(len(earlier.cells), np.int64)
+        added = np.zeros(len(earlier.cells), bool)
+        for row, cell in enumerate(earlier.cells):
+            found = places.of(cell)
+            identity = (
+                (cell.measure, cell.members, cell.original) if cell.members else (cell.measure, cell.codes)
+            )
+            if found:
+                position[row] = found[0]
+            elif identity in seen:
+                position[row] = seen[identity]
+            else:
+                position[row] = seen[identity] = len(arrays["units"])
+                added[row] = True
+                for name in _AMOUNTS:
+                    arrays[name].append(float(earlier.amounts[name][row].scaleb(table.digits)))
+                hidden, sensitive = bool(earlier.suppressed[row]), bool(earlier.sensitive[row])
+                flags["primary"].append(sensitive)
+                flags["keep"].append(not hidden)
+                flags["force"].append(hidden and not sensitive)
+            if not added[row] and earlier.sensitive[row]:
+                _stay_sensitive(arrays, flags, int(position[row]), earlier, row, table.digits)
+        width = len(arrays["units"])
+        to_joint = sparse.csr_matrix(
+            (np.ones(len(position)), (np.arange(len(position)), position)), shape=(len(position), width)
+        )
+        lines.append(sparse.csr_matrix(earlier.relations @ to_joint))
+        contributed += _of_added(earlier, position, added, table.digits)
+    width = len(arrays["units"])
+    if not lines:
+        return Joined(problem, None)
+    relations = sparse.vstack([_padded(each, width) for each in lines], format="csr")
+    whole = {name: np.array(values) for name, values in arrays.items()}
+    extra = np.zeros(width - own)
+    joint = SuppressionProblem(
+        values=whole["units"],
+        relations=sparse.vstack([_padded(problem.relations, width), relations], format="csr"),
+        primary=np.array(flags["primary"]),
+        lower_level=whole["lower"],
+        upper_level=whole["upper"],
+        sliding_level=whole["sliding"],
+        lower_bound=whole["units"] - whole["fall"],
+        upper_bound=whole["units"] + whole["rise"],
+        costs=np.concatenate([problem.costs, extra]),
+        keep=np.array(flags["keep"]),
+        force=np.array(flags["force"]),
+        contributions=_together(contributed),
+        unit=problem.unit,
+    )
+    rest = {name: array[own:] for name, array in whole.items()}
+    hidden = joint.primary[own:] | joint.force[own:]
+    return Joined(
+        joint, EarlierCells(**rest, sensitive=joint.primary[own:], suppressed=hidden, relations=relations)
+    )
+
+
+def amounts_of(problem: SuppressionProblem) -> dict[str, np.ndarray]:
+    """Return values, levels and what everybody knows of each cell beforehand, by `_AMOUNTS`."""
+    return {
+        "units": problem.values,
+        "lower": problem.lower_level,
+        "upper": problem.upper_level,
+        "sliding": problem.sliding_level,
+        "fall": problem.values - problem.lower_bound,
+        "rise": problem.upper_bound - problem.values,
+    }
+
+
+def _stay_sensitive(
+    arrays: dict[str, list[Any]],
+    flags: dict[str, list[Any]],
+    place: int,
+    earlier: SuppressedBefore,
+    row: int,
+    digits: int,
+) -> None:
+    """Keep the levels that a cell had in an earlier table, whatever the rule says now."""
+    flags["primary"][place], flags["force"][place] = True, False
+    for name in ("lower", "upper", "sliding"):
+        arrays[name][place] = max(arrays[name][place], float(earlier.amounts[name][row].scaleb(digits)))
+    arrays["fall"][place] = max(arrays["fall"][place], arrays["lower"][place])
+    arrays["rise"][place] = max(arrays["rise"][place], arrays["upper"][place])
+
+
+def _of_added(
+    earlier: SuppressedBefore, position: np.ndarray, added: np.ndarray, digits: int
+) -> list[Contributions]:
+    """Return the contributions to the cells that only an earlier table has."""
+    given = earlier.contributions
+    if given is None:
+        return []
+    cell = given["cell"].to_numpy()
+    here = added[cell]
+    amounts = [float(Decimal(each).scaleb(digits)) for each in given["amount"].to_pylist()]
+    return [Contributions(position[cell[here]], given["unit"].to_numpy()[here], np.array(amounts)[here])]
+
+
+def _together(contributed: list[Contributions]) -> Contributions | None:
+    if not contributed:
+        return None
+    return Contributions(
+        *(
+            np.concatenate([getattr(each, name) for each in contributed])
+            for name in ("cell", "unit", "amount")
+        )
+    )
+
+
+def _padded(matrix: sparse.csr_matrix, width: int) -> sparse.csr_matrix:
+    return sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
+
+
+def _members(cells: Cells) -> list[Any]:
+    return [""] * len(cells) if cells.members is None else list(cells.members)

@@ -1,0 +1,159 @@
+"""Build the problem of cell suppression from cells, rules and `[table]`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from microguard.pipelines.guarantees.original_cells import Contributed, OriginalCells
+from microguard.pipelines.tables.a_priori import FIXED, a_priori_information
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.suppressed_before import Joined, amounts_of
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
+from microguard.schemas.specification.table_input import table_of
+from microguard.sdc.cta import CellTable
+from microguard.sdc.errors import ImpossibleProtection, SdcError
+from microguard.sdc.suppression import SuppressionProblem
+from scipy import sparse
+
+#: Share of a cell below which the other contributors contribute nothing.
+_NOBODY = 1e-9
+
+
+def suppression_problem(
+    cells: Cells,
+    specification: Specification,
+    by_rule: CellTable,
+    keep: np.ndarray | None = None,
+    force: np.ndarray | None = None,
+) -> SuppressionProblem:
+    """Return the problem in units of the last published digit.
+
+    Capacities of the cells are what every attacker knows beforehand. Where values are not negative, a lower
+    level reaches down to 0 at most: everybody knows as much.
+
+    Parameters
+    ----------
+    keep, force : (cells,) boolean arrays, optional
+        Cells that were published, and suppressed, before.
+
+    Raises
+    ------
+    InputRejected
+        If levels are outside what every attacker knows, or a cell must be published and suppressed.
+    """
+    table = table_of(specification)
+    nothing = np.zeros(len(cells), bool)
+    a_priori = a_priori_information(cells, specification)
+    fixed = nothing if a_priori is None else a_priori.status == FIXED
+    keep = fixed if keep is None else keep | fixed
+    force = nothing if force is None else force & ~by_rule.sensitive
+    lower, upper = by_rule.lower_capacity.copy(), by_rule.upper_capacity.copy()
+    level = by_rule.lower_protection.copy()
+    level = np.where(lower == np.maximum(cells.units, 0), np.minimum(level, lower), level)
+    sliding = np.where(by_rule.sensitive, cells.input_columns.get("sliding_protection", 0.0), 0.0)
+    costs = a_priori.costs(_costs(cells, specification)) if a_priori else _costs(cells, specification)
+    try:
+        return SuppressionProblem(
+            values=cells.units,
+            relations=by_rule.relations,
+            primary=by_rule.sensitive,
+            lower_level=level,
+            upper_level=by_rule.upper_protection,
+            sliding_level=sliding,
+            lower_bound=cells.units - lower,
+            upper_bound=cells.units + upper,
+            costs=costs,
+            keep=keep & ~force,
+            force=force,
+            contributions=cells.contributions,
+            unit=1.0,
+        )
+    except ImpossibleProtection as error:
+        raise InputRejected(
+            f"Readers would know a sensitive cell too closely whatever is suppressed: {error}. Raise "
+            f"table.capacity = {table.capacity:g}, or the capacities of these cells. Cells are numbered as "
+            "in cells.parquet of the evidence. Nothing was published."
+        ) from error
+    except SdcError as error:
+        raise InputRejected(
+            f"The input makes no table whose cells can be suppressed: {error}. Cells are numbered as in "
+            "cells.parquet of the evidence. Nothing was published."
+        ) from error
+
+
+def within_reach(problem: SuppressionProblem) -> SuppressionProblem:
+    """Return the problem with upper levels that every contributor to the cell can be left with.
+
+    Contributors know their own part of a cell, so that the rest of it can rise by its own share at the most,
+    whatever is suppressed. The method is not asked for more of these cells. What the rule asks for against
+    all others is counted on the files.
+    """
+    given, upper = problem.contributions, np.array(problem.upper_level)
+    if given is None:
+        return problem
+    amounts = sparse.csr_matrix(
+        (given.amount, (np.unique(given.unit, return_inverse=True)[1], given.cell)),
+        shape=(len(np.unique(given.unit)), problem.cells),
+    )
+    by_cell = amounts.tocsc()
+    number = np.diff(by_cell.indptr)
+    pairs = {tuple(by_cell.indices[by_cell.indptr[c] :][:2]) for c in np.flatnonzero(number == 2)}
+    together = [amounts]
+    if pairs:
+        one, other = (np.array(each) for each in zip(*sorted(pairs), strict=True))
+        together.append(amounts[one] + amounts[other])
+    known = sparse.vstack(together).tocsc()
+    for cell in np.flatnonzero(problem.primary & (problem.lower_bound >= 0) & (problem.values > 0)):
+        others = problem.values[cell] - known.data[known.indptr[cell] : known.indptr[cell + 1]]
+        others = others[others > problem.values[cell] * _NOBODY]
+        if len(others):
+            rise = problem.upper_bound[cell] - problem.values[cell]
+            upper[cell] = min(upper[cell], rise * float(others.min()) / problem.values[cell])
+    return replace(problem, upper_level=upper, unit=0.0)
+
+
+def _costs(cells: Cells, specification: Specification) -> np.ndarray:
+    """Return what each cell costs; no cell is free."""
+    table = table_of(specification)
+    if table.cost_column is not None:
+        return cells.input_columns["costs"]
+    if table.cost_rule == "value":
+        return np.maximum(np.abs(cells.units), 1.0)
+    if table.cost_rule == "contributors":
+        if cells.contributors is None:
+            raise InputRejected(
+                'table.costs = "contributors": expected numbers of contributors, found none in the input. '
+                'Name their column in table.contributors, or choose "value" or "number".'
+            )
+        return np.maximum(cells.contributors.astype(float), 1.0)
+    return np.ones(len(cells))
+
+
+def original_cells(
+    cells: Cells, by_rule: CellTable, table: Table, joined: Joined | None, attackers: tuple[str, ...]
+) -> OriginalCells:
+    """Return the cells before protection: of suppressed tables with what attackers know of them."""
+    own = len(cells)
+    given = None if joined is None else joined.problem.contributions
+    amounts = {
+        "lower": by_rule.lower_protection,
+        "upper": by_rule.upper_protection,
+        "fall": by_rule.lower_capacity,
+        "rise": by_rule.upper_capacity,
+    }
+    if joined is not None:
+        amounts = {name: array[:own] for name, array in amounts_of(joined.problem).items() if name != "units"}
+    return OriginalCells(
+        codes=cells.codes,
+        units=cells.units,
+        sensitive=by_rule.sensitive if joined is None else joined.problem.primary[:own],
+        **amounts,
+        digits=table.digits,
+        zeros_absent=table.counts,
+        contributed=None if given is None else Contributed(given.cell, given.unit, given.amount),
+        attackers=attackers,
+        earlier=None if joined is None else joined.earlier,
+    )

@@ -1,0 +1,16 @@
+"""Algorithms of `sdc.suppression`: cell suppression. The function of a row chooses the cells.
+
+    solve(task: Task) -> (chosen, lower_bound, stopped_by)
+
+"auto" searches for a proof, within limits, if the table is small or the effort exact; else it is "heuristic".
+"""
+
+from __future__ import annotations
+
+from microguard.sdc.algorithms.algorithm import Algorithm
+
+SUPPRESSION: dict[str, Algorithm] = {
+    "auto": Algorithm("suppression.methods:by_size"),
+    "exact": Algorithm("suppression.methods:exact"),
+    "heuristic": Algorithm("suppression.methods:heuristic", efforts=("fast", "standard", "thorough")),
+}

@@ -1,0 +1,7 @@
+"""Cell suppression: choose the cells of a table to leave out, and audit every attacker's intervals."""
+
+from microguard.sdc.suppression.audit import Audit, audit
+from microguard.sdc.suppression.problem import KINDS, Contributions, SuppressionProblem
+from microguard.sdc.suppression.suppress import Suppression, suppress
+
+__all__ = ["KINDS", "Audit", "Contributions", "Suppression", "SuppressionProblem", "audit", "suppress"]

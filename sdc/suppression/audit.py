@@ -1,0 +1,252 @@
+"""Audit a pattern of suppressed cells: the interval of every primary, for every attacker.
+
+Two linear programs an interval, over the suppressed cells only. The audit shares no code with the separation
+of cuts beyond the solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from microguard.sdc.errors import ShapeMismatch, SolverFailed
+from microguard.sdc.solver import Limits, Master, Program, Status
+from microguard.sdc.suppression.attackers import Attacker, Bounds, attackers_of, bounds_of
+from microguard.sdc.suppression.problem import KINDS, LEVEL_TOLERANCE, SuppressionProblem, check_attackers
+from scipy import sparse
+
+#: Deviations are limited to this many times those that the audited cell can have beforehand: beyond it, the
+#: feasibility tolerance of the solver would be wider than the interval.
+_LARGEST_DEVIATION = 1e6
+#: Relative tolerance of a witness of a wide interval.
+_WITNESS_TOLERANCE = 1e-9
+#: Weight of a cell that some attacker knows in a witness, which should be excluded by few; others weigh 1.
+_WATCHED = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """Feasibility intervals of the primary cells.
+
+    Attributes
+    ----------
+    kinds : tuple of str
+        Kinds of attackers that were audited, the outsider first.
+    attackers : (kinds,) int array
+        Attackers of each kind.
+    cells : (k,) positions of the primary cells
+    lowest, highest : (k, kinds) float arrays
+        The outsider's interval. For a kind of contributors, the interval of the worst of those attackers who
+        can exclude a table that reaches the levels; if nobody can, an interval that nobody can narrow. If
+        the outsider's interval is too narrow, it is reported for all kinds.
+    too_narrow : (k, kinds) boolean array
+        Whether an attacker's interval does not contain the levels. A contributor's levels are at most what he
+        would consider possible if no cell was published. Who knows the cell because nobody else contributes
+        is not counted.
+    who : (k, kinds, 2) int array
+        Units of that worst attacker; -1 where there is none.
+    """
+
+    kinds: tuple[str, ...]
+    attackers: np.ndarray
+    cells: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+    too_narrow: np.ndarray
+    who: np.ndarray
+
+    @property
+    def protected(self) -> bool:
+        """Whether every interval is wide enough for every attacker."""
+        return not bool(self.too_narrow.any())
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """Lower, upper and sliding level of a cell."""
+
+    lower: float
+    upper: float
+    sliding: float
+
+    @classmethod
+    def of(cls, problem: SuppressionProblem, cell: int) -> _Levels:
+        """Return the levels of a cell."""
+        return cls(
+            float(problem.lower_level[cell]),
+            float(problem.upper_level[cell]),
+            float(problem.sliding_level[cell]),
+        )
+
+    def at_most(self, fall: float, rise: float) -> _Levels:
+        """Return the levels that an interval can contain."""
+        return _Levels(min(self.lower, fall), min(self.upper, rise), min(self.sliding, fall + rise))
+
+    def margin(self, fall: float, rise: float) -> float:
+        """Return by how much an interval exceeds the levels, at the least; below 0 if it is too narrow."""
+        slack = LEVEL_TOLERANCE * max(self.lower + self.upper, self.sliding)
+        return min(fall - self.lower, rise - self.upper, fall + rise - self.sliding) + slack
+
+    def reached(self, fall: float, rise: float) -> tuple[float, float]:
+        """Return the part of an interval, given by its ends, that already contains the levels."""
+        down, up = min(self.lower, fall), min(self.upper, rise)
+        up = min(max(up, self.sliding - down), rise)
+        return min(max(down, self.sliding - up), fall), up
+
+
+class _Ranges:
+    """The largest decrease and increase of a cell: one linear program that is changed and solved again."""
+
+    def __init__(self, problem: SuppressionProblem, suppressed: np.ndarray) -> None:
+        self.columns = np.flatnonzero(suppressed)
+        matrix = sparse.csc_matrix(problem.relations[:, self.columns])
+        self._cells, count = problem.cells, len(self.columns)
+        rows = np.zeros(matrix.shape[0])
+        options = Limits(options={"presolve": "off"})
+        none = np.zeros(count)
+        self._ends = Master(Program(none, matrix, rows, rows, none, none), options)
+        both, none = sparse.hstack([matrix, -matrix]), np.zeros(2 * count)
+        self._few = Master(Program(none, both, rows, rows, none, none), options)
+
+    def end(self, cell: int, bounds: Bounds, side: int) -> float:
+        """Return the largest deviation of a cell to one side."""
+        scale = max(bounds.fall[cell], bounds.rise[cell])
+        if scale <= 0:
+            return 0.0
+        fall, rise = self._limits(bounds, scale)
+        self._ends.change_bounds(np.arange(len(self.columns)), -fall, rise)
+        place = int(np.searchsorted(self.columns, cell))
+        self._ends.change_cost(place, -float(side))
+        solution = self._ends.solve()
+        self._ends.change_cost(place, 0.0)
+        if solution.status is not Status.OPTIMAL or solution.values is None:
+            raise SolverFailed(f"the interval of cell {cell} could not be solved: {solution.status.value}")
+        return scale * float(np.clip(solution.values, -fall, rise)[place] * side)
+
+    def witness(self, cell: int, bounds: Bounds, deviation: float, weights: np.ndarray) -> np.ndarray | None:
+        """Return (cells,) deviations with a given one, and else as few as a linear program finds."""
+        table = np.zeros(self._cells)
+        if deviation == 0:
+            return table
+        count, scale = len(self.columns), abs(deviation)
+        fall, rise = self._limits(bounds, scale)
+        place = int(np.searchsorted(self.columns, cell))
+        lower, upper = np.zeros(2 * count), np.concatenate([rise, fall])
+        upper[[place, count + place]] = 0.0
+        used = place if deviation > 0 else count + place
+        lower[used] = upper[used] = 1.0
+        self._few.change_bounds(np.arange(2 * count), lower, upper)
+        self._few.change_costs(np.concatenate([weights[self.columns]] * 2))
+        solution = self._few.solve()
+        if solution.status is not Status.OPTIMAL or solution.values is None:
+            return None
+        table[self.columns] = scale * (solution.values[:count] - solution.values[count:])
+        return table
+
+    def _limits(self, bounds: Bounds, scale: float) -> tuple[np.ndarray, np.ndarray]:
+        return (
+            np.minimum(bounds.fall[self.columns] / scale, _LARGEST_DEVIATION),
+            np.minimum(bounds.rise[self.columns] / scale, _LARGEST_DEVIATION),
+        )
+
+
+def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Sequence[str] = KINDS) -> Audit:
+    """Compute the feasibility interval of every primary, for the worst attacker of each kind.
+
+    The outsider's interval is exact. For contributors, two tables of deviations that reach the outsider's
+    levels are computed. An attacker who cannot exclude them cannot narrow the interval below the levels. All
+    others have their own linear programs.
+
+    Parameters
+    ----------
+    problem : SuppressionProblem
+    suppressed : (cells,) boolean array
+    attackers : some of "outsider", "single", "pair", "unit"
+        The outsider is always audited; contributors only if the problem has contributions.
+
+    Raises
+    ------
+    ShapeMismatch, InvalidParameter
+        A pattern or attackers that do not fit the problem.
+    SolverFailed
+        If a linear program fails.
+
+    References
+    ----------
+    Fischetti, Salazar-Gonzalez 2001, Management Science 47(7), section 2 (the attacker's two programs);
+    Robertson 1993, Cell suppression at Statistics Canada (the audit).
+    """
+    suppressed = np.asarray(suppressed, dtype=bool)
+    if suppressed.shape != (problem.cells,):
+        raise ShapeMismatch(f"suppressed: expected shape ({problem.cells},), found {suppressed.shape}")
+    kinds = check_attackers(problem, attackers)
+    coalitions = attackers_of(problem, suppressed, kinds) if len(kinds) > 1 else []
+    suspicions = _Suspicions(problem, coalitions)
+    ranges, unpublished = _Ranges(problem, suppressed), _Ranges(problem, np.ones(problem.cells, dtype=bool))
+    outsider = bounds_of(problem)
+    cells = np.flatnonzero(problem.primary)
+    shape = (len(cells), len(kinds))
+    lowest, highest = (np.repeat(problem.values[cells][:, None], len(kinds), axis=1) for _ in range(2))
+    narrow, who = np.zeros(shape, dtype=bool), np.full((*shape, 2), -1, dtype=np.int64)
+    for row, cell in enumerate(cells):
+        if not suppressed[cell]:
+            narrow[row] = True
+            continue
+        fall, rise = (ranges.end(int(cell), outsider, side) for side in (-1, 1))
+        levels = _Levels.of(problem, int(cell))
+        lowest[row], highest[row] = problem.values[cell] - fall, problem.values[cell] + rise
+        narrow[row] = levels.margin(fall, rise) < 0
+        if len(kinds) == 1 or narrow[row, 0]:
+            continue
+        down, up = levels.reached(fall, rise)
+        tables = [ranges.witness(int(cell), outsider, d, suspicions.weights) for d in (-down, up)]
+        lowest[row, 1:], highest[row, 1:] = problem.values[cell] - down, problem.values[cell] + up
+        worst = np.full(len(kinds), np.inf)
+        for number in suspicions.excluding(tables):
+            one = coalitions[number]
+            if cell in one.cells[one.known]:
+                continue
+            bounds, kind = bounds_of(problem, one), kinds.index(one.kind)
+            fall, rise = (ranges.end(int(cell), bounds, side) for side in (-1, 1))
+            margin = levels.margin(fall, rise)
+            if margin < 0:
+                most = [unpublished.end(int(cell), bounds, side) for side in (-1, 1)]
+                margin = levels.at_most(*most).margin(fall, rise)
+            narrow[row, kind] |= margin < 0
+            if margin < worst[kind]:
+                worst[kind] = margin
+                lowest[row, kind], highest[row, kind] = (
+                    problem.values[cell] - fall,
+                    problem.values[cell] + rise,
+                )
+                who[row, kind, : len(one.units)] = one.units
+    counts = [1] + [sum(one.kind == kind for one in coalitions) for kind in kinds[1:]]
+    return Audit(kinds, np.array(counts), cells, lowest, highest, narrow, who)
+
+
+class _Suspicions:
+    """Which attackers know that a table of deviations is not the original one."""
+
+    def __init__(self, problem: SuppressionProblem, coalitions: Sequence[Attacker]) -> None:
+        bounds = [bounds_of(problem, one) for one in coalitions]
+        empty = [np.empty(0)]
+        self._cells = np.concatenate([one.cells for one in coalitions] or empty).astype(np.int64)
+        pairs = list(zip(coalitions, bounds, strict=True))
+        self._fall = np.concatenate([b.fall[one.cells] for one, b in pairs] or empty)
+        self._rise = np.concatenate([b.rise[one.cells] for one, b in pairs] or empty)
+        self._one = np.repeat(np.arange(len(coalitions)), [len(one.cells) for one in coalitions])
+        self.weights = np.ones(problem.cells)
+        for one in coalitions:
+            self.weights[one.cells[one.known]] = _WATCHED
+
+    def excluding(self, tables: Sequence[np.ndarray | None]) -> np.ndarray:
+        """Return the attackers who can exclude one of the tables; all, if a table is missing."""
+        wrong = np.zeros(len(self._one), dtype=bool)
+        for table in tables:
+            if table is None:
+                return np.unique(self._one)
+            d = table[self._cells]
+            slack = _WITNESS_TOLERANCE * np.abs(d)
+            wrong |= (d < -self._fall - slack) | (d > self._rise + slack)
+        return np.unique(self._one[wrong])

@@ -1,0 +1,77 @@
+"""Cuts of the choice of cells, and the pool of those found so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from microguard.sdc.suppression.problem import SuppressionProblem
+from scipy import sparse
+
+#: Violation from which a cut counts as violated, in units of its right-hand side.
+VIOLATED = 1e-6
+#: Coefficients below this are left out; the right-hand side is lowered by their sum.
+_SMALL = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """``weights @ x[cells] >= least`` for every pattern that protects; no cell must be suppressed anyway."""
+
+    cells: np.ndarray
+    weights: np.ndarray
+    least: float
+
+    def violated(self, x: np.ndarray) -> bool:
+        """Return whether a pattern violates the cut."""
+        return bool(self.weights @ x[self.cells] < self.least - VIOLATED)
+
+
+def capacity_cut(
+    problem: SuppressionProblem, cells: np.ndarray, weights: np.ndarray, level: float
+) -> Cut | None:
+    """Return ``weights @ x[cells] >= level``, strengthened, or None if every pattern satisfies it.
+
+    Cells that every pattern suppresses count as suppressed, cells that it publishes as published. Of the
+    rest, no weight need exceed what is then missing (Fischetti, Salazar-Gonzalez 2001, section 3: rounding).
+    """
+    must = problem.must[cells]
+    missing = level - float(weights[must].sum())
+    if missing <= 1e-7 * level:
+        return None
+    free = ~must & ~problem.keep[cells]
+    cells, scaled = cells[free], np.minimum(weights[free] / missing, 1.0)
+    cells, place = np.unique(cells, return_inverse=True)
+    scaled = np.minimum(np.bincount(place, scaled, minlength=len(cells)), 1.0)
+    small = scaled < _SMALL
+    return Cut(cells[~small], scaled[~small], 1.0 - float(scaled[small].sum()))
+
+
+class Pool:
+    """All cuts found so far, each once."""
+
+    def __init__(self, cells: int) -> None:
+        self._cells = cells
+        self._known: set[bytes] = set()
+        self.cuts: list[Cut] = []
+
+    def add(self, cuts: list[Cut]) -> list[Cut]:
+        """Add cuts and return the new ones."""
+        new = []
+        for cut in cuts:
+            key = cut.cells.tobytes() + np.round(cut.weights, 6).tobytes()
+            if key not in self._known:
+                self._known.add(key)
+                new.append(cut)
+        self.cuts += new
+        return new
+
+    def matrix(self, cuts: list[Cut] | None = None) -> tuple[sparse.csr_matrix, np.ndarray]:
+        """Return the matrix and right-hand sides of some cuts, or of all."""
+        chosen = self.cuts if cuts is None else cuts
+        sizes = np.array([len(cut.cells) for cut in chosen], dtype=np.int64)
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        indices = np.concatenate([cut.cells for cut in chosen] or [np.empty(0)]).astype(np.int64)
+        data = np.concatenate([cut.weights for cut in chosen] or [np.empty(0)])
+        matrix = sparse.csr_matrix((data, indices, indptr), shape=(len(chosen), self._cells))
+        return matrix, np.array([cut.least for cut in chosen])

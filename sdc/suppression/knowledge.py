@@ -1,0 +1,94 @@
+"""What all attackers know of all cells, as arrays: attackers in numbers, their cells in one list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from microguard.sdc.suppression.attackers import attackers_of
+from microguard.sdc.suppression.problem import SuppressionProblem
+
+
+class Knowledge:
+    """Deviations that each attacker considers possible, where they differ from the outsider's.
+
+    Attackers are numbered from 0; the outsider is none of them.
+
+    Attributes
+    ----------
+    fall, rise : (cells,) largest decrease and increase that the outsider considers possible
+    count : int
+        Number of attackers.
+    """
+
+    def __init__(self, problem: SuppressionProblem, candidates: np.ndarray, kinds: Sequence[str]) -> None:
+        self.fall = problem.values - problem.lower_bound
+        self.rise = problem.upper_bound - problem.values
+        attackers = attackers_of(problem, candidates, kinds) if len(kinds) > 1 else []
+        self.count = len(attackers)
+        sizes = np.array([len(one.cells) for one in attackers], dtype=np.int64)
+        self._starts = np.concatenate([[0], np.cumsum(sizes)])
+        empty = np.empty(0)
+        self._cells = np.concatenate([one.cells for one in attackers] or [empty]).astype(np.int64)
+        amounts = np.concatenate([one.amounts for one in attackers] or [empty])
+        self._known = np.concatenate([one.known for one in attackers] or [empty]).astype(bool)
+        others = np.maximum(problem.values[self._cells] - amounts, 0.0)
+        signed = problem.lower_bound[self._cells] < 0
+        fall = self.fall[self._cells]
+        self._fall = np.where(self._known, 0.0, np.where(signed, fall, np.minimum(fall, others)))
+        self._rise = np.where(self._known, 0.0, self.rise[self._cells])
+        self._attacker = np.repeat(np.arange(self.count), sizes)
+        by_cell = np.lexsort((self._attacker, self._fall, ~self._known, self._cells))
+        self._by_cell = by_cell
+        self._cell_starts = np.searchsorted(self._cells[by_cell], np.arange(problem.cells + 1))
+
+    def entries(self, attacker: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the cells that an attacker contributes to, and his largest decreases and increases."""
+        part = slice(self._starts[attacker], self._starts[attacker + 1])
+        return self._cells[part], self._fall[part], self._rise[part]
+
+    def knowing(self, cell: int) -> np.ndarray:
+        """Return the attackers who know the value of a cell because nobody else contributes to it."""
+        part = self._by_cell[self._cell_starts[cell] : self._cell_starts[cell + 1]]
+        return self._attacker[part[self._known[part]]]
+
+    def contradicted(self, group: np.ndarray, cell: int, table: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the attackers of a group who can exclude a table of deviations by another cell than one.
+
+        Parameters
+        ----------
+        group : consecutive attackers
+        cell : int
+        table, x : (cells,) deviations, and the parts of the cells that a pattern suppresses
+        """
+        part = slice(self._starts[group[0]], self._starts[group[-1] + 1])
+        cells = self._cells[part]
+        d, parts = table[cells], x[cells]
+        slack = 1e-9 * np.abs(d)
+        wrong = (d < -self._fall[part] * parts - slack) | (d > self._rise[part] * parts + slack)
+        return np.unique(self._attacker[part][wrong & (cells != cell)])
+
+    @property
+    def watched(self) -> np.ndarray:
+        """(cells,) whether some attacker knows the value of a cell."""
+        found = np.zeros(len(self.fall), dtype=bool)
+        found[self._cells[self._known]] = True
+        return found
+
+    def groups(self, number: int) -> list[np.ndarray]:
+        """Return the attackers in at most so many groups of about the same knowledge, neighbours together."""
+        if self.count == 0:
+            return []
+        weight = np.bincount(self._attacker, self._known, minlength=self.count) + 1.0
+        place = np.minimum(np.cumsum(weight) / weight.sum() * number, number - 1e-9).astype(np.int64)
+        return [np.flatnonzero(place == one) for one in range(number) if (place == one).any()]
+
+    def pooled(self, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the (cells,) least decrease and increase that any attacker of a group considers possible."""
+        inside = np.zeros(self.count, dtype=bool)
+        inside[group] = True
+        used = inside[self._attacker]
+        fall, rise = self.fall.copy(), self.rise.copy()
+        np.minimum.at(fall, self._cells[used], self._fall[used])
+        np.minimum.at(rise, self._cells[used], self._rise[used])
+        return fall, rise

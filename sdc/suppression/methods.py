@@ -1,0 +1,157 @@
+"""The ways to choose cells, by name (`sdc.algorithms.suppression`).
+
+Both first solve the linear relaxation by separated cuts, for the outsider and then for contributors. Then
+they alternate: choose a pattern that satisfies all cuts, attack it, add the cuts that it violates, and repair
+it until no attack succeeds. "exact" chooses by branch and cut until the bound meets the cost. "heuristic"
+ends with a pattern within the gap of the effort, or after the work of the effort.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.solver import Limits
+from microguard.sdc.stop import Deadline, StoppedBy
+from microguard.sdc.suppression.cover import complete, prune
+from microguard.sdc.suppression.cuts import Pool
+from microguard.sdc.suppression.problem import SuppressionProblem
+from microguard.sdc.suppression.relaxation import Relaxation
+from microguard.sdc.suppression.separation import Separation
+from scipy import sparse
+
+#: Cells up to which "auto" searches for a proof.
+EXACT_CELLS = 1_000
+#: Times the work of the effort that "auto" spends on a table of up to so many cells.
+_SMALL = 10
+#: By effort: relative gap that ends the search, rounds of the relaxation, integer programs, and interrupt
+#: checks of one integer program (see `Limits.steps`).
+_EFFORTS: dict[str, tuple[float, int, int, int]] = {
+    "fast": (0.05, 40, 2, 300),
+    "standard": (0.01, 100, 8, 2_000),
+    "thorough": (0.002, 300, 20, 10_000),
+}
+#: Relative gap at which a pattern counts as optimal: rounding of sums of costs.
+_PROVED = 1e-7
+_ALWAYS = 10**9
+#: Times that cells which no cut needs are left out of a pattern, and the pattern is attacked again.
+_PRUNED = 3
+
+Choice = tuple[np.ndarray, float, StoppedBy]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Arguments of a method."""
+
+    problem: SuppressionProblem
+    kinds: tuple[str, ...]
+    effort: str
+    seed: int
+    deadline: Deadline
+
+
+def by_size(task: Task) -> Choice:
+    """Try to prove the optimum of a small table, bound the gap of a large one."""
+    if task.effort == "exact":
+        return exact(task)
+    if task.problem.cells > EXACT_CELLS:
+        return heuristic(task)
+    _, rounds, programs, steps = _EFFORTS[task.effort]
+    return _Search(task).run(0.0, rounds, _SMALL * programs, _SMALL * steps)
+
+
+def exact(task: Task) -> Choice:
+    """Prove the optimum."""
+    return _Search(task).run(0.0, _ALWAYS, _ALWAYS, None)
+
+
+def heuristic(task: Task) -> Choice:
+    """Stop at the gap and after the work of the effort."""
+    gap, rounds, programs, steps = _EFFORTS.get(task.effort, _EFFORTS["thorough"])
+    return _Search(task).run(gap, rounds, programs, steps)
+
+
+class _Search:
+    def __init__(self, task: Task) -> None:
+        problem = task.problem
+        self._problem, self._deadline = problem, task.deadline
+        self._separation = Separation(problem, task.kinds, task.seed)
+        pool = Pool(problem.cells)
+        pool.add(list(self._separation.line_cuts()))
+        self._relaxation = Relaxation(problem, pool)
+        self._best: np.ndarray | None = None
+        self._cost = float("inf")
+
+    def run(self, gap: float, rounds: int, programs: int, steps: int | None) -> Choice:
+        relaxation = self._relaxation
+        for contributors in (False, True):
+            relaxation.converge(self._separation, self._deadline, contributors=contributors, rounds=rounds)
+        bound = relaxation.bound
+        for _ in range(programs):
+            if self._close(bound, max(gap, _PROVED)):
+                break
+            if self._deadline.passed:
+                if self._best is None:
+                    self._repair(relaxation.x > 0.5)
+                return self._chosen(), bound, "time"
+            limits = Limits(relative_gap=gap / 2, steps=steps, seconds=max(self._deadline.remaining, 1.0))
+            beyond = relaxation.bound + relaxation.reduced_costs > self._cost * (1 + _PROVED)
+            chosen, proved = relaxation.integer(limits, self._best, beyond & ~self._problem.must)
+            bound = max(bound, min(proved, self._cost))
+            self._repair(relaxation.x > 1 - 1e-6 if chosen is None else chosen)
+        return self._chosen(), bound, "proof" if self._close(bound, _PROVED) else "work"
+
+    def _close(self, bound: float, gap: float) -> bool:
+        return self._cost <= bound * (1 + gap) + 1e-12
+
+    def _chosen(self) -> np.ndarray:
+        assert self._best is not None
+        return self._best
+
+    def _repair(self, chosen: np.ndarray) -> None:
+        """Add cells until no attack succeeds, leave out what no cut needs, and keep the best pattern."""
+        problem = self._problem
+        chosen = self._protected(self._completed(chosen))
+        for _ in range(_PRUNED):
+            pruned = self._pruned(chosen)
+            if np.array_equal(pruned, chosen):
+                break
+            again = self._protected(pruned)
+            if problem.costs[again].sum() >= problem.costs[chosen].sum():
+                break
+            chosen = again
+        cost = float(problem.costs[chosen].sum())
+        if cost < self._cost:
+            self._best, self._cost = chosen, cost
+
+    def _protected(self, chosen: np.ndarray) -> np.ndarray:
+        """Return a pattern with further cells in which no attack succeeds.
+
+        What protects a primary still does so with more cells: only those attacked are attacked again.
+        """
+        for contributors in (False, True) if self._separation.knowledge.count else (False,):
+            cells: np.ndarray | None = None
+            while cells is None or len(cells):
+                cuts, cells = self._separation.cuts(
+                    chosen.astype(float), contributors=contributors, cells=cells
+                )
+                if cuts and not self._relaxation.add(cuts):
+                    raise SolverFailed(
+                        "a pattern satisfies all cuts and is attacked: tolerances are exceeded"
+                    )
+                chosen = self._completed(chosen)
+        return chosen
+
+    def _completed(self, chosen: np.ndarray) -> np.ndarray:
+        problem = self._problem
+        costs = np.maximum(self._relaxation.reduced_costs, 0.01 * problem.costs)
+        return complete(*self._rows(), chosen | problem.must, costs, ~problem.keep)
+
+    def _pruned(self, chosen: np.ndarray) -> np.ndarray:
+        return prune(*self._rows(), chosen, self._problem.costs, self._problem.must)
+
+    def _rows(self) -> tuple[sparse.csr_matrix, np.ndarray]:
+        pool = self._relaxation.pool
+        return pool.matrix([cut for cut in pool.cuts if cut.least > 0])

@@ -1,0 +1,164 @@
+"""Ranges of cells over a pattern: linear programs over the cells that it does not publish."""
+
+from __future__ import annotations
+
+import numpy as np
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.solver import Limits, Master, Program, Solution, Status
+from microguard.sdc.suppression.problem import SuppressionProblem
+from scipy import sparse
+
+#: Deviations are limited to this many times the level: beyond it, the feasibility tolerance of the solver
+#: would be wider than the interval.
+_LARGEST_DEVIATION, _LARGEST_JOINT = 1e6, 1e4
+#: Levels of one joint program are within this factor.
+_SPREAD = 1e2
+#: Part of a cell below which it counts as published in a fractional pattern.
+_OPEN = 1e-7
+_OPTIONS: dict[str, bool | int | float | str] = {"presolve": "off"}
+
+
+class Ranges:
+    """Largest deviations over one pattern, for attackers who know different bounds.
+
+    Attributes
+    ----------
+    x : (cells,) pattern
+    """
+
+    def __init__(self, problem: SuppressionProblem, x: np.ndarray) -> None:
+        self.x = x
+        self._relations = problem.relations
+        self.open = np.flatnonzero(x > _OPEN)
+        matrix = problem.relations[:, self.open]
+        self._rows = np.flatnonzero(np.diff(matrix.indptr) > 0)
+        self._matrix = sparse.csc_matrix(matrix[self._rows])
+        self._transposed = sparse.csr_matrix(problem.relations[self._rows].T)
+        self._place = np.full(problem.cells, -1)
+        self._place[self.open] = np.arange(len(self.open))
+        columns, rows = np.zeros(len(self.open)), np.zeros(len(self._rows))
+        self._master = Master(
+            Program(columns, self._matrix, rows, rows, columns, columns), Limits(options=_OPTIONS)
+        )
+        self._sparse: Master | None = None
+        self.programs = 0
+
+    def end(
+        self, cell: int, side: int, fall: np.ndarray, rise: np.ndarray
+    ) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
+        """Return the largest deviation to one side, and the cells and entries of r that prove it."""
+        scale, solution = self._solve(cell, side, fall, rise)
+        if solution is None:
+            return 0.0, (np.array([cell]), np.array([float(side)]))
+        assert solution.values is not None
+        assert solution.row_duals is not None
+        duals = np.where(np.abs(solution.row_duals) > 1e-9, solution.row_duals, 0.0)
+        reduced = self._transposed @ duals
+        reduced[cell] += side
+        cells = np.flatnonzero(np.abs(reduced) > 1e-9)
+        return float(side * solution.values[self._place[cell]]) * scale, (cells, reduced[cells])
+
+    def symmetric(self, fall: np.ndarray, rise: np.ndarray) -> bool:
+        """Return whether the mirror image of a table of deviations is one too."""
+        return np.array_equal(fall[self.open], rise[self.open])
+
+    def table(self, cell: int, level: float, room: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
+        """Return (cells,) deviations with a given deviation of a cell that change few others, or None.
+
+        Parameters
+        ----------
+        room : (cells,) largest deviation to both sides
+        weights : (cells,) cost of using a cell's room
+        """
+        count, place = len(self.open), int(self._place[cell])
+        most = np.minimum(room[self.open] * self.x[self.open] / level, _LARGEST_JOINT)
+        if most[place] < 1 - 1e-9:
+            return None
+        costs = weights[self.open] / np.maximum(most, 1e-9)
+        if self._sparse is None:
+            zeros, rows = np.zeros(2 * count), np.zeros(len(self._rows))
+            matrix = sparse.hstack([self._matrix, -self._matrix], format="csc")
+            self._sparse = Master(Program(zeros, matrix, rows, rows, zeros, zeros), Limits(options=_OPTIONS))
+        lower, upper = np.zeros(2 * count), np.concatenate([most, most])
+        lower[place] = upper[place] = 1.0
+        upper[count + place] = 0.0
+        self._sparse.change_bounds(np.arange(2 * count), lower, upper)
+        self._sparse.change_costs(np.concatenate([costs, costs]))
+        self.programs += 1
+        solution = self._sparse.solve()
+        if solution.status is not Status.OPTIMAL or solution.values is None:
+            return None
+        table = np.zeros(len(self.x))
+        table[self.open] = level * (solution.values[:count] - solution.values[count:])
+        return table
+
+    def _solve(
+        self, cell: int, side: int, fall: np.ndarray, rise: np.ndarray
+    ) -> tuple[float, Solution | None]:
+        scale = float(max(fall[cell], rise[cell]))
+        if scale <= 0:
+            return 0.0, None
+        x, most = self.x[self.open], _LARGEST_DEVIATION
+        down, up = (
+            np.minimum(fall[self.open] / scale * x, most),
+            np.minimum(rise[self.open] / scale * x, most),
+        )
+        self._master.change_bounds(np.arange(len(self.open)), -down, up)
+        place = int(self._place[cell])
+        self._master.change_cost(place, -float(side))
+        solution = self._master.solve()
+        self._master.change_cost(place, 0.0)
+        self.programs += 1
+        if solution.status is not Status.OPTIMAL or solution.values is None:
+            raise SolverFailed(f"the interval of cell {cell} could not be solved: {solution.status.value}")
+        return scale, solution
+
+    def joint(self, cells: np.ndarray, levels: np.ndarray, signs: np.ndarray, room: np.ndarray) -> np.ndarray:
+        """Return for which cells one table of deviations, and its mirror image, reach the level.
+
+        The program maximises the sum of the shares of the levels that the deviations reach, in given
+        directions.
+
+        Parameters
+        ----------
+        cells, levels, signs : (k,) arrays
+        room : (cells,) largest deviation to both sides
+        """
+        proved = np.zeros(len(cells), dtype=bool)
+        order = np.argsort(-levels, kind="stable")
+        while len(order):
+            near = order[levels[order] * _SPREAD >= levels[order[0]]]
+            order = order[len(near) :]
+            proved[near] |= self._joint(cells[near], levels[near], signs[near], room)
+        return proved
+
+    def _joint(
+        self, cells: np.ndarray, levels: np.ndarray, signs: np.ndarray, room: np.ndarray
+    ) -> np.ndarray:
+        unit, places = float(levels.max()), self._place[cells]
+        most = np.minimum(room[self.open] / unit * self.x[self.open], _LARGEST_JOINT)
+        targets = np.minimum(levels / unit, most[places])
+        # a target is split: up to its level with a gain, and beyond its level without
+        lower, upper, costs = -most, most.copy(), np.zeros(len(self.open))
+        upper[places] = np.where(signs > 0, targets, most[places])
+        lower[places] = np.where(signs > 0, -most[places], -targets)
+        costs[places] = -signs / np.maximum(targets, 1e-300)
+        beyond = most[places] - targets
+        matrix = sparse.hstack([self._matrix, self._matrix[:, places]], format="csc")
+        zeros = np.zeros(len(self._rows))
+        self.programs += 1
+        solution = Master(
+            Program(
+                np.concatenate([costs, np.zeros(len(cells))]),
+                matrix,
+                zeros,
+                zeros,
+                np.concatenate([lower, np.where(signs > 0, 0.0, -beyond)]),
+                np.concatenate([upper, np.where(signs > 0, beyond, 0.0)]),
+            )
+        ).solve()
+        if solution.status is not Status.OPTIMAL or solution.values is None:
+            return np.zeros(len(cells), dtype=bool)
+        d = np.clip(solution.values[: len(self.open)], lower, upper)
+        d[places] += solution.values[len(self.open) :]
+        return np.abs(d[places]) * unit >= levels * (1 - 1e-7)

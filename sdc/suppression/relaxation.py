@@ -1,0 +1,149 @@
+"""The linear relaxation of the choice of cells over the cuts found so far."""
+
+from __future__ import annotations
+
+import numpy as np
+from microguard.sdc.errors import ImpossibleProtection, SolverFailed
+from microguard.sdc.solver import INFINITY, Limits, Master, Program, Status, solve
+from microguard.sdc.stop import Deadline
+from microguard.sdc.suppression.cuts import VIOLATED, Cut, Pool
+from microguard.sdc.suppression.problem import SuppressionProblem
+from microguard.sdc.suppression.separation import Separation
+from scipy import sparse
+
+#: The bound is final if the last rounds together raised it by less than this share.
+_PROGRESS, _ROUNDS = 1e-4, 12
+#: Cuts of one round.
+_MOST_CUTS = 150
+
+
+class Relaxation:
+    """Linear program over the cells that may be suppressed; rows are added.
+
+    Attributes
+    ----------
+    x : (cells,) its optimum
+    bound : lower bound on the cost of every pattern
+    reduced_costs : (cells,)
+    """
+
+    def __init__(self, problem: SuppressionProblem, pool: Pool) -> None:
+        self._problem = problem
+        self.pool = pool
+        lower, upper = problem.must.astype(float), (~problem.keep).astype(float)
+        free = (lower < upper) & (problem.costs > 0)
+        self._unit = float(problem.costs[free].mean()) if free.any() else 1.0
+        costs = np.where(lower < upper, problem.costs / self._unit, 0.0)
+        matrix, least = pool.matrix()
+        self._master = Master(Program(costs, matrix, least, np.full(len(least), INFINITY), lower, upper))
+        self._base = float(problem.costs[problem.must].sum())
+        self._bridges = Bridges(problem)
+        self.x, self.bound, self.reduced_costs = lower, self._base, costs
+        self.rounds = 0
+
+    def solve(self) -> None:
+        """Solve the current program."""
+        solution = self._master.solve()
+        if solution.status is Status.INFEASIBLE:
+            raise ImpossibleProtection(
+                "no pattern protects every primary from every attacker; keep fewer cells, lower the levels, "
+                "or merge categories"
+            )
+        if solution.status is not Status.OPTIMAL or solution.values is None or solution.reduced_costs is None:
+            raise SolverFailed(f"the choice of cells could not be solved: {solution.status.value}")
+        self.x = np.clip(solution.values, 0.0, 1.0)
+        self.bound = max(self.bound, self._base + self._unit * solution.bound)
+        self.reduced_costs = self._unit * solution.reduced_costs
+        self.rounds += 1
+
+    def add(self, cuts: list[Cut]) -> int:
+        """Add cuts and return how many were new."""
+        new = self.pool.add(cuts)
+        if new:
+            matrix, least = self.pool.matrix(new)
+            self._master.add_rows(least, np.full(len(new), INFINITY), matrix)
+        return len(new)
+
+    def integer(
+        self, limits: Limits, start: np.ndarray | None, fixed: np.ndarray
+    ) -> tuple[np.ndarray | None, float]:
+        """Return the best pattern of the cuts that the solver finds, and a lower bound of the cost.
+
+        Parameters
+        ----------
+        limits : Limits
+        start : (cells,) boolean array, optional
+            A pattern that satisfies all cuts.
+        fixed : (cells,) boolean array
+            Cells that no better pattern than the incumbent suppresses.
+        """
+        problem = self._problem
+        lower, upper = problem.must.astype(float), (~problem.keep & ~fixed).astype(float)
+        used = np.flatnonzero(lower < upper)
+        matrix, least = self.pool.matrix()
+        least = least - matrix @ lower
+        program = Program(
+            problem.costs[used] / self._unit,
+            matrix[:, used],
+            least,
+            np.full(len(least), INFINITY),
+            np.zeros(len(used)),
+            np.ones(len(used)),
+            np.ones(len(used), dtype=bool),
+        )
+        begin = None if start is None or (start & fixed).any() else start[used].astype(float)
+        solution = solve(program, limits, begin)
+        bound = self._base + self._unit * solution.bound
+        if solution.values is None:
+            return None, bound if solution.status is not Status.INFEASIBLE else float("inf")
+        chosen = problem.must.copy()
+        chosen[used[solution.values > 0.5]] = True
+        return chosen, bound
+
+    def converge(
+        self, separation: Separation, deadline: Deadline, *, contributors: bool, rounds: int
+    ) -> None:
+        """Solve and add violated cuts until there are none, or the bound stops rising."""
+        history = []
+        for _ in range(rounds):
+            self.solve()
+            history.append(self.bound)
+            stalled = len(history) > _ROUNDS and history[-1] <= history[-1 - _ROUNDS] * (1 + _PROGRESS)
+            if stalled or deadline.passed:
+                break
+            new = self.add(self._bridges.cuts(self.x))
+            for who in (False, True) if contributors else (False,):
+                new = new or self.add(separation.cuts(self.x, contributors=who, most=_MOST_CUTS)[0])
+            if not new:
+                break
+
+
+class Bridges:
+    """Bridgeless inequalities: a secondary cell alone in a relation is known, and protects nothing.
+
+    Some optimal pattern satisfies ``x_j <= sum of the others`` in every relation (Fischetti, Salazar-Gonzalez
+    2001, section 3). Cells that every attacker knows beforehand do not count.
+    """
+
+    def __init__(self, problem: SuppressionProblem) -> None:
+        wide = (problem.upper_bound > problem.lower_bound) & ~problem.keep
+        matrix = sparse.csr_matrix(problem.relations)
+        row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        used = wide[matrix.indices]
+        self._row, self._cell = row[used], matrix.indices[used].astype(np.int64)
+        self._rows = matrix.shape[0]
+        self._free = ~problem.must
+        protected = np.bincount(self._row, problem.must[self._cell], minlength=self._rows) > 0
+        self._open = ~protected  # a relation with a cell that every pattern suppresses has no such inequality
+        self._starts = np.searchsorted(self._row, np.arange(self._rows + 1))
+
+    def cuts(self, x: np.ndarray) -> list[Cut]:
+        """Return the inequalities that a pattern violates."""
+        total = np.bincount(self._row, x[self._cell], minlength=self._rows)
+        violated = (2 * x[self._cell] > total[self._row] + VIOLATED) & self._open[self._row]
+        found = []
+        for row, cell in zip(self._row[violated], self._cell[violated], strict=True):
+            if self._free[cell]:
+                cells = self._cell[self._starts[row] : self._starts[row + 1]]
+                found.append(Cut(cells, np.where(cells == cell, -1.0, 1.0), 0.0))
+        return found

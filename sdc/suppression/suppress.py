@@ -1,0 +1,80 @@
+"""Choose the cells to suppress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from microguard.sdc.algorithms.suppression import SUPPRESSION
+from microguard.sdc.arguments import check_name, checked_seed
+from microguard.sdc.stop import Deadline, StoppedBy
+from microguard.sdc.suppression.audit import Audit, audit
+from microguard.sdc.suppression.methods import Task
+from microguard.sdc.suppression.problem import KINDS, SuppressionProblem, check_attackers
+
+
+@dataclass(frozen=True, eq=False)
+class Suppression:
+    """A pattern of suppressed cells, what was proved about it, and its audit.
+
+    Attributes
+    ----------
+    suppressed : (cells,) boolean array
+    cost : float
+        Sum of the costs of the suppressed cells.
+    lower_bound : float
+        Proved lower bound on the cost of every pattern that protects from the same attackers.
+    algorithm : str
+    stopped_by : "work", "proof" or "time"
+    audit : Audit
+    """
+
+    suppressed: np.ndarray
+    cost: float
+    lower_bound: float
+    algorithm: str
+    stopped_by: StoppedBy
+    audit: Audit
+
+    @property
+    def gap(self) -> float:
+        """Relative gap of the cost to the lower bound."""
+        return max(0.0, self.cost / self.lower_bound - 1) if self.lower_bound > 0 else float(self.cost > 0)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the cost was proved to be the least one."""
+        return self.stopped_by == "proof"
+
+
+def suppress(
+    problem: SuppressionProblem,
+    *,
+    effort: str = "standard",
+    attackers: Sequence[str] = KINDS,
+    algorithm: str = "auto",
+    seed: int = 0,
+    time_limit: float | None = None,
+) -> Suppression:
+    """Return a pattern of least cost in which every interval contains the levels of its primary.
+
+    Raises
+    ------
+    ImpossibleProtection
+        If not even the suppression of all cells that may be suppressed protects a primary.
+    """
+    check_name("algorithm", algorithm, tuple(SUPPRESSION))
+    SUPPRESSION[algorithm].check(algorithm, effort, None)
+    kinds = check_attackers(problem, attackers)
+    task = Task(problem, kinds, effort, checked_seed(seed), Deadline.after(time_limit))
+    chosen, bound, stopped_by = SUPPRESSION[algorithm].solve(task)
+    cost = float(problem.costs[chosen].sum())
+    return Suppression(
+        suppressed=chosen,
+        cost=cost,
+        lower_bound=min(bound, cost),
+        algorithm=algorithm,
+        stopped_by=stopped_by,
+        audit=audit(problem, chosen, attackers=kinds),
+    )

@@ -1,0 +1,176 @@
+"""Cell suppression: gaps of reference and generated tables, and the same tables by pytauargus if installed.
+
+Every pattern passes the audit. Times are CPU seconds of one process, the audit included; gap = cost / lower
+bound - 1. Contributors who know a primary exactly, because they are its only ones, do not count.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+from microguard.sdc.suppression import KINDS, Suppression, SuppressionProblem, audit, suppress
+
+from tests.benchmarks.parts import say
+from tests.benchmarks.table import Table
+from tests.benchmarks.tabular.suppression_tables import (
+    SURVEY,
+    generated_problem,
+    regional_problem,
+    survey_nodes,
+    survey_problem,
+    turnover_problem,
+)
+from tests.reference import REFERENCE_FOLDER
+
+OUTSIDER = ("outsider",)
+#: Numbers of children by level and dimension, and units, of generated tables.
+GENERATED: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
+    "3.4 x 3.3 x 4": (((3, 4), (3, 3), (4,)), 3_000),
+    "5.6 x 4.4 x 4": (((5, 6), (4, 4), (4,)), 15_000),
+    "6.8 x 5.5 x 4.3": (((6, 8), (5, 5), (4, 3)), 150_000),
+}
+#: Tables that pytauargus takes: flat dimensions.
+FLAT = tuple(name for name in SURVEY if ">" not in name)
+
+
+def run(quick: bool = False) -> Iterator[Table]:
+    """Return the tables: reference files, the business survey beside pytauargus, generated tables."""
+    if (REFERENCE_FOLDER / "business_survey.csv").is_file():
+        yield reference_tables(quick)
+        yield survey_tables(list(FLAT)[: 2 if quick else None])
+    yield generated_tables(list(GENERATED)[: 1 if quick else None])
+
+
+def measured(problem: SuppressionProblem, attackers: tuple[str, ...]) -> tuple[Suppression, float]:
+    """Suppress and audit a table, and return the CPU seconds."""
+    start = time.process_time()
+    answer = suppress(problem, attackers=attackers)
+    seconds = time.process_time() - start
+    assert answer.audit.protected
+    assert answer.lower_bound <= answer.cost * (1 + 1e-9)
+    return answer, seconds
+
+
+def reference_tables(quick: bool) -> Table:
+    """Return cost and bound of the reference tables, by number and by value."""
+    rows: list[tuple[object, ...]] = []
+    for name, build in (
+        ("activity x size", turnover_problem),
+        ("activity x region x size", regional_problem),
+    ):
+        if quick and build is regional_problem:
+            continue
+        for costs in ("number", "value"):
+            problem = build(costs)
+            answer, seconds = measured(problem, OUTSIDER)
+            rows.append((name, costs, *_size(problem), *_figures(answer), answer.stopped_by, seconds))
+            say(f"{name}, {costs}: {seconds:.0f} s")
+    columns = ("table", "costs", "cells", "primaries", "suppressed", "gap %", "stopped by", "CPU s")
+    return Table("Turnover, dominance (1, 85), 3 businesses, outsider", columns, rows)
+
+
+def survey_tables(names: list[str]) -> Table:
+    """Return what protection from contributors costs, and what contributors know after pytauargus."""
+    rows: list[tuple[object, ...]] = []
+    for name in names:
+        problem = survey_problem(name)
+        outsider, seconds = measured(problem, OUTSIDER)
+        rows.append(_row(name, "outsider", problem, outsider.suppressed, seconds, 100 * outsider.gap))
+        everybody, seconds = measured(problem, KINDS)
+        rows.append(_row(name, "all attackers", problem, everybody.suppressed, seconds, 100 * everybody.gap))
+        if find_spec("pytauargus"):
+            suppressed, seconds = by_pytauargus(name, problem)
+            rows.append(_row(name, "pytauargus", problem, suppressed, seconds, None))
+        say(name)
+    columns = (
+        "table",
+        "protected from",
+        "primaries",
+        "suppressed",
+        "cost",
+        "gap %",
+        "narrow to outsider",
+        "to single",
+        "to pair",
+        "to unit",
+        "known to single",
+        "CPU s",
+    )
+    return Table("Business survey, NK(1, 85), FREQ(3, 20), costs by value", columns, rows)
+
+
+def by_pytauargus(name: str, problem: SuppressionProblem) -> tuple[np.ndarray, float]:
+    """Return the pattern of pytauargus (OPT) and its CPU seconds."""
+    from pytauargus import protect
+
+    survey = pd.read_csv(REFERENCE_FOLDER / "business_survey.csv", dtype={"a88": str})
+    columns = [levels[-1] for levels in SURVEY[name]]
+    start = time.process_time()
+    answer = protect(
+        survey[[*columns, "turnover"]],
+        columns,
+        response="turnover",
+        safety_rules="NK(1,85)|FREQ(3,20)",
+        suppress="OPT(1)",
+    )
+    seconds = time.process_time() - start
+    cells = pd.DataFrame(answer.tables[0].dataframe())
+    return pattern(name, problem, cells), seconds
+
+
+def pattern(name: str, problem: SuppressionProblem, cells: pd.DataFrame) -> np.ndarray:
+    """Return the suppressed cells of a result of pytauargus: status U (primary) and M (secondary)."""
+    columns = [levels[-1] for levels in SURVEY[name]]
+    hidden = cells[cells["status"].isin(["U", "M"])]
+    keys = set(hidden[columns].astype(str).itertuples(index=False, name=None))
+    return np.array([key in keys for key in survey_nodes(name)]) | problem.primary
+
+
+def generated_tables(names: list[str]) -> Table:
+    """Return gap and time of generated hierarchical tables of three dimensions."""
+    rows: list[tuple[object, ...]] = []
+    for name in names:
+        branchings, units = GENERATED[name]
+        problem = generated_problem(branchings, units, 1)
+        answer, seconds = measured(problem, OUTSIDER)
+        rows.append((name, *_size(problem), *_figures(answer), answer.stopped_by, seconds))
+        say(f"{name}: {seconds:.0f} s")
+    columns = ("table", "cells", "primaries", "suppressed", "gap %", "stopped by", "CPU s")
+    return Table("Generated hierarchical tables, costs by value, outsider", columns, rows)
+
+
+def _size(problem: SuppressionProblem) -> tuple[int, int]:
+    return problem.cells, int(problem.primary.sum())
+
+
+def _figures(answer: Suppression) -> tuple[int, float]:
+    return int(answer.suppressed.sum()), 100 * answer.gap
+
+
+def _row(
+    name: str,
+    who: str,
+    problem: SuppressionProblem,
+    suppressed: np.ndarray,
+    seconds: float,
+    gap: float | None,
+) -> tuple[object, ...]:
+    found = audit(problem, suppressed)
+    width = found.highest - found.lowest
+    single = found.kinds.index("single")
+    known = width[:, single] <= 1e-6 * np.abs(problem.values[found.cells])
+    return (
+        name,
+        who,
+        int(problem.primary.sum()),
+        int(suppressed.sum()),
+        float(problem.costs[suppressed].sum()),
+        gap,
+        *(int(narrow) for narrow in found.too_narrow.sum(axis=0)),
+        int(known.sum()),
+        seconds,
+    )

@@ -1,0 +1,318 @@
+"""Tables with suppressed cells, from cells to counted files, without Spark."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from microguard.pipelines.guarantees.feasible_intervals import determined, too_narrow
+from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
+from microguard.pipelines.guarantees.table_files import table_files
+from microguard.pipelines.tables.files import FOLDER
+from microguard.pipelines.tables.suppressed_before import kept_original
+from microguard.pipelines.tables.tau_argus import FOLDER as TAU_ARGUS
+from microguard.pipelines.tables.tau_argus import same_cells, write_tau_argus
+from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
+from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.tau_argus import parents_of
+from microguard.sdc.suppression import SuppressionProblem, audit
+from scipy import sparse
+
+from tests.attacks.office import specification
+from tests.attacks.suppressing_office import (
+    SuppressingOffice,
+    cells_of_finished,
+    cells_of_firms,
+    of_finished,
+)
+from tests.attacks.test_suppressed_cells import chosen, firms
+from tests.pipelines import turnover
+from tests.reference import reference_file
+
+#: A finished table: one contributor in (x, p), two who contribute 0 in (x, r).
+FINISHED = """a,b,v,n,s
+Total,Total,440,48,
+Total,p,250,15,
+Total,q,160,23,
+Total,r,30,10,
+x,Total,140,8,
+x,p,100,1,
+x,q,40,5,
+x,r,0,2,{zero}
+y,Total,150,20,
+y,p,80,7,
+y,q,60,9,
+y,r,10,4,{ten}
+z,Total,150,20,
+z,p,70,7,
+z,q,60,9,
+z,r,20,4,
+"""
+KEYS = {"value": "v", "tables": [["a", "b"]], "contributors": "n", "decimals": 0}
+
+
+def finished(zero="", ten="", **table):
+    """The cells of the finished table and their specification."""
+    rows = [line.split(",") for line in FINISHED.format(zero=zero, ten=ten).splitlines()]
+    frame = pd.DataFrame(rows[1:], columns=rows[0])
+    given = {**KEYS, **({"status": "s"} if zero or ten else {}), **table}
+    frame = frame.replace({"s": {"": None}})
+    spec = of_finished(frame if "status" in given else frame.drop(columns="s"), given)
+    return cells_of_finished(frame, spec.table), spec
+
+
+def status_of(published):
+    rows = published.frame()
+    return {(a, b): status for a, b, status in zip(rows["a"], rows["b"], rows["status"], strict=True)}
+
+
+def test_a_cell_with_one_contributor_is_suppressed_with_others_and_its_interval_is_kept(tmp_path):
+    cells, spec = finished()
+    published = SuppressingOffice(tmp_path).publish(cells, spec)
+    assert published.broken == []
+    status = status_of(published)
+    assert status["x", "p"] == "suppressed"
+    assert sum(each == "suppressed" for each in status.values()) == 4
+    listed = pq.read_table(published.evidence / "cells.parquet").to_pandas()
+    row = listed[(listed["code_a"] == "x") & (listed["code_b"] == "p")].iloc[0]
+    for attacker in ("outsider", "single", "pair", "unit"):
+        assert row[f"lowest_{attacker}"] <= 80
+        assert row[f"highest_{attacker}"] >= 120
+    assert listed.loc[~listed["sensitive"], "lowest_outsider"].isna().all()
+    section = published.protected.comparison.sections
+    assert section["suppression"]["suppressed"] == 4
+    assert section["suppression"]["secondary"] == 3
+    assert section["intervals"]["single"]["too_narrow"] == 0
+
+
+def test_cells_that_must_stay_stay_and_cells_that_must_go_go_and_cannot_be_computed(tmp_path):
+    free = status_of(SuppressingOffice(tmp_path / "free").publish(*finished()))
+    secondary = next(cell for cell, each in free.items() if each == "suppressed" and cell != ("x", "p"))
+    a_priori = tmp_path / "known.csv"
+    a_priori.write_text(f"a,b,status\n{secondary[0]},{secondary[1]},fixed\nz,r,suppressed\n")
+    cells, spec = finished(a_priori=str(a_priori))
+    published = SuppressingOffice(tmp_path / "known").publish(cells, spec)
+    assert published.broken == []
+    status = status_of(published)
+    assert status[secondary] == "published"
+    assert status["z", "r"] == "suppressed"
+
+
+def test_a_level_of_zero_is_refused_by_name(tmp_path):
+    with pytest.raises(InputRejected, match=r"no protection level.*zero_safety_range"):
+        SuppressingOffice(tmp_path).publish(*finished(zero="sensitive"))
+
+
+def test_a_zero_with_a_safety_range_is_protected_upwards(tmp_path):
+    cells, spec = finished(zero="sensitive", zero_safety_range=5.0, capacity=100.0)
+    published = SuppressingOffice(tmp_path).publish(cells, spec)
+    assert published.broken == []
+    listed = pq.read_table(published.evidence / "cells.parquet").to_pandas()
+    row = listed[(listed["code_a"] == "x") & (listed["code_b"] == "r")].iloc[0]
+    assert row["highest_outsider"] >= 5
+
+
+@pytest.mark.parametrize(
+    ("table", "refused"),
+    [
+        ({"costs": "unit"}, "costs: .*value, number, contributors"),
+        ({"relax": ["capacities"]}, "relax"),
+        ({"mode": "exact"}, "no such key with method suppression"),
+        ({"attackers": ["single"]}, "outsider"),
+        ({"attackers": ["outsider", "spy"]}, "attackers"),
+        ({"holding": "firm"}, "holding"),
+        ({"quality": {"max_gap": 0.1}}, "max_gap"),
+    ],
+)
+def test_keys_that_suppression_does_not_heed_are_refused(table, refused):
+    with pytest.raises(SpecificationError, match=refused):
+        chosen(firms(1).drop(columns="firm"), **table)
+
+
+def test_keys_of_suppression_are_refused_with_other_methods():
+    for key, value in (("attackers", ["outsider"]), ("costs", "value"), ("quality", {"max_suppressed": 0.1})):
+        with pytest.raises(SpecificationError, match=r"no such key with method adjustment|costs"):
+            specification(firms(1), {"value": "turnover", "tables": [["activity", "region"]], key: value})
+
+
+@pytest.mark.parametrize("costs", ["number", "value", "contributors"])
+def test_each_cost_is_minimised(tmp_path, costs):
+    frame = firms(2)
+    published = {}
+    for name in {"number", "value", "contributors"}:
+        spec = chosen(frame, costs=name, attackers=["outsider"])
+        published[name] = SuppressingOffice(tmp_path / name).publish(cells_of_firms(frame, spec), spec)
+    price = published[costs].protected.comparison.problem.costs
+    assert published[costs].protected.comparison.proof.optimal
+    least = min(float(price[each.suppressed].sum()) for each in published.values())
+    assert float(price[published[costs].suppressed].sum()) == pytest.approx(least)
+
+
+def test_a_linked_table_keeps_published_and_suppressed_cells_and_the_intervals_of_before(tmp_path):
+    frame = turnover.records().assign(size=lambda each: np.where(each["turnover"] > 100, "big", "small"))
+    keys = {"value": "turnover", "hierarchies": [["a10", "a21"]], "decimals": 1, "method": "suppression"}
+    office = SuppressingOffice(tmp_path)
+    tables = []
+    for name, dimension in (("first", "region"), ("second", "size"), ("third", "region")):
+        spec = specification(frame, {**keys, "tables": [["a21", dimension]]}, name=name, source="survey")
+        tables.append(office.publish(cells_of_firms(frame, spec), spec))
+        assert tables[-1].broken == []
+    first, second, third = (
+        {
+            tuple(
+                (name, code) for name, code in row.items() if name in ("a10", "a21") and other == "Total"
+            ): each
+            for row, other, each in zip(
+                table.cells.codes.to_dict("records"),
+                table.cells.codes[dimension],
+                table.suppressed,
+                strict=True,
+            )
+        }
+        for table, dimension in zip(tables, ("region", "size", "region"), strict=True)
+    )
+    assert all(second[cell] == hidden for cell, hidden in first.items() if cell)
+    assert np.array_equal(tables[0].suppressed, tables[2].suppressed)
+    joined = tables[1].protected.comparison.joined
+    assert joined.problem.cells > len(tables[1].cells)
+    manifest = {**tables[1].layout, "method": {"attackers": ["outsider", "single", "pair", "unit"]}}
+    original = kept_original(tables[1].evidence, manifest)
+    assert original.earlier is not None
+    with table_files(tables[1].files, tables[1].layout, original) as files:
+        count = SuppressedTable(original.attackers).count(files)
+    assert count.metrics == tables[1].written.count.metrics
+    assert third is not None
+
+
+def test_a_published_cell_that_a_stricter_rule_finds_sensitive_is_refused_with_the_release(tmp_path):
+    frame = firms(1)
+    office = SuppressingOffice(tmp_path)
+    mild, strict = (
+        specification(
+            frame,
+            {"value": "turnover", "tables": [["activity", "region"]], "decimals": 0, "method": "suppression",
+             "minimum_frequency": least, "p_percent": 1.0},
+            name=name, source="survey",
+        )
+        for name, least in (("mild", 2), ("strict", 6))
+    )  # fmt: skip
+    office.publish(cells_of_firms(frame, mild), mild)
+    with pytest.raises(
+        GateRefused, match=r"finds sensitive were published before with their values, by release0"
+    ):
+        office.publish(cells_of_firms(frame, strict), strict)
+
+
+def test_the_count_on_the_files_finds_a_secondary_cell_that_was_published(tmp_path):
+    cells, spec = finished()
+    published = SuppressingOffice(tmp_path).publish(cells, spec)
+    original, _ = spec and _original(published, spec)
+    path = next((published.files / FOLDER).glob("*.parquet"))
+    rows = pq.read_table(path).to_pandas()
+    secondary = rows[(rows["status"] == "suppressed") & ~((rows["a"] == "x") & (rows["b"] == "p"))].index[0]
+    true = dict(zip(map(tuple, cells.codes.to_numpy()), cells.units, strict=True))
+    rows["v"] = rows["v"].astype("Int64")
+    rows.loc[secondary, "v"] = int(true[tuple(rows.loc[secondary, ["a", "b"]])])
+    rows.loc[secondary, "status"] = "published"
+    rows.to_parquet(path, index=False)
+    with table_files(published.files, published.layout, original) as files:
+        metrics = SuppressedTable(("outsider", "single")).count(files).metrics
+    assert metrics[MetricKey("cells_by_subtraction")] == 3
+    assert metrics[MetricKey("intervals_too_narrow", "outsider")] == 1
+
+
+def _original(published, spec):
+    manifest = {**published.layout, "method": {"attackers": list(spec.table.attackers)}}
+    return kept_original(published.evidence, manifest), None
+
+
+def random_table(seed):
+    """A two-way table with random values, primary cells and suppressed cells."""
+    random = np.random.default_rng(seed)
+    rows, columns = random.integers(3, 6, 2)
+    inner = random.integers(0, 40, (rows, columns)).astype(float)
+    table = np.zeros((rows + 1, columns + 1))
+    table[1:, 1:] = inner
+    table[0], table[1:, 0] = np.concatenate([[inner.sum()], inner.sum(0)]), inner.sum(1)
+    number = np.arange(table.size).reshape(table.shape)
+    lines = []
+    for line in (*number, *number.T):
+        entries = np.zeros(table.size)
+        entries[line[0]], entries[line[1:]] = -1, 1
+        lines.append(entries)
+    values = table.ravel()
+    primary = (random.random(table.size) < 0.15) & (values > 3)
+    suppressed = primary | (random.random(table.size) < 0.4)
+    return values, sparse.csr_matrix(np.array(lines)), primary, suppressed
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_count_of_too_narrow_intervals_agrees_with_the_audit_of_the_method(seed):
+    values, relations, primary, suppressed = random_table(seed)
+    level = np.where(primary, np.ceil(values * 0.3), 0.0)
+    problem = SuppressionProblem(values, relations, primary, level, level)
+    original = OriginalCells(pd.DataFrame(), values, level, level, primary, values, values)
+    narrow = too_narrow(relations, suppressed, original)["outsider"]
+    assert narrow == int(audit(problem, suppressed, attackers=("outsider",)).too_narrow.sum())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_values_that_follow_from_sums_are_those_outside_the_null_space(seed):
+    _, relations, _, suppressed = random_table(seed)
+    matrix = relations[:, np.flatnonzero(suppressed)].toarray()
+    *_, right = np.linalg.svd(matrix)
+    null = right[np.linalg.matrix_rank(matrix) :]
+    assert determined(relations, suppressed) == int(np.sum(np.abs(null).sum(axis=0) < 1e-9))
+
+
+def test_tau_argus_files_have_a_status_and_no_number_where_a_cell_is_suppressed(tmp_path):
+    cells, spec = finished()
+    published = SuppressingOffice(tmp_path).publish(cells, spec)
+    contents = published.protected.contents
+    write_tau_argus(published.files, contents, spec.table)
+    lines = (
+        (published.files / TAU_ARGUS / f"{next(iter(contents)).split('.')[0]}.tab").read_text().splitlines()
+    )
+    assert "x;p;;U" in lines
+    assert "y;Total;150;S" in lines or "y;Total;;U" in lines
+    assert '<UNSAFE> "U"' in next((published.files / TAU_ARGUS).glob("*.rda")).read_text()
+    assert same_cells(published.files, contents)
+
+
+def test_the_published_list_of_cells_has_no_value_where_a_cell_is_suppressed(tmp_path):
+    published = SuppressingOffice(tmp_path).publish(*finished())
+    kept = pq.read_table(published.evidence / "published_cells.parquet").to_pandas()
+    assert set(kept["status"]) == {"true", "suppressed"}
+    assert (kept["value"].isna() == (kept["status"] == "suppressed")).all()
+    assert json.loads(kept["codes"].iloc[0]) == []
+
+
+def tau_argus_table(**table):
+    """The table of the reference files of tau-ARGUS: size by region."""
+    columns = ["Size", "Region", "Var2", "FreqVar", "Shadow", "Cost", "Top1", "Top2", "Status", "L", "U"]
+    path = reference_file("tauargus/tableinput/pp.tab")
+    frame = pd.read_csv(path, sep=";", names=columns, dtype=str, keep_default_na=False)
+    for name in ("Var2", "FreqVar", "Top1", "Top2"):
+        frame[name] = frame[name].str.replace(",", ".").astype(float)
+    parents = parents_of(reference_file("tauargus/region2.hrc"), "@")
+    given = {"value": "Var2", "tables": [["Size", "Region"]], "decimals": 2, "tolerance": 1.0,
+             "parents": {"Region": parents}, "contributors": "FreqVar", **table}  # fmt: skip
+    spec = of_finished(frame, given)
+    return cells_of_finished(frame, spec.table), spec
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"status": "Status", "statuses": {"S": "safe", "U": "sensitive", "E": "safe"}},
+        {"largest": ["Top1", "Top2"], "dominance": {"n": 1, "k": 70.0}},
+    ],
+)
+def test_the_reference_table_of_tau_argus_is_protected_from_every_attacker(tmp_path, rule):
+    published = SuppressingOffice(tmp_path).publish(*tau_argus_table(**rule))
+    assert published.broken == []
+    assert published.protected.comparison.by_rule.sensitive.sum() == 9

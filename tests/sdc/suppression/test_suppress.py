@@ -1,0 +1,177 @@
+"""Cell suppression compared with enumeration, and its refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, NotAdditive
+from microguard.sdc.suppression import KINDS, Contributions, SuppressionProblem, audit, suppress
+from scipy import sparse
+
+from tests.benchmarks.tabular.suppression_tables import turnover_problem
+from tests.reference import reference_file
+from tests.sdc.suppression.tables import (
+    KINDS_OF_TABLES,
+    cheaper,
+    coalitions,
+    interval,
+    protects,
+    tiny_problem,
+    too_narrow,
+)
+
+
+def _square(**given: object) -> SuppressionProblem:
+    """Return a table of 3 x 3 cells of 10 with margins; cell 0 is primary and needs 5 on both sides."""
+    values = np.array([10, 10, 10, 30, 10, 10, 10, 30, 10, 10, 10, 30, 30, 30, 30, 90.0])
+    positions, relations = np.arange(16).reshape(4, 4), np.zeros((8, 16))
+    for number in range(4):
+        for line, row in ((positions[number], number), (positions[:, number], 4 + number)):
+            relations[row, line[:3]], relations[row, line[3]] = 1, -1
+    primary = np.zeros(16, dtype=bool)
+    primary[0] = True
+    arguments = {"lower_level": 5.0 * primary, "upper_level": 5.0 * primary} | given
+    return SuppressionProblem(values, sparse.csr_matrix(relations), primary, **arguments)
+
+
+def test_suppress_completes_a_rectangle_by_hand() -> None:
+    answer = suppress(_square(costs=np.where(np.arange(16) % 4 == 3, 5.0, 1.0) + (np.arange(16) >= 12) * 5))
+    assert answer.suppressed.sum() == 4
+    assert answer.cost == answer.lower_bound == 4
+    assert answer.optimal
+    assert answer.audit.lowest[0, 0] == pytest.approx(0)
+    assert answer.audit.highest[0, 0] == pytest.approx(20)
+
+
+def test_suppress_protects_from_the_sole_contributor_of_a_secondary_cell() -> None:
+    """Units 1 to 9 are alone in a cell each: whoever owns a corner of a rectangle knows the other three."""
+    problem = _square()
+    leaves = [0, 1, 2, 4, 5, 6, 8, 9, 10]
+    cells = [(leaf, unit) for unit, leaf in enumerate(leaves)]
+    margins = [(leaf // 4 * 4 + 3, unit) for leaf, unit in cells] + [(12 + leaf % 4, u) for leaf, u in cells]
+    pairs = np.array([*cells, *margins, *((15, unit) for _, unit in cells)])
+    known = replace(
+        problem,
+        keep=np.isin(np.arange(16), [3, 7, 11, 12, 13, 14, 15]),
+        contributions=Contributions(pairs[:, 0], pairs[:, 1], np.full(len(pairs), 10.0)),
+    )
+    alone = suppress(known, attackers=("outsider",))
+    assert alone.cost == 4
+    attacked = audit(known, alone.suppressed)
+    single = attacked.kinds.index("single")
+    assert attacked.too_narrow[0, single]
+    assert attacked.lowest[0, single] == pytest.approx(attacked.highest[0, single])
+    everybody = suppress(known)
+    assert everybody.audit.protected
+    assert everybody.cost == 7  # two rectangles that share the primary only
+
+
+def _compare(kind: str, seed: int) -> None:
+    problem = tiny_problem(kind, seed)
+    kinds = KINDS if seed % 2 else ("outsider",)
+    try:
+        answer = suppress(problem, attackers=kinds, algorithm="exact")
+    except ImpossibleProtection:
+        assert not protects(problem, ~problem.keep, kinds)
+        return
+    assert protects(problem, answer.suppressed, kinds)
+    assert answer.audit.protected
+    assert answer.optimal
+    assert answer.cost == pytest.approx(problem.costs[answer.suppressed].sum())
+    assert answer.lower_bound == pytest.approx(answer.cost)
+    assert cheaper(problem, answer.cost, kinds) is None
+    rough = suppress(problem, attackers=kinds, algorithm="heuristic", effort="fast")
+    assert protects(problem, rough.suppressed, kinds)
+    assert rough.lower_bound <= answer.cost + 1e-6
+    _compare_intervals(problem, answer.suppressed)
+    _compare_intervals(problem, problem.must)
+
+
+def _compare_intervals(problem: SuppressionProblem, suppressed: np.ndarray) -> None:
+    """Compare each interval of the audit, also of patterns that do not protect, with all attackers' own."""
+    found = audit(problem, suppressed)
+    for column, kind in enumerate(found.kinds):
+        attackers = coalitions(problem, suppressed)[kind]
+        for row, cell in enumerate(found.cells):
+            if found.too_narrow[row, 0] and kind != "outsider":
+                assert found.too_narrow[row].all()
+                continue
+            narrow = any(too_narrow(problem, suppressed, int(cell), units) for units in attackers)
+            assert found.too_narrow[row, column] == narrow
+            low, high = found.lowest[row, column], found.highest[row, column]
+            who = tuple(int(unit) for unit in found.who[row, column] if unit >= 0)
+            exact = kind == "outsider" or bool(who)
+            for units in [who] if exact else attackers:
+                ends = interval(problem, suppressed, int(cell), units)
+                if ends is None:
+                    continue
+                value = problem.values[cell]
+                if exact:
+                    assert low == pytest.approx(value - ends[0], abs=1e-5)
+                    assert high == pytest.approx(value + ends[1], abs=1e-5)
+                assert low >= value - ends[0] - 1e-5
+                assert high <= value + ends[1] + 1e-5
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_TABLES)
+def test_suppress_and_audit_agree_with_enumeration(kind: str) -> None:
+    for seed in range(2 if kind == "3-D" else 6):
+        _compare(kind, seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS_OF_TABLES)
+def test_suppress_and_audit_agree_with_enumeration_of_300_tables(kind: str) -> None:
+    for seed in range(75):
+        _compare(kind, 100 + seed)
+
+
+@pytest.mark.parametrize(("costs", "cells"), [("number", 138), ("value", 152)])
+def test_suppress_proves_the_optimum_of_turnover_by_activity_and_size(costs: str, cells: int) -> None:
+    reference_file("turnover_activity_size.csv")
+    answer = suppress(turnover_problem(costs))
+    assert answer.optimal
+    assert answer.suppressed.sum() == cells
+    assert answer.audit.protected
+
+
+def test_problem_refuses_levels_of_zero_and_below_the_unit_of_publication() -> None:
+    zero = np.zeros(16)
+    with pytest.raises(InvalidParameter, match=r"cell 0 is primary with levels of 0"):
+        _square(lower_level=zero, upper_level=zero)
+    with pytest.raises(InvalidParameter, match=r"cell 0 .* narrower than the unit of publication"):
+        _square(unit=10.5)
+
+
+def test_problem_refuses_a_primary_that_every_attacker_knows_beforehand() -> None:
+    level = np.where(np.arange(16) == 0, 11.0, 0.0)
+    with pytest.raises(ImpossibleProtection, match=r"cell 0 is primary and its levels exceed the bounds"):
+        _square(upper_level=level)
+
+
+def test_problem_refuses_relations_that_do_not_add_up() -> None:
+    values = _square().values.copy()
+    values[0] += 1
+    with pytest.raises(NotAdditive):
+        replace(_square(), values=values)
+
+
+def test_suppress_refuses_a_primary_whose_neighbours_must_all_be_published() -> None:
+    with pytest.raises(ImpossibleProtection, match=r"cell 0 cannot be protected"):
+        suppress(_square(keep=np.arange(16) > 0))
+
+
+def test_suppress_refuses_unknown_algorithms_efforts_and_attackers() -> None:
+    with pytest.raises(InvalidParameter, match="algorithm: expected one of auto, exact, heuristic"):
+        suppress(_square(), algorithm="best")
+    with pytest.raises(InvalidParameter, match="heuristic cannot carry effort 'exact'"):
+        suppress(_square(), algorithm="heuristic", effort="exact")
+    with pytest.raises(InvalidParameter, match="attackers: expected some of outsider, single"):
+        suppress(_square(), attackers=("burglar",))
+
+
+def test_suppress_is_reproducible() -> None:
+    problem = tiny_problem("linked", 1)
+    assert np.array_equal(suppress(problem).suppressed, suppress(problem).suppressed)
