@@ -30,6 +30,8 @@ FORM = 1
 #: Secrets that an attacker may learn, as a share of those that could be learnt: values in an attacker's
 #: interval by chance. Others must learn nothing.
 SHARES = {"growth": 0.1, "list": 0.05}
+#: Secrets of which one is learnt by chance.
+FEW = 10
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,10 @@ class AreaExposure:
     not_compared: tuple[str, ...] = ()
 
     def limit(self, attacker: str) -> int:
-        """Return how many secrets an attacker may learn."""
-        return int(np.ceil(SHARES[attacker] * self.of[attacker])) if attacker in SHARES else 0
+        """Return how many secrets an attacker may learn; one of at least `FEW` may be chance."""
+        if attacker not in SHARES:
+            return 0
+        return max(int(self.of[attacker] >= FEW), int(SHARES[attacker] * self.of[attacker]))
 
     def faults(self) -> tuple[str, ...]:
         """Return one phrase for each limit that is passed, with counts and ids only."""
@@ -85,7 +89,7 @@ class AreaExposure:
         ]
         if self.repeated_draws:
             phrases.append(f"{self.repeated_draws} sensitive cells have two published values (limit 0)")
-        most = max(1, int(np.ceil(SHARES["growth"] * self.comparable_draws)))
+        most = max(1, int(SHARES["growth"] * self.comparable_draws))
         if self.shared_draws > most:
             phrases.append(
                 f"{self.shared_draws} of {self.comparable_draws} sensitive cells have the factor of the last "

@@ -119,10 +119,12 @@ def eliminate(system: System, lower: np.ndarray, upper: np.ndarray) -> Eliminati
     matrix = sparse.vstack([system.rows[np.flatnonzero(two)], single]).toarray()
     low = np.concatenate([system.low[two], lower[known]])
     high = np.concatenate([system.high[two], upper[known]])
-    middle, half = (low + high) / 2, (high - low) / 2
+    norm = np.sqrt((matrix**2).sum(axis=1))
+    used = norm > 0
+    matrix, norm = matrix[used], norm[used]
+    middle, half = (low + high)[used] / 2, (high - low)[used] / 2
     if not len(middle):
         return Elimination(np.eye(n), np.zeros((n, 0)), middle, half)
-    norm = np.sqrt((matrix**2).sum(axis=1))
     weight = 1.0 / np.maximum(half / norm, FLATTEST * max(float((half / norm).max()), 1e-300)) / norm
     weight /= weight.max()
     scaled = matrix * weight[:, None]
