@@ -17,6 +17,8 @@ from microguard.sdc.cta import Adjustment
 from microguard.sdc.cta.disclosure_audit import Intervals
 
 CELLS = "cells.parquet"
+#: Largest contributions of each cell in the list, for what their contributors learn.
+LARGEST = 2
 
 
 def write_cells(
@@ -26,8 +28,15 @@ def write_cells(
     problem: TableProblem | None = None,
     adjustment: Adjustment | None = None,
     intervals: Intervals | None = None,
+    sensitive: np.ndarray | None = None,
 ) -> None:
-    """Write the private list of cells; columns that are not known yet are left out."""
+    """Write the private list of cells; columns that are not known yet are left out.
+
+    Parameters
+    ----------
+    sensitive : (cells,) boolean array, optional
+        Which cells the rules find sensitive, where there is no problem.
+    """
     digits = table.digits
 
     def exact(units: np.ndarray) -> pa.Array:
@@ -39,6 +48,12 @@ def write_cells(
     columns["original"] = exact(cells.units)
     if cells.contributors is not None:
         columns["contributors"] = cells.contributors
+    for rank, contributions in enumerate(cells.largest.T[:LARGEST], start=1):
+        columns[f"largest_{rank}"] = exact(contributions)
+    if cells.members is not None:
+        columns["members"] = pa.array(cells.members, pa.string())
+    if sensitive is not None:
+        columns["sensitive"] = sensitive
     if problem is not None:
         columns["sensitive"] = problem.by_rule.sensitive
         columns["lower_protection"] = exact(problem.by_rule.lower_protection)

@@ -27,7 +27,7 @@ from microguard.pipelines.tables.groupings import CodeGroups
 from microguard.pipelines.tables.problem import few_with_nothing, rule_table
 from microguard.pipelines.tables.published_before import PublishedValues, new_cells
 from microguard.pipelines.tables.published_cells import write_published_cells
-from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct, cells_of
+from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.requirements.tables import table_integrity
@@ -88,7 +88,7 @@ class CellTables(TableProduct[CellComparison]):
         """
         key = job.areas.key()
         with job.progress.stage("tabulate"):
-            cells = cells_of(screened, self.specification, key)
+            cells = self._tabulated(job, screened, release_id)
             try:
                 by_rule = rule_table(cells, self.specification)
             except SdcError as error:
@@ -143,4 +143,4 @@ class CellTables(TableProduct[CellComparison]):
         values = np.where(shown, comparison.values, 0.0)
         fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.origin)
         write_published_cells(folder, (cell for cell, public in zip(fresh, shown, strict=True) if public))
-        write_cells(folder, comparison.cells, self.table)
+        write_cells(folder, comparison.cells, self.table, sensitive=comparison.by_rule.sensitive)

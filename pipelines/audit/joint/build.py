@@ -176,7 +176,7 @@ def _unknown_cells(
 
 
 def _identities(table: Table) -> np.ndarray:
-    """Return the hash of period, codes and true value: of other units a cell of these codes is another one."""
+    """Return the hash of period, codes and true value: cells of other units are not the same."""
     cells, period = table.cells, table.release.period
     amounts = [f"{truth:.6g}" for truth in cells.truth]
     return text_hash(

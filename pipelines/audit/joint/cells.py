@@ -107,7 +107,7 @@ def read_cells(release: Release) -> TableStatements:
 
 
 def labels_of(codes: pd.DataFrame, layout: TableLayout) -> np.ndarray:
-    """Return the identity of each cell by its codes: a code above a finer one of its hierarchy is left out."""
+    """Return the identity of each cell by its codes, without a code above a finer one of its hierarchy."""
     columns = sorted(codes.columns)
     coarser: dict[str, list[str]] = {name: [] for name in columns}
     for hierarchy in layout.hierarchies:

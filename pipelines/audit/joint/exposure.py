@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,16 @@ class AreaExposure:
         if self.not_compared:
             phrases.append(f"releases cannot be compared with ({', '.join(self.not_compared)})")
         return tuple(phrases)
+
+    def beyond(self, accepted: AreaExposure) -> AreaExposure:
+        """Return the exposure in excess of that of some releases; what cannot be compared stays."""
+        known = {name: max(0, self.known[name] - accepted.known[name]) for name in ATTACKERS}
+        return replace(
+            self,
+            known=known,
+            repeated_draws=max(0, self.repeated_draws - accepted.repeated_draws),
+            shared_draws=max(0, self.shared_draws - accepted.shared_draws),
+        )
 
     @property
     def safe(self) -> bool:

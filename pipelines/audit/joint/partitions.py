@@ -20,7 +20,7 @@ from microguard.pipelines.audit.differencing.members import Members
 from microguard.pipelines.audit.joint.cells import CONTRIBUTORS, TableStatements
 from microguard.pipelines.audit.joint.releases import NotComparable, Release
 
-MEMBERS, LISTS = "members", "lists.json"
+MEMBERS, UNITS, LISTS = "members", "units.parquet", "lists.json"
 #: Standard errors of a sum of rounded numbers within which its true value lies.
 SIGMAS = 4.0
 _SEPARATOR = "\x1f"
@@ -194,7 +194,7 @@ def read_contributors(release: Release, position: int, table: TableStatements) -
         return []
     names = list(table.codes.columns)
     try:
-        units = pq.read_table(folder, partitioning=None)
+        units = pq.read_table(folder / UNITS, partitioning=None)
         keys = units["unit"].cast(pa.binary(16)).combine_chunks()
         halves = np.frombuffer(keys.buffers()[1], "<u8")[2 * keys.offset :][: 2 * len(keys)][::2]
         columns = {name: units[f"code_{name}"].cast(pa.string()) for name in names}

@@ -58,7 +58,7 @@ def write_table(
     withdrawn: bool = False,
     **layout: Any,
 ) -> Release:
-    """Write a table: ``published`` (NaN is suppressed) and ``sensitive`` of the cells; `firms` are its units."""
+    """Write a table: ``published`` (NaN is suppressed) and ``sensitive`` of its cells; `firms` are units."""
     evidence, public = folder / "evidence", folder / "public"
     evidence.mkdir(parents=True)
     columns = {f"code_{name}": cells[name].astype(str) for name in dimensions}
@@ -67,10 +67,10 @@ def write_table(
         pa.table({name: pa.array(each) for name, each in columns.items()}), evidence / "cells.parquet"
     )
     if firms is not None:
-        (evidence / "contributors").mkdir()
+        (evidence / "contributors" / "units.parquet").mkdir(parents=True)
         units = {"unit": unit_keys(firms["unit"].tolist())}
         units |= {f"code_{name}": pa.array(firms[name].astype(str)) for name in dimensions}
-        pq.write_table(pa.table(units), evidence / "contributors" / "part-0.parquet")
+        pq.write_table(pa.table(units), evidence / "contributors" / "units.parquet" / "part-0.parquet")
     manifest = None
     if not withdrawn:
         (public / "table").mkdir(parents=True)

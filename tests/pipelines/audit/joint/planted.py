@@ -62,7 +62,7 @@ def mean_with_one_unit_more(folder: Path, seed: int, leak: bool) -> list[Release
 
 
 def region_totals_of_records(folder: Path, seed: int, leak: bool) -> list[Release]:
-    """Publish records that keep the totals of regions, and a table that moves one (control: other records)."""
+    """Publish records that keep totals of regions, and a table that moves one (control: other records)."""
     random = np.random.default_rng(seed)
     firms = firms_of(seed)
     cells = published(all_cells(firms, ["region"], "turnover"))
@@ -124,7 +124,7 @@ def two_values(folder: Path, seed: int, leak: bool) -> list[Release]:
 
 
 def second_largest(folder: Path, seed: int, leak: bool) -> list[Release]:
-    """Publish the total of two suppressed cells of which one is tiny beside a dominated one (control: large)."""
+    """Publish the total of two suppressed cells, one tiny beside a dominated one (control: large)."""
     random = np.random.default_rng(seed)
     large, small = float(random.integers(5_000, 50_000)), float(random.integers(100, 1_000))
     other = float(random.integers(1, 40)) if leak else large * random.uniform(0.3, 1.0)
@@ -163,7 +163,8 @@ def rounded_twice(folder: Path, seed: int, leak: bool) -> list[Release]:
         for count in range(1, 30)
         for low in (count // 3 * 3, count // 3 * 3 + 3)
         for high in (count // 5 * 5, count // 5 * 5 + 5)
-        if count % 3 and count % 5 and {*range(max(0, low - 2), low + 3)} & {*range(max(0, high - 4), high + 5)} == {count}
+        if count % 3 and count % 5
+        and {*range(max(0, low - 2), low + 3)} & {*range(max(0, high - 4), high + 5)} == {count}
     ]  # fmt: skip
     count, low, high = options[random.integers(len(options))]
     cells = pd.DataFrame({"branch": ["a", "b", TOTAL], "original": [count, 3000.0, 3000.0 + count],
@@ -264,6 +265,7 @@ LEAKS: dict[str, Leak] = {
     each.__name__: each
     for each in (
         mean_with_one_unit_more, region_totals_of_records, whole_and_part, withdrawn_part, two_values,
-        second_largest, contributor, rounded_twice, suppressed_elsewhere, shared_factor, growth_band, value_list,
+        second_largest, contributor, rounded_twice, suppressed_elsewhere, shared_factor, growth_band,
+        value_list,
     )
 }  # fmt: skip
