@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from microguard.pipelines.joint_audit import audit_source
@@ -21,15 +22,20 @@ IDS = ("a" * 32, "b" * 32)
 
 
 class Office:
-    """Areas in a folder, to which releases of the generators of leaks are published."""
+    """An evidence area with a public area for each release, for releases of the generators of leaks."""
 
     def __init__(self, folder):
-        self.areas = Areas.from_places(folder / "lake", folder / "evidence")
-        self.specification = specification(folder)
+        self.folder, self.specification = folder, specification(folder)
+        self.evidence = Path(self.specification.evidence_area)
+
+    def areas(self, release_id):
+        """Return the areas of a release."""
+        return Areas.from_places(self.folder / "lakes" / release_id[0], self.evidence)
 
     def publish(self, release_id, release, source="firms", **changes):
         """Publish a table with its evidence, as a run does after it was verified."""
-        shutil.copytree(release.evidence, self.areas.record(release_id), dirs_exist_ok=True)
+        areas = self.areas(release_id)
+        shutil.copytree(release.evidence, areas.record(release_id), dirs_exist_ok=True)
         table = {"method": release.table.method, "value": "turnover"}
         content = {"table": table, "release": {"source": source, "period": release.period}}
         identity = {"content": "table", "specification": content}
@@ -37,7 +43,7 @@ class Office:
         folder = release.public
         shown = {**release.manifest, "release_id": release_id, "content": "table"}
         staged = StagedFiles.from_folder(release_id, folder)
-        publish.publish(staged, shown, self.areas, replace(entry, **changes), accepted=True)
+        publish.publish(staged, shown, areas, replace(entry, **changes), accepted=True)
 
 
 @pytest.fixture
@@ -50,15 +56,16 @@ def test_a_table_of_all_units_but_one_is_refused_by_count_and_id(office, tmp_pat
     first, second = whole_and_part(tmp_path / "leak", 3, True)
     office.publish(IDS[0], first)
     if withdrawn:
-        with office.areas.lock(), office.areas.public.lock():
-            withdraw_release(Ledger(office.areas).published()[0], office.areas)
+        areas = office.areas(IDS[0])
+        with areas.lock(), areas.public.lock():
+            withdraw_release(Ledger(areas).published()[0], areas)
     with pytest.raises(
         GateRefused, match="1 of 1 secrets are known within 1 % to the attacker 'outsider'"
     ) as error:
         office.publish(IDS[1], second)
     assert IDS[0] in str(error.value)
-    assert not office.areas.public.exists(IDS[1])
-    kept = json.loads((office.areas.record(IDS[1]) / EXPOSURE).read_text())
+    assert not office.areas(IDS[1]).public.exists(IDS[1])
+    kept = json.loads((office.evidence / IDS[1] / EXPOSURE).read_text())
     assert kept["known"]["outsider"] == 1
 
 
@@ -86,7 +93,7 @@ def test_tables_of_two_sources_share_no_unknowns(office, tmp_path):
 def test_lost_evidence_of_an_earlier_table_refuses(office, tmp_path):
     first, second = whole_and_part(tmp_path / "safe", 3, False)
     office.publish(IDS[0], first)
-    (office.areas.record(IDS[0]) / "cells.parquet").unlink()
+    (office.evidence / IDS[0] / "cells.parquet").unlink()
     with pytest.raises(GateRefused, match=f"releases cannot be compared with \\({IDS[0]}\\)"):
         audit_source(office.specification)
     with pytest.raises(GateRefused, match=f"releases cannot be compared with \\({IDS[0]}\\)"):
