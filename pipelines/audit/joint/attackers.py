@@ -232,8 +232,8 @@ def _by_growth(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[in
         length = sum(max(high - low, 0.0) for low, high in pieces)
         truth = system.truth[unknown]
         inside = any(low - 1e-9 <= truth <= high + 1e-9 for low, high in pieces)
-        found += inside and length <= 2 * KNOWN_WITHIN * abs(truth)
-    return found, len(wanted)
+        found += int(inside and length <= 2 * KNOWN_WITHIN * abs(truth))
+    return int(found), len(wanted)
 
 
 def _by_list(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int]:
