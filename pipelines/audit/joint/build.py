@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from microguard.pipelines.audit.differencing.histories import mix_bits
 from microguard.pipelines.audit.joint.cells import TableStatements
+from microguard.pipelines.audit.joint.differences import Differences, single_differences
 from microguard.pipelines.audit.joint.partitions import Partition, RegionTotals, text_hash
 from microguard.pipelines.audit.joint.releases import Release
 from microguard.pipelines.audit.joint.system import MIXED, STRUCTURE, System
@@ -16,11 +17,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 #: Memberships of units in published sets up to which all sets of units are part of the system.
-MEMBERSHIPS = 200_000
+MEMBERSHIPS = 20_000
 #: Largest set of units in a larger system; larger sets are compared by their differences only.
 SMALL_SET = 64
-#: Units by which two large sets may differ in number to be compared.
-CLOSE = 3
 
 
 @dataclass(frozen=True)
@@ -86,9 +85,12 @@ def build(tables: Sequence[Table], records: Sequence[Records], values: np.ndarra
     cells = _CellColumns.collect(tables, starts, cell_of, n_cells)
     relations = _relation_rows(tables, starts, cell_of)
     sets, row_of = _distinct(partitions, part_sets, starts, cell_of, tables)
-    atoms, incidence, used, left_out = _atoms(partitions, row_of, sets)
+    used, left_out = _used(sets)
+    apart = _differences(partitions, sets, used)
+    atoms, incidence = _atoms(partitions, row_of, sets, used, apart)
     count = len(atoms.key)
     matrix, low, high, releases = _set_rows(sets, used, incidence, n_cells)
+    matrix, low, high, releases = _with_differences(matrix, low, high, releases, sets, apart, atoms, n_cells)
     said = cells.said + _totals_said(records, tables, starts, cell_of)
     stated = [np.concatenate(each) for each in zip(*said, strict=True)] if said else [np.zeros(0)] * 7
     nan = np.full(count, np.nan)
@@ -365,17 +367,63 @@ class _Atoms:
     key: np.ndarray
     units: np.ndarray
     k: np.ndarray
+    singled: np.ndarray
+
+
+def _used(sets: _Sets) -> tuple[np.ndarray, int]:
+    """Return the sets that are part of the system, and how many are left out because they are large."""
+    used = sets.sizes > 0
+    if int(sets.sizes.sum()) <= MEMBERSHIPS:
+        return used, 0
+    return used & (sets.sizes <= SMALL_SET), int((sets.sizes > SMALL_SET).sum())
+
+
+def _differences(partitions: Sequence[Partition], sets: _Sets, used: np.ndarray) -> Differences | None:
+    """Return the pairs of cells left out that differ by one unit; None if none is left out."""
+    large = ~used & (sets.sizes > 0) & (sets.cells >= 0)
+    if not large.any():
+        return None
+    units = [mix_bits(_entities(each) + np.float64(1).view(np.uint64), 13) for each in partitions]
+    return single_differences(sets.hashes, sets.sizes, large, units)
+
+
+def _with_differences(
+    matrix: sparse.csr_matrix,
+    low: np.ndarray,
+    high: np.ndarray,
+    releases: np.ndarray,
+    sets: _Sets,
+    apart: Differences | None,
+    atoms: _Atoms,
+    cells: int,
+) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray, np.ndarray]:
+    """Add a row "one cell minus the other minus the unit", 0, for each pair of cells that differ by one."""
+    if apart is None or not len(apart.units):
+        return matrix, low, high, releases
+    count = len(apart.units)
+    place = np.arange(count)
+    columns = [sets.cells[apart.more], sets.cells[apart.less], cells + atoms.singled]
+    entries = np.repeat([1.0, -1.0, -1.0], count)
+    rows = sparse.csr_matrix(
+        (entries, (np.tile(place, 3), np.concatenate(columns))), (count, matrix.shape[1])
+    )
+    zeros = np.zeros(count)
+    return (
+        sparse.vstack([matrix, rows]).tocsr(),
+        np.concatenate([low, zeros]),
+        np.concatenate([high, zeros]),
+        np.concatenate([releases, np.full(count, STRUCTURE)]),
+    )
 
 
 def _atoms(
-    partitions: Sequence[Partition], row_of: Sequence[np.ndarray], sets: _Sets
-) -> tuple[_Atoms, sparse.csr_matrix, np.ndarray, int]:
-    """Group entities that are in the same sets; return them, incidence by set, sets used, sets left out."""
-    used = sets.sizes > 0
-    left_out = 0
-    if int(sets.sizes.sum()) > MEMBERSHIPS:
-        used &= sets.sizes <= SMALL_SET
-        left_out = int((sets.sizes > SMALL_SET).sum())
+    partitions: Sequence[Partition],
+    row_of: Sequence[np.ndarray],
+    sets: _Sets,
+    used: np.ndarray,
+    apart: Differences | None,
+) -> tuple[_Atoms, sparse.csr_matrix]:
+    """Group entities that are in the same sets; return them, and the incidence by set."""
     taken = np.zeros(len(sets.hashes), bool)
     entities, rows, weights = [], [], []
     for partition, row in zip(partitions, row_of, strict=True):
@@ -386,11 +434,14 @@ def _atoms(
         rows.append(row[partition.part_of[inside]])
         weights.append(partition.weights[inside])
     empty = np.zeros(0, np.int64)
-    entity, of = np.unique(np.concatenate(entities or [empty.astype(np.uint64)]), return_inverse=True)
+    members = np.concatenate([*entities, empty.astype(np.uint64)])
+    alone = _entities_of(partitions, apart)
+    entity, of = np.unique(np.concatenate([members, alone]), return_inverse=True)
+    of, single = np.split(of.reshape(-1), [len(members)])
     row, weight = np.concatenate(rows or [empty]), np.concatenate(weights or [empty.astype(float)])
-    of = of.reshape(-1)
     history = np.zeros(len(entity), np.uint64)
     np.add.at(history, of, mix_bits(mix_bits(sets.hashes[row], 16) + weight.view(np.uint64), 17))
+    history[single] = mix_bits(entity[single], 18)
     key, first, atom = np.unique(history, return_index=True, return_inverse=True)
     atom = atom.reshape(-1)
     representative = np.zeros(len(entity), bool)
@@ -400,7 +451,23 @@ def _atoms(
     np.maximum.at(k, atom[of], sets.k[row])
     shape = (len(sets.hashes), len(key))
     incidence = sparse.csr_matrix((weight[chosen], (row[chosen], atom[of[chosen]])), shape)
-    return _Atoms(key, np.bincount(atom, minlength=len(key)), k), incidence, used, left_out
+    return _Atoms(key, np.bincount(atom, minlength=len(key)), k, atom[single]), incidence
+
+
+def _entities_of(partitions: Sequence[Partition], apart: Differences | None) -> np.ndarray:
+    """Return the entity of each difference."""
+    if apart is None or not len(apart.units):
+        return np.zeros(0, np.uint64)
+    found = np.zeros(len(apart.units), np.uint64)
+    order = np.argsort(apart.units)
+    for partition in partitions:
+        entities = _entities(partition)
+        hashes = mix_bits(entities + np.float64(1).view(np.uint64), 13)
+        inside = np.isin(hashes, apart.units)
+        for hashed, entity in zip(hashes[inside], entities[inside], strict=True):
+            ends = np.searchsorted(apart.units[order], (hashed, hashed + np.uint64(1)))
+            found[order[ends[0] : ends[1]]] = entity
+    return found
 
 
 def _set_rows(

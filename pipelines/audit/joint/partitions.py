@@ -197,7 +197,7 @@ def read_contributors(release: Release, position: int, table: TableStatements) -
         units = pq.read_table(folder / UNITS, partitioning=None)
         keys = units["unit"].cast(pa.binary(16)).combine_chunks()
         halves = np.frombuffer(keys.buffers()[1], "<u8")[2 * keys.offset :][: 2 * len(keys)][::2]
-        columns = {name: units[f"code_{name}"].cast(pa.string()) for name in names}
+        columns = {name: units[f"code_{name}"] for name in names}
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         raise NotComparable(release.release_id) from error
     coded = {name: column.combine_chunks().dictionary_encode() for name, column in columns.items()}
