@@ -3,8 +3,8 @@
 A recoded label has another hash and the same counts. The table of two columns with few values is read from
 the counts of single values and of ordered pairs of values, whose hash is a sum. Its rows and columns are put
 in the order of their counts, which no recoding changes. Two tables of other records of one population
-differ as chance has it, given their margins (chi-square test of homogeneity); those of the same records, or of
-most of them, differ by less.
+differ as chance has it, given their margins (chi-square test of homogeneity). Those of the same records, or
+of most of them, differ by less.
 """
 
 from __future__ import annotations
