@@ -27,11 +27,13 @@ from microguard.pipelines.audit.joint.releases import NotComparable, Release
 
 #: Changes whenever a component could get another answer, so that older answers are not used.
 FORM = 1
-#: Secrets that an attacker may learn, as a share of those that could be learnt: values in an attacker's
-#: interval by chance. Others must learn nothing.
-SHARES = {"growth": 0.1, "list": 0.05}
-#: Secrets of which one is learnt by chance.
-FEW = 10
+#: Chance of each secret to be learnt from safe releases by an attacker who guesses an interval; others must
+#: learn nothing. A factor of the last period is near this period's with the chance "draws".
+CHANCE = {"growth": 0.02, "draws": 0.1}
+#: Share of the sets of units with a public list of values of which one multiset may remain.
+MULTISETS = 0.05
+#: Chance of an audit of safe releases to pass a limit by such guesses.
+FALSE_ALARM = 1e-3
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,10 @@ class AreaExposure:
     not_compared: tuple[str, ...] = ()
 
     def limit(self, attacker: str) -> int:
-        """Return how many secrets an attacker may learn; one of at least `FEW` may be chance."""
-        if attacker not in SHARES:
-            return 0
-        return max(int(self.of[attacker] >= FEW), int(SHARES[attacker] * self.of[attacker]))
+        """Return how many secrets an attacker may learn: what chance explains, or a share of multisets."""
+        if attacker == "list":
+            return int(MULTISETS * self.of[attacker])
+        return chance_limit(self.of[attacker], CHANCE[attacker]) if attacker in CHANCE else 0
 
     def faults(self) -> tuple[str, ...]:
         """Return one phrase for each limit that is passed, with counts and ids only."""
@@ -89,7 +91,7 @@ class AreaExposure:
         ]
         if self.repeated_draws:
             phrases.append(f"{self.repeated_draws} sensitive cells have two published values (limit 0)")
-        most = max(1, int(SHARES["growth"] * self.comparable_draws))
+        most = chance_limit(self.comparable_draws, CHANCE["draws"])
         if self.shared_draws > most:
             phrases.append(
                 f"{self.shared_draws} of {self.comparable_draws} sensitive cells have the factor of the last "
@@ -129,6 +131,16 @@ class AreaExposure:
         """Return all counts with their limits."""
         limits = {name: self.limit(name) for name in ATTACKERS}
         return {**vars(self), "limits": limits, "faults": list(self.faults()), "notes": list(self.notes())}
+
+
+def chance_limit(number: int, chance: float) -> int:
+    """Return the number of successes that more of `number` trials exceed with at most `FALSE_ALARM`."""
+    below, term, limit = 0.0, (1.0 - chance) ** number, 0
+    while below + term < 1.0 - FALSE_ALARM and limit < number:
+        below += term
+        term *= (number - limit) / (limit + 1) * chance / (1.0 - chance)
+        limit += 1
+    return limit
 
 
 def audit(releases: Sequence[Release], answers: Path | None = None) -> AreaExposure:

@@ -79,7 +79,7 @@ def region_totals_of_records(folder: Path, seed: int, leak: bool) -> list[Releas
     classes = [firms["region"], number.where(number < last, last - 1)]
     records = firms.assign(turnover=firms.groupby(classes)["turnover"].transform("mean").round(1))
     if not leak:
-        records = pd.concat([records, records.iloc[:7]])
+        records = pd.concat([records, records.groupby("region").head(3)])
     return [table, write_records(folder / "r", records, "turnover")]
 
 
@@ -242,14 +242,16 @@ def growth_band(folder: Path, seed: int, leak: bool) -> list[Release]:
 def value_list(folder: Path, seed: int, leak: bool) -> list[Release]:
     """Publish a mean of list values to two steps, which leave one multiset (control: to one step)."""
     random = np.random.default_rng(seed)
-    values = np.round(2000 * 1.25 ** np.arange(10) + random.uniform(0, 50, 10), 2)
+    unique = np.zeros(1, bool)
+    while not unique.any():
+        values = np.round(2000 * 1.25 ** np.arange(10) + random.uniform(0, 50, 10), 2)
+        several = np.array(list(combinations_with_replacement(values, 3)))
+        sums = several.sum(axis=1) / 3
+        near = [np.abs(sums - np.round(sums / step)[:, None] * step) <= step / 2 for step in (50.0, 20.0)]
+        unique = (near[0] & near[1]).sum(axis=1) == 1
+        unique &= np.minimum(near[0].sum(axis=1), near[1].sum(axis=1)) > 1
     units = list(range(30))
     class_of = np.repeat(np.arange(10), 3)
-    several = np.array(list(combinations_with_replacement(values, 3)))
-    sums = several.sum(axis=1) / 3
-    near = [np.abs(sums - np.round(sums / step)[:, None] * step) <= step / 2 for step in (50.0, 20.0)]
-    unique = (near[0] & near[1]).sum(axis=1) == 1
-    unique &= np.minimum(near[0].sum(axis=1), near[1].sum(axis=1)) > 1
     pay = random.choice(values, 30)
     pay[:3] = several[random.choice(np.flatnonzero(unique))]
     means = np.bincount(class_of, pay) / 3
