@@ -67,12 +67,12 @@ def refuse_joint_exposure(entry: Entry, areas: Areas, staged: Path, manifest: Ma
     populations = _populations(areas, [*earlier, entry])
     mine = populations[entry.release_id]
     related = [each for each in earlier if populations[each.release_id] == mine]
-    if not related or not any(map(_is_audited, (*related, entry))):
+    if entry.successive == "accept" or not related or not any(map(_is_audited, (*related, entry))):
         return
     exposure = _exposure(areas, [*related, entry], populations, (staged, manifest))
     folder = private_folder(areas.record(entry.release_id))
     write_atomically(folder / EXPOSURE, json.dumps(exposure.content(), indent=2, sort_keys=True))
-    if exposure.safe or entry.successive == "accept":
+    if exposure.safe:
         return
     added = exposure.beyond(_exposure(areas, related, populations, None))
     if not added.safe:

@@ -28,19 +28,19 @@ from microguard.pipelines.audit.joint.intervals import (
     KNOWN_WITHIN,
     Contradiction,
     Elimination,
-    determined,
     eliminate,
     feasible_range,
     known_within,
     narrowed,
     propagate,
+    shown_wide,
 )
 from microguard.pipelines.audit.joint.system import System
 
 #: Largest relative change from one period to the next that the attacker "growth" allows for.
 GROWTH = 0.1
-#: Largest component with exact elimination (1 s), and with linear programs.
-DENSE, PROGRAMS = 1000, 400
+#: Largest component with exact elimination (0.3 s), and with linear programs.
+DENSE, PROGRAMS = 600, 400
 #: Unknowns of a component that are examined by linear programs at most.
 MOST_EXAMINED = 64
 #: Sums of list values that are enumerated for one number of units at most.
@@ -97,7 +97,8 @@ def _learnt(system: System) -> Learnt:
     open_secrets = np.flatnonzero(single & ~known_within(lower, upper, system.whole))
     left = len(open_secrets)
     if len(system) <= PROGRAMS and elimination is not None:
-        wanted = open_secrets[~_free(elimination, lower, upper)[open_secrets]]
+        wide = shown_wide(system, lower, upper, elimination) if len(open_secrets) > 1 else None
+        wanted = open_secrets if wide is None else open_secrets[~wide[open_secrets]]
         lower, upper, left = feasible_range(system, lower, upper, wanted, MOST_EXAMINED)
         lower, upper = propagate(system, lower, upper)
     elif elimination is not None:
@@ -126,11 +127,6 @@ def _right(system: System, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return np.asarray(
             np.isnan(system.truth) | ((system.truth >= lower - slack) & (system.truth <= upper + slack))
         )
-
-
-def _free(elimination: Elimination, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return unknowns that can rise without bound, whatever the signs: no program need look at them."""
-    return np.isinf(upper) & np.isinf(lower) & ~determined(elimination)
 
 
 def _alone(system: System, known: np.ndarray) -> np.ndarray:

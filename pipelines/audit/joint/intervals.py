@@ -162,6 +162,67 @@ def narrowed(
     return propagate(system, lower, upper)
 
 
+def shown_wide(system: System, lower: np.ndarray, upper: np.ndarray, elimination: Elimination) -> np.ndarray:
+    """Return unknowns that can move by more than 1 % in the null space, (n,) bool.
+
+    One linear program finds a point far from all ends; each unknown then moves along its projection onto the
+    null space as far as the ends allow.
+    """
+    n = len(system)
+    wide = np.zeros(n, bool)
+    if not elimination.null.shape[1]:
+        return wide
+    scale = _scale(system, upper)
+    one = np.ones((n, 1))
+    ends = [(-np.eye(n), -lower), (np.eye(n), upper)]
+    inside = [(each[np.isfinite(end)], end[np.isfinite(end)] / scale) for each, end in ends]
+    equal, limits, most = _rows(system, scale)
+    matrix = sparse.vstack([
+        sparse.hstack([limits, sparse.csr_matrix((limits.shape[0], 1))]),
+        *(
+            sparse.hstack([sparse.csr_matrix(each), sparse.csr_matrix(one[: len(end)])])
+            for each, end in inside
+        ),
+    ])  # fmt: skip
+    solved = linprog(
+        np.append(np.zeros(n), -1.0), A_ub=matrix, b_ub=np.concatenate([most, *(end for _, end in inside)]),
+        A_eq=sparse.hstack([system.rows[equal], sparse.csr_matrix((len(equal), 1))]) if len(equal) else None,
+        b_eq=system.low[equal] / scale if len(equal) else None,
+        bounds=[(None, None)] * n + [(0, 1)], method="highs",
+    )  # fmt: skip
+    if solved.status != 0 or solved.x[-1] <= 0:
+        return wide
+    point = solved.x[:n] * scale
+    along = elimination.null @ elimination.null.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = np.where(
+            along > 0, (upper - point) / along, np.where(along < 0, (lower - point) / along, np.inf)
+        )
+        down = np.where(
+            along > 0, (point - lower) / along, np.where(along < 0, (point - upper) / along, np.inf)
+        )
+    rise = np.minimum(np.nan_to_num(up, nan=np.inf).min(axis=1), 1e6 * scale) * np.diag(along)
+    fall = np.minimum(np.nan_to_num(down, nan=np.inf).min(axis=1), 1e6 * scale) * np.diag(along)
+    moves = np.diag(along) > NULL_TOLERANCE
+    return np.asarray(moves & _wide(point - np.maximum(fall, 0), point + np.maximum(rise, 0), system.whole))
+
+
+def _scale(system: System, upper: np.ndarray) -> float:
+    """Return the size of the largest number, by which programs are divided."""
+    ends = [each[np.isfinite(each)] for each in (system.low, system.high, upper)]
+    return float(np.max(np.abs(np.concatenate([*ends, [1.0]]))))
+
+
+def _rows(system: System, scale: float) -> tuple[np.ndarray, sparse.csr_matrix, np.ndarray]:
+    """Return the rows that are equations, and matrix and ends of the others as upper limits."""
+    equal = np.flatnonzero(system.low == system.high)
+    above, below = (
+        np.setdiff1d(np.flatnonzero(np.isfinite(each)), equal) for each in (system.high, system.low)
+    )
+    limits = sparse.vstack([system.rows[above], -system.rows[below]]).tocsr()
+    return equal, limits, np.concatenate([system.high[above], -system.low[below]]) / scale
+
+
 def feasible_range(
     system: System, lower: np.ndarray, upper: np.ndarray, wanted: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
@@ -189,12 +250,8 @@ def feasible_range(
     lower, upper = lower.copy(), upper.copy()
     if not len(wanted):
         return lower, upper, 0
-    finite = [np.flatnonzero(np.isfinite(each)) for each in (system.high, system.low)]
-    equal = np.flatnonzero(system.low == system.high)
-    above, below = (np.setdiff1d(each, equal) for each in finite)
-    scale = float(np.max(np.abs(np.concatenate([system.high[finite[0]], upper[np.isfinite(upper)], [1.0]]))))
-    limits = sparse.vstack([system.rows[above], -system.rows[below]]).tocsr()
-    ends = np.concatenate([system.high[above], -system.low[below]]) / scale
+    scale = _scale(system, upper)
+    equal, limits, ends = _rows(system, scale)
     slack = 1e-9
     bounds = np.column_stack([lower, upper]) / scale
     bounds[:, 0] -= slack

@@ -9,6 +9,7 @@ from microguard.pipelines.audit.joint.intervals import (
     feasible_range,
     narrowed,
     propagate,
+    shown_wide,
 )
 from microguard.pipelines.audit.joint.system import System
 from scipy import sparse
@@ -90,3 +91,20 @@ def test_counts_are_whole():
     lower, upper = propagate(system, *system.bounds())
     assert lower.tolist() == [0, 0]
     assert upper.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_unknowns_shown_to_be_wide_are_wide_by_linear_programs(seed):
+    system, _ = random_system(seed)
+    lower, upper = propagate(system, *system.bounds())
+    elimination = eliminate(system, lower, upper)
+    lower, upper = narrowed(system, lower, upper, elimination)
+    for unknown in np.flatnonzero(shown_wide(system, lower, upper, elimination)):
+        low, high = exact_range(system, unknown)
+        assert not np.isfinite(high) or high - low > 0.019 * (high + low) / 2
+
+
+def test_unknowns_far_from_all_ends_are_shown_to_be_wide():
+    system = system_of([[1, 1, 1], [0, 1, 1]], [60, 40], [60, 40])
+    lower, upper = propagate(system, *system.bounds())
+    assert shown_wide(system, lower, upper, eliminate(system, lower, upper)).tolist() == [False, True, True]
