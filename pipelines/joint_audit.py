@@ -1,10 +1,11 @@
-"""The verb ``audit``: what all releases of a source, public or withdrawn, disclose together."""
+"""The verb ``audit``: what all releases of a source, and of its evidence area, disclose together."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, replace
 
 from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.publication.area_audit import area_exposure
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.series.source import (
     joint_exposure_of,
@@ -17,7 +18,7 @@ from microguard.schemas.specification.model import Specification
 
 
 def audit_source(specification: Specification) -> CommandResult:
-    """Audit all releases of a source together.
+    """Audit all releases of a source together, and all releases of the evidence area as one system.
 
     Parameters
     ----------
@@ -46,11 +47,21 @@ def audit_source(specification: Specification) -> CommandResult:
             f"{'; '.join(exposure.faults())}.{collisions} Withdraw what can be withdrawn (copies "
             "remain), and find out why these were published next to each other."
         )
+    area = area_exposure(areas)
+    if not area.safe:
+        raise GateRefused(
+            f"The {len(area.releases)} release(s) of the evidence area disclose more together than each of "
+            f"them: {'; '.join((*area.faults(), *area.notes()))}. Withdraw what can be withdrawn (copies "
+            "remain), and find out why these were published next to each other."
+        )
+    content = {"source": source, **asdict(exposure), "area": area.content()}
     if not entries:
         text = f"Nothing was published of the source {source!r} yet: there is nothing to audit."
-        return CommandResult(text, {"source": source, **asdict(exposure)})
+        return CommandResult(text, content)
     text = (
         f"The {len(entries)} release(s) of the source {source!r} expose nobody together: {exposure.units} "
-        f"units, each history shared by at least {exposure.smallest_history}."
+        f"units, each history shared by at least {exposure.smallest_history}.\nThe {len(area.releases)} "
+        f"release(s) of the evidence area determine no secret together: {area.components} shared systems, "
+        f"{area.solved} of them new.{''.join(f' Note: {note}.' for note in area.notes())}"
     )
-    return CommandResult(text, {"source": source, **asdict(exposure)})
+    return CommandResult(text, content)

@@ -17,6 +17,7 @@ from typing import Any
 
 from microguard.pipelines.engine.command_result import now
 from microguard.pipelines.engine.files import FileDamaged
+from microguard.pipelines.publication.area_audit import refuse_joint_exposure
 from microguard.pipelines.publication.area_identity import AreaNotThere, begin_area, require_area, settle_area
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.formats.table_format import TableFormat, table_format
@@ -60,7 +61,8 @@ def publish(
     Raises
     ------
     GateRefused
-        If another release of the name, or of the same records, is published and was not accepted.
+        If another release of the name, or of the same records, is published and was not accepted, or if all
+        releases of the evidence area together disclose more than before (`area_audit`).
     AreaNotThere
         If the public area is not the one that the ledger knows.
     AreaTaken
@@ -71,6 +73,7 @@ def publish(
     """
     ledger = Ledger(areas)
     begin_area(areas)
+    refuse_joint_exposure(entry, areas, staged.folder, manifest)
     shared = ledger_of(replace(entry, public=areas.public.name))
     with areas.public.lock(), lock_of(shared):
         entry = replace(entry, public=areas.public.name, area=require_area(areas))

@@ -9,14 +9,17 @@ from microguard.pipelines.engine.files import private_folder, write_atomically
 from microguard.pipelines.engine.row_hash import content_of
 from microguard.pipelines.intake.unit_key import UNIT
 from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.source_fingerprints.source_fingerprint import FILE, SourceFingerprint
 from microguard.pipelines.series.corrected_values import value
 from microguard.pipelines.series.settings import VERSION
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: The map in the evidence of a release, and its records: a folder of Parquet files.
-MEMBERS, UNITS = "members", "units.parquet"
+#: The map in the evidence of a release, its records (a folder of Parquet files), and its lists of values.
+MEMBERS, UNITS, LISTS = "members", "units.parquet", "lists.json"
+#: Distinct values up to which those of a variable are taken for a public list, like a pay scale.
+MOST_VALUES = 200
 
 
 def write_members(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
@@ -70,3 +73,27 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
         **({} if weight is None else {"weighted_by": weight}),
     }
     write_atomically(target / "members.json", json.dumps(about))
+
+
+def write_value_lists(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
+    """Write the values of variables with few of them next to the map, as a list that a reader may know.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Records before protection.
+    specification : Specification
+    release_id : str
+        Its fingerprint shows which variables have few values, so that no others are read.
+    areas : Areas
+    """
+    fingerprint = SourceFingerprint.read(areas.record(release_id) / FILE)
+    known = {} if fingerprint is None else fingerprint.cells
+    counts = {name: known.get((name,)) for name in specification.numeric}
+    few = [name for name, cells in counts.items() if cells is not None and cells.whole]
+    lists = {}
+    for name in (name for name in few if len(known[name,].cells) <= MOST_VALUES):
+        values = frame.select(column(name).cast("double").alias("value")).distinct().toPandas()["value"]
+        lists[name] = sorted(values.dropna().tolist())
+    if lists:
+        write_atomically(areas.record(release_id) / MEMBERS / LISTS, json.dumps(lists))

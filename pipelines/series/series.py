@@ -24,7 +24,7 @@ from microguard.pipelines.publication.staging.staging_area import StagingArea
 from microguard.pipelines.records.product import Records
 from microguard.pipelines.series.generations import releases_of_series
 from microguard.pipelines.series.identifiers import refuse_other_key
-from microguard.pipelines.series.membership import write_members
+from microguard.pipelines.series.membership import write_members, write_value_lists
 from microguard.pipelines.series.source import accepted_of, joint_exposure_of, releases_of
 from microguard.schemas.requirements.records import joint_requirements
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
@@ -70,7 +70,10 @@ class Series(Predecessor[Records]):
             What they disclose together, beyond what releases disclose that a steward accepted next to each
             other.
         """
-        write_members(protected.protected, self.specification, staged.files.release_id, job.areas)
+        release_id = staged.files.release_id
+        write_members(protected.protected, self.specification, release_id, job.areas)
+        if not self.published(job):  # later updates have the values of a list that is known by then
+            write_value_lists(protected.screened.frame, self.specification, release_id, job.areas)
         with job.progress.stage("joint audit"):
             earlier = releases_of(job.areas, self.specification)
             self._joint = joint_exposure_of(job.areas, earlier, staged)

@@ -18,6 +18,8 @@ from microguard.sdc.cta import Adjustment
 from microguard.sdc.cta.disclosure_audit import Intervals
 
 CELLS = "cells.parquet"
+#: Largest contributions of each cell in the list, for what their contributors learn.
+LARGEST = 2
 
 
 def write_cells(
@@ -28,6 +30,7 @@ def write_cells(
     adjustment: Adjustment | None = None,
     intervals: Intervals | None = None,
     further: Mapping[str, Any] | None = None,
+    sensitive: np.ndarray | None = None,
 ) -> None:
     """Write the private list of cells; columns that are not known yet are left out.
 
@@ -35,6 +38,8 @@ def write_cells(
     ----------
     further : mapping, optional
         Further columns by name; numbers in units, as exact decimals.
+    sensitive : (cells,) boolean array, optional
+        Which cells the rules find sensitive, where there is no problem.
     """
     digits = table.digits
 
@@ -47,6 +52,12 @@ def write_cells(
     columns["original"] = exact(cells.units)
     if cells.contributors is not None:
         columns["contributors"] = cells.contributors
+    for rank, contributions in enumerate(cells.largest.T[:LARGEST], start=1):
+        columns[f"largest_{rank}"] = exact(contributions)
+    if cells.members is not None:
+        columns["members"] = pa.array(cells.members, pa.string())
+    if sensitive is not None:
+        columns["sensitive"] = sensitive
     if problem is not None:
         columns["sensitive"] = problem.by_rule.sensitive
         columns["lower_protection"] = exact(problem.by_rule.lower_protection)

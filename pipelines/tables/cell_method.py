@@ -38,7 +38,7 @@ from microguard.pipelines.tables.published_before import (
 from microguard.pipelines.tables.published_cells import write_published_cells
 from microguard.pipelines.tables.suppressed_before import Joined, joined, tables_before, write_suppressed
 from microguard.pipelines.tables.suppression import original_cells, suppression_problem, within_reach
-from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct, cells_of
+from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.requirements.tables import suppression_limits, table_integrity
@@ -135,7 +135,7 @@ class CellTables(TableProduct[CellComparison]):
         """
         key, folder = job.areas.key(), job.areas.record(release_id)
         with job.progress.stage("tabulate"):
-            cells = cells_of(screened, self.specification, key)
+            cells = self._tabulated(job, screened, release_id)
             write_cells(folder, cells, self.table)  # a refusal names cells by their numbers there
             try:
                 by_rule = rule_table(cells, self.specification)
@@ -258,7 +258,8 @@ class CellTables(TableProduct[CellComparison]):
         )  # fmt: skip
         write_published_cells(folder, fresh)
         columns = {} if comparison.problem is None else suppression_columns(comparison)
-        write_cells(folder, comparison.cells, self.table, further=columns)
+        sensitive = comparison.by_rule.sensitive
+        write_cells(folder, comparison.cells, self.table, further=columns, sensitive=sensitive)
         if comparison.joined is not None:
             lines = comparison.by_rule.constraints
             hidden = np.isnan(comparison.values)

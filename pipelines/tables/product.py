@@ -35,7 +35,7 @@ from microguard.pipelines.tables.published_before import (
     standing_cells,
 )
 from microguard.pipelines.tables.published_cells import write_published_cells
-from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct, cells_of
+from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.requirements.tables import table_requirements
@@ -74,7 +74,7 @@ class Tables(TableProduct[TableComparison]):
         """
         folder = job.areas.record(release_id)
         with job.progress.stage("tabulate"):
-            cells = cells_of(screened, self.specification, job.areas.key())
+            cells = self._tabulated(job, screened, release_id)
             write_cells(folder, cells, self.table)
         with job.progress.stage("adjust"):
             standing = self._standing(job, cells, screened)

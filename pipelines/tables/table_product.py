@@ -21,6 +21,7 @@ from microguard.pipelines.tables.cell_identity import measures_of, origin_of
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
 from microguard.pipelines.tables.cells_of_table import cells_of_table
+from microguard.pipelines.tables.contributor_map import write_contributors
 from microguard.pipelines.tables.files import stage_tables
 from microguard.pipelines.tables.groupings import CodeGroups
 from microguard.pipelines.tables.manifest import layout_of, table_manifest
@@ -135,6 +136,18 @@ class TableProduct(ABC, Generic[Comparison]):
     @abstractmethod
     def write_annex(self, folder: Path, protected: ProtectedTable[Comparison]) -> None:
         """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
+
+    def _tabulated(self, job: Job, screened: ValidatedInput, release_id: str) -> Cells:
+        """Return the cells, and keep who contributes to them for the joint audit.
+
+        Raises
+        ------
+        InputRejected
+        """
+        cells = cells_of(screened, self.specification, job.areas.key())
+        if self.table.source == "microdata":
+            write_contributors(screened.frame, self.specification, release_id, job.areas)
+        return cells
 
     def _before(self, job: Job, cells: Cells) -> list[PublishedCell]:
         """Cells of the same records that readers have seen, whatever name, source or period they have.

@@ -47,7 +47,11 @@ def write_tau_argus(folder: Path, contents: Mapping[str, pa.Table], table: Table
                 for keyword, code in zip(("<SAFE>", "<UNSAFE>"), CODES.values(), strict=True)
             ]
         for position, dimension in enumerate(content.column_names[: -2 if suppressed else -1]):
-            metadata += [_quoted(dimension), "  <RECODEABLE>", f"  <TOTCODE> {_quoted(_total(dimension, table))}"]
+            metadata += [
+                _quoted(dimension),
+                "  <RECODEABLE>",
+                f"  <TOTCODE> {_quoted(_total(dimension, table))}",
+            ]
             if table.parents.get(dimension):
                 codes = sorted(set(content[dimension].to_pylist()) - {_total(dimension, table)})
                 lead = _lead(codes)

@@ -27,8 +27,10 @@ from microguard.pipelines.publication.source_fingerprints.amount_fingerprint imp
     mixed,
 )
 from microguard.pipelines.publication.source_fingerprints.conflicts import ledger_of
+from microguard.pipelines.publication.source_fingerprints.shape import ordered_hash, pairs_of
 from microguard.pipelines.publication.source_fingerprints.source_fingerprint import (
     FILE,
+    PAIRS,
     SHARED,
     UNITS,
     SourceFingerprint,
@@ -160,20 +162,27 @@ class Sample:
     def __init__(self, names: tuple[str, ...], with_unit: bool, key: bytes) -> None:
         self.names, self._with_unit = names, with_unit
         self.subsets = subsets_of(list(names))
+        pairs = pairs_of([subset[0] for subset in self.subsets if len(subset) == 1])
+        self.pairs = [(names.index(row), names.index(column)) for row, column in pairs]
         self._salts = salts_of(key)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows of one task."""
         of_subsets = [(self._columns_of(subset), Smallest(CELLS)) for subset in self.subsets]
-        sampled = Smallest(SIZE)
+        sampled, ordered = Smallest(SIZE), [Smallest(CELLS) for _ in self.pairs]
+        singles = {columns[0]: smallest for (columns, _), smallest in of_subsets if len(columns) == 1}
         for batch in _in_pieces(batches):
             hashed = [self._mixed(batch[f"c{i}"]) for i in range(len(self.names))]
             total = np.add.reduce(hashed, axis=0)
             for (columns, left_out), smallest in of_subsets:
                 smallest.count(_summed(hashed, columns) if left_out is None else total - hashed[left_out])
+            for (row, column), smallest in zip(self.pairs, ordered, strict=True):
+                if singles[row].is_whole and singles[column].is_whole:
+                    smallest.count(ordered_hash(hashed[row], hashed[column]))
             if self._with_unit:
                 sampled.mark(self._mixed(batch[UNIT]), np.column_stack(hashed))
         kept = [*enumerate(smallest for _, smallest in of_subsets), (UNITS, sampled)]
+        kept += [(PAIRS - i, smallest) for i, smallest in enumerate(ordered)]
         yield pa.RecordBatch.from_pylist(
             [{"subset": subset, **smallest.part()} for subset, smallest in kept], to_arrow_schema(_PARTS)
         )
@@ -273,6 +282,11 @@ class Smallest:
         self._cells, first = self._cells[: self._size], first[: self._size]
         self._marks = all_marks[order][first]
         self._records = np.ones(len(self._cells), np.int64)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all cells so far are held."""
+        return len(self._cells) < self._size
 
     def part(self) -> dict[str, bytes]:
         """Return the cells of a task that read some of the records."""

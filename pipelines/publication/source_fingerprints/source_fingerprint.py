@@ -3,7 +3,8 @@
 It has a sample of the units, if a variable identifies them, and counts of combinations of columns: of pairs
 by name, and of all columns and all but one under any names. It therefore finds a subset, a file of other
 columns, one with a coarser region, or a table of the same records. The cells of a finished table have no
-records: totals by single codes show that they are sums of a file.
+records: totals by single codes show that they are sums of a file. Tables of two columns, ordered by their
+counts, show the same records under recoded labels.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -31,6 +32,7 @@ from microguard.pipelines.publication.source_fingerprints.overlap import (
     is_numbering,
     share_records,
 )
+from microguard.pipelines.publication.source_fingerprints.shape import alike, pairs_of, shapes
 from microguard.pipelines.publication.source_fingerprints.unit_fingerprint import UnitFingerprint, similarity
 
 FILE = "sketch.parquet"
@@ -40,6 +42,8 @@ SHARED = "shared_sketch.parquet"
 COLUMNS = 24
 #: Number of the subset that represents units, in the rows of a fingerprint.
 UNITS = -1
+#: Number of the first ordered pair of columns; the next ones have smaller numbers.
+PAIRS = -2
 Subset = tuple[str, ...]
 
 
@@ -68,6 +72,8 @@ class SourceFingerprint:
         Counts of each of `subsets_of` the columns; none of the cells of a finished table.
     amounts : AmountFingerprint or None
         Totals by single codes; None in files of software that did not write them.
+    pairs : dict of two columns to CellCounts
+        Counts of ordered pairs of values; empty in files of software that did not write them.
     """
 
     records: int
@@ -75,6 +81,7 @@ class SourceFingerprint:
     units: UnitFingerprint | None
     cells: dict[Subset, CellCounts]
     amounts: AmountFingerprint | None = None
+    pairs: dict[tuple[str, str], CellCounts] = field(default_factory=dict)
 
     @classmethod
     def from_rows(cls, rows: pa.Table, subsets: list[Subset], records: int, key: str) -> SourceFingerprint:
@@ -93,15 +100,25 @@ class SourceFingerprint:
         }
         units = None
         if parts[0].stop > parts[0].start:
-            marks = np.array(rows["marks"].slice(0, parts[0].stop).to_pylist(), np.int64).view(np.uint64)
+            sampled = rows["marks"].slice(parts[0].start, parts[0].stop - parts[0].start)
+            marks = np.array(sampled.to_pylist(), np.int64).view(np.uint64)
             known = len(marks) if np.all(whole[parts[0]]) else max(records, len(marks) + 1)
             units = UnitFingerprint(hashes[parts[0]].astype(np.uint64), marks, known)
-        return cls(records, key, units, cells, _amounts(place, hashes, rows, len(subsets)))
+        names = pairs_of([subset[0] for subset in subsets if len(subset) == 1])
+        pairs = {}
+        for i, pair in enumerate(names):
+            part = slice(*np.searchsorted(place, (PAIRS - i, PAIRS - i + 1)).tolist())
+            if part.stop > part.start:
+                pairs[pair] = CellCounts(hashes[part], counts[part], bool(np.all(whole[part])))
+        return cls(records, key, units, cells, _amounts(place, hashes, rows, len(subsets)), pairs)
 
     def write(self, path: Path) -> None:
         """Write the fingerprint to a file in one step."""
         about = {"records": self.records, "key": self.key, "subsets": list(self.cells)}
         parts = [(i, each.cells, each.records, each.whole) for i, each in enumerate(self.cells.values())]
+        names = pairs_of([subset[0] for subset in self.cells if len(subset) == 1])
+        for i, each in ((names.index(pair), each) for pair, each in self.pairs.items()):
+            parts.append((PAIRS - i, each.cells, each.records, each.whole))
         if self.units is not None:
             m = len(self.units.units)
             parts.append((UNITS, self.units.units.astype(np.int64), np.ones(m), self.units.size == m))
@@ -147,6 +164,11 @@ class SourceFingerprint:
             return None
 
     @cached_property
+    def shapes(self) -> dict[Subset, np.ndarray]:
+        """Return the tables of pairs of columns in an order that recoded labels have, too."""
+        return shapes(self.cells, self.pairs)
+
+    @cached_property
     def _wide(self) -> list[tuple[int, CellCounts]]:
         """Return the number of columns and the counts of each subset of at least three columns."""
         return [(len(subset), cells) for subset, cells in self.cells.items() if len(subset) > 2]
@@ -161,6 +183,7 @@ def same_records(left: SourceFingerprint, right: SourceFingerprint) -> bool:
         _same_in_pairs(left, right, sizes)
         or any(share_records(one, other, sizes) for one, other in _wide_pairs(left, right))
         or share_amounts(left.amounts, right.amounts)
+        or alike(left.shapes, right.shapes, sizes).same
     )
 
 

@@ -1,0 +1,274 @@
+"""Count what each kind of attacker learns in a component.
+
+The attackers have everything that was published, know the method and that nothing is negative, and in
+addition:
+
+outsider
+    nothing.
+contributor
+    the own value: unknowns that move together in the null space are known as soon as one of them is.
+second
+    as the second largest contributor of a cell, the own value and that the others are not larger.
+growth
+    last period's true value of a cell, and that it changed by at most `GROWTH`.
+member
+    who is in a set of fewer than k units: the total of the set, thus the mean.
+list
+    the values that a unit can have.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from microguard.pipelines.audit.joint.components import MOST_UNITS
+from microguard.pipelines.audit.joint.intervals import (
+    KNOWN_WITHIN,
+    Contradiction,
+    Elimination,
+    eliminate,
+    feasible_range,
+    known_within,
+    narrowed,
+    propagate,
+    shown_wide,
+)
+from microguard.pipelines.audit.joint.system import System
+
+#: Largest relative change from one period to the next that the attacker "growth" allows for.
+GROWTH = 0.1
+#: Largest component with exact elimination (0.3 s), and with linear programs.
+DENSE, PROGRAMS = 600, 400
+#: Unknowns of a component that are examined by linear programs at most.
+MOST_EXAMINED = 64
+#: Sums of list values that are enumerated for one number of units at most.
+MOST_SUMS = 500_000
+ATTACKERS = ("outsider", "contributor", "second", "growth", "member", "list")
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """Numbers of secrets that each attacker learns within 1 %.
+
+    Attributes
+    ----------
+    known : tuple of int
+        By attacker, in the order of `ATTACKERS`.
+    of : tuple of int
+        Secrets that the attacker could learn.
+    sampled : int
+        Secrets that were not examined because the component is large.
+    contradictory : int
+        Components whose statements contradict each other.
+    """
+
+    known: tuple[int, ...] = (0,) * len(ATTACKERS)
+    of: tuple[int, ...] = (0,) * len(ATTACKERS)
+    sampled: int = 0
+    contradictory: int = 0
+
+    def __add__(self, other: Learnt) -> Learnt:
+        """Add the counts of two components."""
+        return Learnt(
+            tuple(a + b for a, b in zip(self.known, other.known, strict=True)),
+            tuple(a + b for a, b in zip(self.of, other.of, strict=True)),
+            self.sampled + other.sampled,
+            self.contradictory + other.contradictory,
+        )
+
+
+def learnt(system: System) -> Learnt:
+    """Count what the attackers learn in a component; contradictory statements are counted apart."""
+    try:
+        return _learnt(system)
+    except Contradiction:
+        return Learnt(contradictory=1)
+
+
+def _learnt(system: System) -> Learnt:
+    lower, upper = propagate(system, *system.bounds())
+    elimination = None
+    if len(system) <= DENSE:
+        elimination = eliminate(system, lower, upper)
+        lower, upper = narrowed(system, lower, upper, elimination)
+    single = system.secret | ((system.units > 0) & (system.units < system.k))
+    open_secrets = np.flatnonzero(single & ~known_within(lower, upper, system.whole))
+    left = len(open_secrets)
+    if len(system) <= PROGRAMS and elimination is not None:
+        wide = shown_wide(system, lower, upper, elimination) if len(open_secrets) > 1 else None
+        wanted = open_secrets if wide is None else open_secrets[~wide[open_secrets]]
+        lower, upper, left = feasible_range(system, lower, upper, wanted, MOST_EXAMINED)
+        lower, upper = propagate(system, lower, upper)
+    elif elimination is not None:
+        left = 0 if not system.positive else left
+    known = known_within(lower, upper, system.whole) & _right(system, lower, upper)
+    alone = _alone(system, known & single)
+    news = known & ~alone
+    values, sums = system.secret, single & ~system.secret
+    growth, predecessors = _by_growth(system, lower, upper)
+    second, pairs = _by_second(system, upper)
+    contributors, others = (0, 0) if elimination is None else _by_contributor(system, elimination, known)
+    contributors += 2 * int((news & (system.units == 2)).sum())
+    others += 2 * int((system.units == 2).sum())
+    listed, listable = _by_list(system, lower, upper)
+    return Learnt(
+        (int((news & values).sum()), contributors, second, growth, int((news & sums).sum()), listed),
+        (int(values.sum()), others, pairs, predecessors, int(sums.sum()), listable),
+        left,
+    )
+
+
+def _right(system: System, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return whether an interval holds the true value, where that is known."""
+    slack = 1e-6 * (1.0 + np.abs(np.nan_to_num(system.truth)))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(
+            np.isnan(system.truth) | ((system.truth >= lower - slack) & (system.truth <= upper + slack))
+        )
+
+
+def _alone(system: System, known: np.ndarray) -> np.ndarray:
+    """Return those of some unknowns that one release by itself makes known, as its own audit allows."""
+    alone = np.zeros(len(system), bool)
+    wanted = np.flatnonzero(known)
+    if not len(wanted):
+        return alone
+    releases = np.unique(np.concatenate([system.said_release, system.row_release]))
+    for release in releases[releases >= 0]:
+        part = system.of_release(int(release))
+        try:
+            lower, upper = propagate(part, *part.bounds())
+            if len(part) <= DENSE:
+                lower, upper = narrowed(part, lower, upper, eliminate(part, lower, upper))
+            if len(part) <= PROGRAMS:
+                lower, upper, _ = feasible_range(part, lower, upper, wanted, MOST_EXAMINED)
+        except Contradiction:
+            continue
+        own = system.units > 0
+        own[part.said[part.said_secret]] = True
+        alone |= known & known_within(lower, upper, system.whole) & own
+    return alone
+
+
+def _by_contributor(system: System, elimination: Elimination, known: np.ndarray) -> tuple[int, int]:
+    """Count values of units that follow from the value of another unit, and are not known otherwise."""
+    atoms = np.flatnonzero((system.units == 1) & ~known)
+    if len(atoms) < 2 or system.whole:
+        return 0, len(atoms)
+    null = elimination.null[atoms]
+    size = np.sqrt((null**2).sum(axis=1))
+    moves = size > 1e-6
+    atoms, null, size = atoms[moves], null[moves], size[moves]
+    if not len(atoms):
+        return 0, 0
+    unit = null / size[:, None]
+    lead = np.argmax(np.abs(unit) > 1e-6, axis=1)
+    unit *= np.sign(unit[np.arange(len(unit)), lead])[:, None]
+    together = np.abs(unit @ unit.T) > 1 - 1e-9
+    np.fill_diagonal(together, False)
+    victims = 0
+    for victim in np.flatnonzero(together.any(axis=1)):
+        for attacker in np.flatnonzero(together[victim]):
+            ratio = float(null[victim] @ null[attacker]) / float(size[attacker] ** 2)
+            direction = np.zeros((1, len(system)))
+            direction[0, atoms[victim]], direction[0, atoms[attacker]] = 1.0, -ratio
+            if not _is_one_set(system, atoms[victim], atoms[attacker]):
+                low, high = elimination.interval(direction)
+                # the attacker's own value is unknown here: the victim is at most about the sum
+                if high[0] - low[0] <= 2 * KNOWN_WITHIN * max(abs(low[0] + high[0]) / 4, 1e-300):
+                    victims += 1
+                    break
+    return victims, len(atoms)
+
+
+def _is_one_set(system: System, one: int, other: int) -> bool:
+    """Return whether a release publishes the sum of two units, so that its own rule allowed for that."""
+    columns = system.rows.tocsc()
+    shared = np.intersect1d(
+        *(columns.indices[columns.indptr[i] : columns.indptr[i + 1]] for i in (one, other))
+    )
+    return bool((np.diff(system.rows.indptr)[shared] == 2).any())
+
+
+def _by_second(system: System, upper: np.ndarray) -> tuple[int, int]:
+    """Count sensitive cells whose second largest contributor estimates the largest within 1 %."""
+    pairs = system.secret & (system.units == 0) & (system.second > 0)
+    joint = _second_knows(system, upper)
+    alone = np.zeros(len(system), bool)
+    for release in np.unique(system.said_release[system.said_secret]):
+        part = system.of_release(int(release))
+        try:
+            alone |= _second_knows(system, propagate(part, *part.bounds())[1])
+        except Contradiction:
+            continue
+    return int((pairs & joint & ~alone).sum()), int(pairs.sum())
+
+
+def _second_knows(system: System, upper: np.ndarray) -> np.ndarray:
+    """Return whether the total less the own value is within 1 % of the largest (p % rule with p = 1)."""
+    with np.errstate(invalid="ignore"):
+        error = np.abs(upper - system.second - system.largest)
+        return np.asarray(error <= KNOWN_WITHIN * system.largest)
+
+
+def _by_growth(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int]:
+    """Count sensitive cells that last period's true value narrows to 1 %."""
+    wanted = np.flatnonzero(system.secret & (system.last > 0) & ~system.whole)
+    found = 0
+    for unknown in wanted:
+        last = system.last[unknown]
+        low, high = max(lower[unknown], last * (1 - GROWTH)), min(upper[unknown], last * (1 + GROWTH))
+        pieces = [(low, high)]
+        for place in np.flatnonzero((system.said == unknown) & (system.said_gap > 0)):
+            shown, gap = system.said_shown[place], system.said_gap[place]
+            pieces = [piece for low, high in pieces for piece in
+                      ((low, min(high, shown - gap)), (max(low, shown + gap), high))]  # fmt: skip
+        length = sum(max(high - low, 0.0) for low, high in pieces)
+        truth = system.truth[unknown]
+        inside = any(low - 1e-9 <= truth <= high + 1e-9 for low, high in pieces)
+        found += int(inside and length <= 2 * KNOWN_WITHIN * abs(truth))
+    return int(found), len(wanted)
+
+
+def _by_list(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int]:
+    """Count sets of units whose values are one multiset of list values, and are not by one release alone."""
+    if not len(system.values):
+        return 0, 0
+    sets = np.flatnonzero((system.units > 0) & (system.units <= MOST_UNITS))
+    joint = _multisets(system, lower, upper, sets)
+    one = sets[joint == 1]
+    alone = np.zeros(len(system), bool)
+    for release in np.unique(system.row_release[system.row_release >= 0]) if len(one) else ():
+        part = system.of_release(int(release))
+        try:
+            bounds = propagate(part, *part.bounds())
+        except Contradiction:
+            continue
+        alone[one] |= _multisets(system, *bounds, one) == 1
+    return int((~alone[one]).sum()), len(sets)
+
+
+def _multisets(system: System, lower: np.ndarray, upper: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    """Return the number of multisets of list values with a sum in the interval of each set of units."""
+    count = np.full(len(sets), 2)
+    for units in np.unique(system.units[sets]):
+        if math.comb(len(system.values) + int(units) - 1, int(units)) > MOST_SUMS:
+            continue
+        sums = _sums(system.values, int(units))
+        mine = system.units[sets] == units
+        slack = 1e-9 * np.abs(sums).max()
+        low, high = lower[sets[mine]] - slack, upper[sets[mine]] + slack
+        count[mine] = np.searchsorted(sums, high, "right") - np.searchsorted(sums, low, "left")
+    return count
+
+
+def _sums(values: np.ndarray, units: int) -> np.ndarray:
+    """Return the sum of every multiset of values, sorted."""
+    sums, last = np.zeros(1), np.zeros(1, np.int64)
+    for _ in range(units):
+        counts = len(values) - last
+        last = np.concatenate([np.arange(each, len(values)) for each in last])
+        sums = np.repeat(sums, counts) + values[last]
+    return np.sort(sums)

@@ -1,0 +1,295 @@
+"""Build the system of one variable from the cells of tables, the classes of records and kept totals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from microguard.pipelines.audit.differencing.histories import mix_bits
+from microguard.pipelines.audit.joint.cells import TableStatements
+from microguard.pipelines.audit.joint.partitions import Partition, RegionTotals, text_hash
+from microguard.pipelines.audit.joint.releases import Release
+from microguard.pipelines.audit.joint.system import STRUCTURE, System
+from microguard.pipelines.audit.joint.unit_sets import (
+    atoms_of,
+    distinct_sets,
+    large_differences,
+    set_hashes,
+    set_rows,
+    used_sets,
+    with_differences,
+)
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its contributors."""
+
+    position: int
+    release: Release
+    cells: TableStatements
+    partitions: list[Partition]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Classes of a variable in a release of records, and the totals that it keeps."""
+
+    position: int
+    release: Release
+    partitions: list[Partition]
+    totals: RegionTotals | None
+
+
+@dataclass(frozen=True)
+class Built:
+    """A system, and how many sets of units were left out because they are large."""
+
+    system: System
+    left_out: int
+
+
+def build(tables: Sequence[Table], records: Sequence[Records], values: np.ndarray, whole: bool) -> Built:
+    """Build the system of one variable in one population.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+    records : sequence of Records
+    values : (v,) array
+        Public list of values of a unit, or empty.
+    whole : bool
+        Whether the unknowns are counts.
+    """
+    partitions = _linked([each for t in records for each in t.partitions], tables, records)
+    starts = np.cumsum([0, *(len(t.cells.labels) for t in tables)])
+    part_sets = [set_hashes(each) for each in partitions]
+    cell_of = _unknown_cells(tables, starts, partitions, part_sets)
+    n_cells = int(cell_of.max(initial=-1)) + 1
+    cells = _CellColumns.collect(tables, starts, cell_of, n_cells)
+    relations = _relation_rows(tables, starts, cell_of)
+    of_table = {each.position: cell_of[starts[t] : starts[t + 1]] for t, each in enumerate(tables)}
+    sets, row_of = distinct_sets(partitions, part_sets, of_table)
+    used, left_out = used_sets(sets)
+    apart = large_differences(partitions, sets, used)
+    atoms, incidence = atoms_of(partitions, row_of, sets, used, apart)
+    count = len(atoms.key)
+    matrix, low, high, releases = set_rows(sets, used, incidence, n_cells)
+    matrix, low, high, releases = with_differences(matrix, low, high, releases, sets, apart, atoms, n_cells)
+    said = cells.said + _totals_said(records, tables, starts, cell_of)
+    stated = [np.concatenate(each) for each in zip(*said, strict=True)] if said else [np.zeros(0)] * 7
+    nan = np.full(count, np.nan)
+    structure = sparse.csr_matrix((relations.data, relations.indices, relations.indptr),
+                                  (relations.shape[0], n_cells + count))  # fmt: skip
+    zeros = np.zeros(structure.shape[0])
+    positive = all(bool((t.cells.truth >= 0).all()) for t in tables) and all(
+        bool((each.upper >= 0).all()) for each in partitions
+    )
+    system = System(
+        np.concatenate([cells.key, atoms.key]),
+        np.concatenate([np.zeros(n_cells, np.int64), atoms.units]),
+        np.concatenate([cells.secret, atoms.units == 1]),
+        np.concatenate([np.zeros(n_cells, np.int64), atoms.k]),
+        sparse.vstack([structure, matrix]).tocsr(),
+        np.concatenate([zeros, low]),
+        np.concatenate([zeros, high]),
+        np.concatenate([np.full(len(zeros), STRUCTURE), releases]),
+        stated[0].astype(np.int64), *stated[1:5], stated[5].astype(bool), stated[6].astype(np.int64),
+        whole,
+        positive,
+        *(np.concatenate([each, nan]) for each in (cells.truth, cells.largest, cells.second, cells.last)),
+        values,
+    )  # fmt: skip
+    return Built(system, left_out)
+
+
+def _linked(
+    of_records: list[Partition], tables: Sequence[Table], records: Sequence[Records]
+) -> list[Partition]:
+    """Return all partitions; in a table of a period, units have the version that records have then."""
+    version: dict[str, tuple[pd.Index, np.ndarray]] = {}
+    for each in records:
+        for partition in each.partitions[:1]:
+            units, first = np.unique(partition.units, return_index=True)
+            version[each.release.period] = (pd.Index(units), partition.epochs[first])
+    linked = list(of_records)
+    for table in tables:
+        for partition in table.partitions:
+            epochs = partition.epochs
+            if table.release.period in version:
+                index, known = version[table.release.period]
+                place = index.get_indexer(partition.units)
+                epochs = np.where(place >= 0, known[np.maximum(place, 0)], epochs)
+            linked.append(
+                Partition(partition.release, partition.units, epochs, partition.part_of, partition.weights,
+                          partition.lower, partition.upper, partition.cells, partition.k)
+            )  # fmt: skip
+    return linked
+
+
+def _unknown_cells(
+    tables: Sequence[Table], starts: np.ndarray, partitions: Sequence[Partition], hashes: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Number the cells of all tables, (c,): equal codes in a period, equal contributors or equal units."""
+    if not tables:
+        return np.zeros(0, np.int64)
+    labels = np.concatenate([_identities(t) for t in tables])
+    marks = np.concatenate(
+        [text_hash([f"{t.release.period}\x1e{m}\x1e{v!r}" if m and v else "" for m, v in
+                    zip(t.cells.members, t.cells.truth.tolist(), strict=True)]) for t in tables]
+    )  # fmt: skip
+    marked = np.concatenate([(t.cells.members != "") & (t.cells.truth != 0) for t in tables])
+    sets = _cell_sets(tables, starts, partitions, hashes)
+    rows = np.arange(len(labels))
+    names = np.concatenate([labels, marks[marked], sets[sets != 0]])
+    places = np.concatenate([rows, rows[marked], rows[sets != 0]])
+    _, name = np.unique(names, return_inverse=True)
+    graph = sparse.csr_matrix((np.ones(len(name)), (places, len(labels) + name)),
+                              (len(labels) + name.max() + 1,) * 2)  # fmt: skip
+    _, component = connected_components(graph, directed=False)
+    return np.unique(component[: len(labels)], return_inverse=True)[1].reshape(-1)
+
+
+def _identities(table: Table) -> np.ndarray:
+    """Return the hash of period, codes and true value: cells of other units are not the same."""
+    cells, period = table.cells, table.release.period
+    amounts = [f"{truth:.6g}" for truth in cells.truth]
+    return text_hash(
+        [f"{period}\x1e{label}\x1e{each}" for label, each in zip(cells.labels, amounts, strict=True)]
+    )
+
+
+def _cell_sets(
+    tables: Sequence[Table], starts: np.ndarray, partitions: Sequence[Partition], hashes: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Return the hash of the units of each cell, 0 if unknown: margins have those of all their parts."""
+    found = np.zeros(int(starts[-1]), np.uint64)
+    known = np.zeros(len(found), bool)
+    for t, table in enumerate(tables):
+        mine = [i for i, each in enumerate(partitions) if each.release == table.position]
+        if not mine:
+            continue
+        part = np.zeros(len(table.cells.labels), np.uint64)
+        has = np.zeros(len(part), bool)
+        for i in mine:
+            part[partitions[i].cells] = hashes[i]
+            has[partitions[i].cells] = True
+        pairs, number = table.cells.relations, table.cells.relation
+        for _ in range(len(part)):
+            whole = np.zeros(int(number.max(initial=-1)) + 1, np.uint64)
+            complete = np.ones(len(whole), bool)
+            np.add.at(whole, number, part[pairs[:, 1]])
+            np.logical_and.at(complete, number, has[pairs[:, 1]])
+            new = complete[number] & ~has[pairs[:, 0]]
+            if not new.any():
+                break
+            part[pairs[new, 0]] = whole[number[new]]
+            has[pairs[new, 0]] = True
+        found[starts[t] : starts[t + 1]], known[starts[t] : starts[t + 1]] = part, has
+    return np.where(known, found, np.uint64(0))
+
+
+@dataclass(frozen=True)
+class _CellColumns:
+    key: np.ndarray
+    secret: np.ndarray
+    truth: np.ndarray
+    largest: np.ndarray
+    second: np.ndarray
+    last: np.ndarray
+    contributors: np.ndarray
+    said: list[tuple[np.ndarray, ...]]
+
+    @classmethod
+    def collect(
+        cls, tables: Sequence[Table], starts: np.ndarray, cell_of: np.ndarray, count: int
+    ) -> _CellColumns:
+        """Merge what tables say of each unknown cell."""
+        key = np.full(count, 2**64 - 1, np.uint64)
+        secret = np.zeros(count, bool)
+        merged = {name: np.full(count, np.nan) for name in ("truth", "largest", "second", "contributors")}
+        last = np.full(count, np.nan)
+        before: dict[str, pd.Series] = {}
+        said = []
+        for t in sorted(range(len(tables)), key=lambda t: (tables[t].release.period, t)):
+            table, unknown = tables[t], cell_of[starts[t] : starts[t + 1]]
+            cells, period = table.cells, table.release.period
+            np.minimum.at(key, unknown, _identities(table))
+            np.logical_or.at(secret, unknown, cells.sensitive)
+            for name, values in merged.items():
+                np.fmax.at(values, unknown, getattr(cells, name))
+            for earlier in sorted(each for each in before if each < period):
+                of_label = before[earlier].reindex(cells.labels).to_numpy()
+                last[unknown] = np.where(np.isnan(of_label), last[unknown], of_label)
+            series = pd.Series(cells.truth, index=cells.labels)
+            before[period] = pd.concat([before[period], series]) if period in before else series
+            before[period] = before[period][~before[period].index.duplicated()]
+            release = np.full(len(unknown), table.position)
+            stated = ~(np.isinf(cells.lower) & np.isinf(cells.upper)) | cells.sensitive
+            columns = (unknown, cells.lower, cells.upper, cells.gap, cells.shown, cells.sensitive, release)
+            said.append(tuple(each[stated] for each in columns))
+        return cls(key, secret, merged["truth"], merged["largest"], merged["second"], last,
+                   merged["contributors"], said)  # fmt: skip
+
+
+def _relation_rows(tables: Sequence[Table], starts: np.ndarray, cell_of: np.ndarray) -> sparse.csr_matrix:
+    """Return distinct rows "total minus parts", each 0."""
+    blocks = []
+    for t, table in enumerate(tables):
+        pairs, number = table.cells.relations, table.cells.relation
+        if not len(pairs):
+            continue
+        unknown = cell_of[starts[t] : starts[t + 1]]
+        count = int(number.max()) + 1
+        _, first = np.unique(number, return_index=True)
+        rows = np.concatenate([number, np.arange(count)])
+        columns = np.concatenate([unknown[pairs[:, 1]], unknown[pairs[first, 0]]])
+        entries = np.concatenate([np.full(len(number), -1.0), np.ones(count)])
+        blocks.append(sparse.csr_matrix((entries, (rows, columns)), (count, int(cell_of.max()) + 1)))
+    if not blocks:
+        return sparse.csr_matrix((0, int(cell_of.max(initial=-1)) + 1))
+    matrix = sparse.vstack(blocks).tocsr()
+    matrix.eliminate_zeros()
+    salt = mix_bits(np.arange(matrix.shape[1]), 14)
+    terms = mix_bits(salt[matrix.indices] + matrix.data.view(np.uint64), 15)
+    hashes = np.add.reduceat(np.append(terms, np.uint64(0)), matrix.indptr[:-1])
+    hashes[np.diff(matrix.indptr) == 0] = 0
+    distinct = np.sort(np.unique(hashes, return_index=True)[1])
+    return matrix[distinct[np.diff(matrix.indptr)[distinct] > 0]]
+
+
+def _totals_said(
+    records: Sequence[Records],
+    tables: Sequence[Table],
+    starts: np.ndarray,
+    cell_of: np.ndarray,
+) -> list[tuple[np.ndarray, ...]]:
+    """Return what records say of cells that are the total of a region or of all of them."""
+    parts = [
+        pd.DataFrame(
+            {
+                "period": table.release.period,
+                "label": table.cells.labels,
+                "records": table.cells.contributors,
+                "unknown": cell_of[starts[t] : starts[t + 1]],
+            }
+        )
+        for t, table in enumerate(tables)
+    ]
+    listed = pd.concat(parts or [pd.DataFrame(columns=["period", "label", "records", "unknown"])])
+    said = []
+    for each in records:
+        if each.totals is None:
+            continue
+        totals = pd.DataFrame({"label": each.totals.labels, "n": each.totals.records,
+                               "low": each.totals.lower, "high": each.totals.upper})  # fmt: skip
+        found = totals.merge(listed[listed["period"] == each.release.period], on="label")
+        found = found[found["records"].isna() | (found["records"] == found["n"])].drop_duplicates("unknown")
+        blank = np.zeros(len(found))
+        columns = (found["unknown"].to_numpy(np.int64), found["low"].to_numpy(), found["high"].to_numpy())
+        said.append((*columns, blank, blank + np.nan, blank > 0, np.full(len(blank), each.position)))
+    return said

@@ -1,0 +1,311 @@
+"""Narrow the intervals of unknowns: by propagation over rows, by exact elimination, by linear programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from microguard.pipelines.audit.joint.system import System
+from scipy import sparse
+from scipy.optimize import linprog
+
+#: Sweeps of interval propagation at most; each costs one pass over the entries.
+SWEEPS = 30
+#: Relative size of a difference that is rounding of floating point.
+TOLERANCE = 1e-9
+#: Eigenvalues below this share of the largest are zero; sums of sets have a wide gap there.
+RANK_TOLERANCE = 1e-10
+#: A null space that moves an unknown by less does not move it.
+NULL_TOLERANCE = 1e-6
+#: Half-widths of rows below this share of the widest one weigh alike in least squares.
+FLATTEST = 1e-4
+
+
+class Contradiction(Exception):
+    """Raised if no values agree with all statements: some of them are not about the same records."""
+
+
+def propagate(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Narrow intervals until no row narrows any, at most `SWEEPS` times (bounds consistency; Davis 1987).
+
+    Raises
+    ------
+    Contradiction
+    """
+    lower, upper = lower.copy(), upper.copy()
+    matrix = system.rows.tocoo()
+    row, column, entry = matrix.row, matrix.col, matrix.data
+    size = np.zeros(len(system))
+    for _ in range(SWEEPS if len(row) else 0):
+        ends = np.where(entry > 0, lower[column], upper[column]) * entry
+        tops = np.where(entry > 0, upper[column], lower[column]) * entry
+        m = len(system.low)
+        open_low, open_high = np.isinf(ends), np.isinf(tops)
+        count_low, count_high = np.bincount(row, open_low, m), np.bincount(row, open_high, m)
+        sum_low = np.bincount(row, np.where(open_low, 0.0, ends), m)
+        sum_high = np.bincount(row, np.where(open_high, 0.0, tops), m)
+        scale = np.bincount(row, np.abs(np.where(open_low, 0.0, ends)), m) + 1.0
+        others_low = np.where(
+            count_low[row] - open_low > 0, -np.inf, sum_low[row] - np.where(open_low, 0, ends)
+        )
+        others_high = np.where(
+            count_high[row] - open_high > 0, np.inf, sum_high[row] - np.where(open_high, 0, tops)
+        )
+        slack = TOLERANCE * scale[row]
+        with np.errstate(invalid="ignore"):
+            most = (system.high[row] - others_low + slack) / entry
+            least = (system.low[row] - others_high - slack) / entry
+        new_lower, new_upper = lower.copy(), upper.copy()
+        np.maximum.at(new_lower, column, np.nan_to_num(np.where(entry > 0, least, most), nan=-np.inf,
+                                                       posinf=np.inf, neginf=-np.inf))  # fmt: skip
+        np.minimum.at(new_upper, column, np.nan_to_num(np.where(entry > 0, most, least), nan=np.inf,
+                                                       posinf=np.inf, neginf=-np.inf))  # fmt: skip
+        if system.whole:
+            new_lower, new_upper = _whole(new_lower, new_upper)
+        _require_consistent(new_lower, new_upper)
+        with np.errstate(invalid="ignore"):
+            size = np.fmax(np.abs(new_lower), np.abs(new_upper))
+            gained = (new_lower > lower + 1e-6 * (1 + size)) | (new_upper < upper - 1e-6 * (1 + size))
+        lower, upper = new_lower, new_upper
+        if not gained.any():
+            break
+    return lower, upper
+
+
+def _whole(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.ceil(lower - 1e-6), np.floor(upper + 1e-6)
+
+
+def _require_consistent(lower: np.ndarray, upper: np.ndarray) -> None:
+    with np.errstate(invalid="ignore"):
+        gap = lower - upper
+        limit = 1e-6 * (1.0 + np.fmin(np.abs(lower), np.abs(upper)))
+    if bool(np.any(gap > limit)):
+        raise Contradiction
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """Exact linear algebra of a component.
+
+    Attributes
+    ----------
+    null : (n, d) array
+        Basis of the null space: directions in which no row moves.
+    inverse : (n, r) array
+        Left inverse of the narrow rows where these determine an unknown.
+    middle, half : (r,) arrays
+        Middle and half-width of the rows.
+    """
+
+    null: np.ndarray
+    inverse: np.ndarray
+    middle: np.ndarray
+    half: np.ndarray
+
+    def interval(self, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the intervals of linear combinations (c, n) of unknowns that the rows determine."""
+        combined = direction @ self.inverse
+        value, width = combined @ self.middle, np.abs(combined) @ self.half
+        return value - width, value + width
+
+
+def eliminate(system: System, lower: np.ndarray, upper: np.ndarray) -> Elimination:
+    """Return the null space and a left inverse of the rows and intervals that have two ends."""
+    n = len(system)
+    two = np.isfinite(system.low) & np.isfinite(system.high)
+    known = np.flatnonzero(np.isfinite(lower) & np.isfinite(upper) & (system.units == 0))
+    single = sparse.csr_matrix((np.ones(len(known)), (np.arange(len(known)), known)), (len(known), n))
+    matrix = sparse.vstack([system.rows[np.flatnonzero(two)], single]).toarray()
+    low = np.concatenate([system.low[two], lower[known]])
+    high = np.concatenate([system.high[two], upper[known]])
+    norm = np.sqrt((matrix**2).sum(axis=1))
+    used = norm > 0
+    matrix, norm = matrix[used], norm[used]
+    middle, half = (low + high)[used] / 2, (high - low)[used] / 2
+    if not len(middle):
+        return Elimination(np.eye(n), np.zeros((n, 0)), middle, half)
+    weight = 1.0 / np.maximum(half / norm, FLATTEST * max(float((half / norm).max()), 1e-300)) / norm
+    weight /= weight.max()
+    scaled = matrix * weight[:, None]
+    values, vectors = np.linalg.eigh(matrix.T @ (matrix / norm[:, None] ** 2))
+    spanned = values > RANK_TOLERANCE * values[-1]
+    basis = vectors[:, spanned]
+    projected = scaled @ basis
+    inverse = basis @ np.linalg.pinv(projected, rcond=1e-12) * weight[None, :]
+    return Elimination(vectors[:, ~spanned], inverse, middle, half)
+
+
+def determined(elimination: Elimination) -> np.ndarray:
+    """Return which unknowns the rows determine but for their width, (n,) bool."""
+    return (elimination.null**2).sum(axis=1) < NULL_TOLERANCE**2
+
+
+def narrowed(
+    system: System, lower: np.ndarray, upper: np.ndarray, elimination: Elimination
+) -> tuple[np.ndarray, np.ndarray]:
+    """Intersect intervals with those of determined unknowns, and propagate.
+
+    Raises
+    ------
+    Contradiction
+    """
+    of = np.flatnonzero(determined(elimination))
+    if not len(of):
+        return lower, upper
+    low, high = elimination.interval(np.eye(len(system))[of])
+    slack = 1e-7 * (1.0 + np.abs(low) + np.abs(high))
+    lower, upper = lower.copy(), upper.copy()
+    lower[of] = np.maximum(lower[of], low - slack)
+    upper[of] = np.minimum(upper[of], high + slack)
+    _require_consistent(lower, upper)
+    return propagate(system, lower, upper)
+
+
+def shown_wide(system: System, lower: np.ndarray, upper: np.ndarray, elimination: Elimination) -> np.ndarray:
+    """Return unknowns that can move by more than 1 % in the null space, (n,) bool.
+
+    One linear program finds a point far from all ends; each unknown then moves along its projection onto the
+    null space as far as the ends allow.
+    """
+    n = len(system)
+    wide = np.zeros(n, bool)
+    if not elimination.null.shape[1]:
+        return wide
+    scale = _scale(system, upper)
+    one = np.ones((n, 1))
+    ends = [(-np.eye(n), -lower), (np.eye(n), upper)]
+    inside = [(each[np.isfinite(end)], end[np.isfinite(end)] / scale) for each, end in ends]
+    equal, limits, most = _rows(system, scale)
+    matrix = sparse.vstack([
+        sparse.hstack([limits, sparse.csr_matrix((limits.shape[0], 1))]),
+        *(
+            sparse.hstack([sparse.csr_matrix(each), sparse.csr_matrix(one[: len(end)])])
+            for each, end in inside
+        ),
+    ])  # fmt: skip
+    solved = linprog(
+        np.append(np.zeros(n), -1.0), A_ub=matrix, b_ub=np.concatenate([most, *(end for _, end in inside)]),
+        A_eq=sparse.hstack([system.rows[equal], sparse.csr_matrix((len(equal), 1))]) if len(equal) else None,
+        b_eq=system.low[equal] / scale if len(equal) else None,
+        bounds=[(None, None)] * n + [(0, 1)], method="highs",
+    )  # fmt: skip
+    if solved.status != 0 or solved.x[-1] <= 0:
+        return wide
+    point = solved.x[:n] * scale
+    along = elimination.null @ elimination.null.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = np.where(
+            along > 0, (upper - point) / along, np.where(along < 0, (lower - point) / along, np.inf)
+        )
+        down = np.where(
+            along > 0, (point - lower) / along, np.where(along < 0, (point - upper) / along, np.inf)
+        )
+    rise = np.minimum(np.nan_to_num(up, nan=np.inf).min(axis=1), 1e6 * scale) * np.diag(along)
+    fall = np.minimum(np.nan_to_num(down, nan=np.inf).min(axis=1), 1e6 * scale) * np.diag(along)
+    moves = np.diag(along) > NULL_TOLERANCE
+    return np.asarray(moves & _wide(point - np.maximum(fall, 0), point + np.maximum(rise, 0), system.whole))
+
+
+def _scale(system: System, upper: np.ndarray) -> float:
+    """Return the size of the largest number, by which programs are divided."""
+    ends = [each[np.isfinite(each)] for each in (system.low, system.high, upper)]
+    return float(np.max(np.abs(np.concatenate([*ends, [1.0]]))))
+
+
+def _rows(system: System, scale: float) -> tuple[np.ndarray, sparse.csr_matrix, np.ndarray]:
+    """Return the rows that are equations, and matrix and ends of the others as upper limits."""
+    equal = np.flatnonzero(system.low == system.high)
+    above, below = (
+        np.setdiff1d(np.flatnonzero(np.isfinite(each)), equal) for each in (system.high, system.low)
+    )
+    limits = sparse.vstack([system.rows[above], -system.rows[below]]).tocsr()
+    return equal, limits, np.concatenate([system.high[above], -system.low[below]]) / scale
+
+
+def feasible_range(
+    system: System, lower: np.ndarray, upper: np.ndarray, wanted: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Narrow the intervals of some unknowns by linear programs (HiGHS; Huangfu and Hall 2018).
+
+    Each solution is a witness for all unknowns: one that two witnesses show to be wide is not minimised.
+
+    Parameters
+    ----------
+    wanted : (w,) int64 array
+        Unknowns, in the order in which they are examined.
+    most : int
+        Unknowns that are examined at most.
+
+    Returns
+    -------
+    lower, upper : (n,) arrays
+    left : int
+        Number of unknowns that were neither examined nor shown to be wide.
+
+    Raises
+    ------
+    Contradiction
+    """
+    lower, upper = lower.copy(), upper.copy()
+    if not len(wanted):
+        return lower, upper, 0
+    scale = _scale(system, upper)
+    equal, limits, ends = _rows(system, scale)
+    slack = 1e-9
+    bounds = np.column_stack([lower, upper]) / scale
+    bounds[:, 0] -= slack
+    bounds[:, 1] += slack
+    least, largest = np.full(len(system), np.inf), np.full(len(system), -np.inf)
+    examined = 0
+    for position, unknown in enumerate(wanted):
+        if _wide(least[unknown], largest[unknown], system.whole):
+            continue
+        if examined == most:
+            rest = wanted[position:]
+            return lower, upper, int((~_wide(least[rest], largest[rest], system.whole)).sum())
+        examined += 1
+        for sign in (1.0, -1.0):
+            cost = np.zeros(len(system))
+            cost[unknown] = sign
+            solved = linprog(
+                cost, A_ub=limits if len(ends) else None, b_ub=ends + slack if len(ends) else None,
+                A_eq=system.rows[equal] if len(equal) else None,
+                b_eq=system.low[equal] / scale if len(equal) else None, bounds=bounds, method="highs",
+            )  # fmt: skip
+            if solved.status == 2:
+                raise Contradiction
+            if solved.status != 0:  # unbounded: no interval
+                least[unknown], largest[unknown] = (-np.inf, largest[unknown]) if sign > 0 else (
+                    least[unknown], np.inf)  # fmt: skip
+                continue
+            point = solved.x * scale
+            np.minimum(least, point, out=least)
+            np.maximum(largest, point, out=largest)
+            end = point[unknown]
+            if sign > 0:
+                lower[unknown] = max(lower[unknown], end - 1e-7 * (1 + abs(end)))
+            else:
+                upper[unknown] = min(upper[unknown], end + 1e-7 * (1 + abs(end)))
+        if system.whole:
+            lower, upper = _whole(lower, upper)
+    return lower, upper, 0
+
+
+def _wide(least: np.ndarray, largest: np.ndarray, whole: bool) -> np.ndarray:
+    """Return whether two feasible values are more than 1 % from their middle apart."""
+    return ~known_within(least, largest, whole) & (largest >= least)
+
+
+#: A value with at most this relative error is known.
+KNOWN_WITHIN = 0.01
+
+
+def known_within(lower: np.ndarray, upper: np.ndarray, whole: bool) -> np.ndarray:
+    """Return whether an interval leaves one count, or no value farther than 1 % from its middle."""
+    with np.errstate(invalid="ignore"):
+        if whole:
+            return np.asarray((upper - lower < 1.0) & (upper > 0.5))
+        middle = np.abs(lower + upper) / 2
+        near = (upper - lower <= 2 * KNOWN_WITHIN * middle) & (middle > 0)
+        return np.asarray(near & np.isfinite(lower) & np.isfinite(upper))

@@ -1,0 +1,87 @@
+"""Describe the releases of an evidence area for the joint audit, without any code that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+#: Measure of a table that counts.
+COUNT = "(count)"
+
+
+class NotComparable(Exception):
+    """Raised if published numbers or evidence of a release are lost, so that it cannot be audited."""
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """How the cells of a table are read, and what a reader knows of their true values.
+
+    Attributes
+    ----------
+    measure : str
+        What is added up, `COUNT` for frequencies.
+    method : str
+        Name of the method in the specification: "adjustment", "rounding", "cell_key", "suppression", ...
+    total : str
+        Code of a total.
+    hierarchies : tuple of tuples of str
+        Columns that nest, coarse to fine.
+    parents : mapping of column to (mapping of code to parent code)
+        Codes that are part of another code of the same column.
+    least : int
+        Minimum frequency.
+    base, noise : int or None
+        Base of rounding, largest noise of a cell.
+    capacity : float
+        Largest relative change of a cell that is not sensitive.
+    unit : float
+        Unit of the last published digit.
+    """
+
+    measure: str
+    method: str = "adjustment"
+    total: str = "Total"
+    hierarchies: tuple[tuple[str, ...], ...] = ()
+    parents: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    least: int = 3
+    base: int | None = None
+    noise: int | None = None
+    capacity: float = 1.0
+    unit: float = 1.0
+
+    @property
+    def counts(self) -> bool:
+        """Whether the cells are frequencies."""
+        return self.measure.startswith(COUNT)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release that is or was public, or is about to be.
+
+    Attributes
+    ----------
+    release_id : str
+    group : str
+        Population: only releases of one group can share records.
+    period : str
+    evidence : Path
+        Private folder of the release.
+    public : Path or None
+        Folder of the published or staged files; None if they were withdrawn.
+    manifest : mapping or None
+        Its manifest; None if it was withdrawn.
+    table : TableLayout or None
+        None for a release of records.
+    """
+
+    release_id: str
+    group: str
+    period: str
+    evidence: Path
+    public: Path | None = None
+    manifest: Mapping[str, Any] | None = None
+    table: TableLayout | None = None

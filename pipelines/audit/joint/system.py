@@ -1,0 +1,114 @@
+"""The linear system of one variable in one population: unknowns, equations and intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy import sparse
+
+#: Release of a row that follows from the layout of tables alone, and of one that needs several releases.
+STRUCTURE, MIXED = -1, -2
+
+
+@dataclass(frozen=True)
+class System:
+    """Unknown numbers, what was published of them, and which of them are secret.
+
+    Attributes
+    ----------
+    key : (n,) uint64 array
+        Identity of each unknown, the same whatever else is in the system.
+    units : (n,) int64 array
+        Units of which an unknown is the sum; 0 for the cell of a table.
+    secret : (n,) bool array
+        Sensitive cells, and values of single units.
+    k : (n,) int64 array
+        Sums over fewer units than that are secret too; 0 for cells.
+    rows : (m, n) csr_matrix
+    low, high : (m,) arrays
+        Interval of each row.
+    row_release : (m,) int64 array
+        Release that states the row, or `STRUCTURE`.
+    said : (s,) int64 array
+        Unknown of each interval that a release states of a single one.
+    said_low, said_high, said_gap, said_shown : (s,) arrays
+        The interval, how far a true value is from the published one at least, and the published one.
+    said_secret : (s,) bool array
+        Whether the release itself holds the unknown to be sensitive.
+    said_release : (s,) int64 array
+    whole : bool
+        Whether the unknowns are counts.
+    positive : bool
+        Whether everybody knows that nothing is negative.
+    truth, largest, second, last : (n,) arrays
+        True value, two largest contributions and true value in the last period; NaN if unknown.
+    values : (v,) array
+        Public list of the values that a unit can have; empty without one.
+    """
+
+    key: np.ndarray
+    units: np.ndarray
+    secret: np.ndarray
+    k: np.ndarray
+    rows: sparse.csr_matrix
+    low: np.ndarray
+    high: np.ndarray
+    row_release: np.ndarray
+    said: np.ndarray
+    said_low: np.ndarray
+    said_high: np.ndarray
+    said_gap: np.ndarray
+    said_shown: np.ndarray
+    said_secret: np.ndarray
+    said_release: np.ndarray
+    whole: bool
+    positive: bool
+    truth: np.ndarray
+    largest: np.ndarray
+    second: np.ndarray
+    last: np.ndarray
+    values: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    def __len__(self) -> int:
+        """Number of unknowns."""
+        return len(self.key)
+
+    def bounds(self, release: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the intervals (n,), (n,) that all releases, or one of them, state of single unknowns."""
+        lower = np.full(len(self), 0.0 if self.positive else -np.inf)
+        upper = np.full(len(self), np.inf)
+        chosen = np.ones(len(self.said), bool) if release is None else self.said_release == release
+        np.maximum.at(lower, self.said[chosen], self.said_low[chosen])
+        np.minimum.at(upper, self.said[chosen], self.said_high[chosen])
+        return lower, upper
+
+    def part(self, unknowns: np.ndarray, rows: np.ndarray) -> System:
+        """Return the system of some unknowns and rows; the rows must have no other unknowns."""
+        place = np.full(len(self), -1, np.int64)
+        place[unknowns] = np.arange(len(unknowns))
+        said = np.flatnonzero(place[self.said] >= 0)
+        chosen = {name: getattr(self, name)[unknowns] for name in _OF_UNKNOWNS}
+        stated = {name: getattr(self, name)[said] for name in _OF_STATEMENTS}
+        stated["said"] = place[stated["said"]]
+        matrix = self.rows[rows][:, unknowns]
+        return replace(self, rows=matrix, **self._rows(rows), **chosen, **stated)
+
+    def with_rows(self, rows: np.ndarray) -> System:
+        """Return the system with some rows, in the order given."""
+        return replace(self, rows=self.rows[rows], **self._rows(rows))
+
+    def of_release(self, release: int) -> System:
+        """Return what one release states, with the structure of tables."""
+        rows = np.flatnonzero((self.row_release == release) | (self.row_release == STRUCTURE))
+        said = self.said_release == release
+        stated = {name: getattr(self, name)[said] for name in _OF_STATEMENTS}
+        return replace(self.with_rows(rows), **stated)
+
+    def _rows(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        return {name: getattr(self, name)[rows] for name in _OF_ROWS}
+
+
+_OF_UNKNOWNS = ("key", "units", "secret", "k", "truth", "largest", "second", "last")
+_OF_STATEMENTS = ("said", "said_low", "said_high", "said_gap", "said_shown", "said_secret", "said_release")
+_OF_ROWS = ("low", "high", "row_release")

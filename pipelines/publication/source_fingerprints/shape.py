@@ -1,0 +1,152 @@
+"""Find records again whose labels were all recoded and whose numbers were rescaled, under the same names.
+
+A recoded label has another hash and the same counts. The table of two columns with few values is read from
+the counts of single values and of ordered pairs of values, whose hash is a sum. Its rows and columns are put
+in the order of their counts, which no recoding changes. Two tables of other records of one population
+differ as chance has it, given their margins (chi-square test of homogeneity). Those of the same records, or
+of most of them, differ by less.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+from microguard.pipelines.publication.source_fingerprints.overlap import CellCounts
+
+#: Columns whose ordered pairs are counted at most: those whose names have the smallest hashes.
+COLUMNS = 8
+#: Categories of a column that are compared, the most frequent ones; the others are one.
+CATEGORIES = 40
+#: Fewest columns in which two sources must be alike, and their share of the common ones.
+FEWEST, SHARE = 3, 0.5
+#: Dispersion, as a share of that of chance, up to which most records are the same.
+DISPERSION = 0.5
+#: Fewest degrees of freedom of a table, and of all tables together.
+FREE, FREE_TOGETHER = 8, 100
+#: Share of the larger source that the smaller one must have: of fewer records the orders differ.
+NEARLY = 0.9
+
+Subset = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Alike:
+    """How alike the shapes of two sources are.
+
+    Attributes
+    ----------
+    dispersion : float
+        Chi-square over degrees of freedom of all tables that are less dispersed than chance has it.
+    free : int
+        Their degrees of freedom.
+    columns : int
+        Columns of these tables.
+    same : bool
+        Whether most records are the same.
+    """
+
+    dispersion: float
+    free: int
+    columns: int
+    same: bool
+
+
+def pairs_of(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the pairs of columns whose tables are counted."""
+    chosen = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:COLUMNS]
+    return list(combinations(sorted(chosen), 2))
+
+
+def ordered_hash(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return the hash of pairs of values, (n,) uint64, which depends on which value is of which column."""
+    return rows + ((columns << np.uint64(1)) | (columns >> np.uint64(63)))
+
+
+def shapes(
+    cells: Mapping[Subset, CellCounts], pairs: Mapping[tuple[str, str], CellCounts]
+) -> dict[Subset, np.ndarray]:
+    """Return the tables of pairs of columns with few values, in an order that labels do not change.
+
+    Parameters
+    ----------
+    cells : mapping of columns to counts
+        Of single columns, for the hashes of their values.
+    pairs : mapping of two columns to counts
+        By `ordered_hash`.
+    """
+    tables = {}
+    for pair, counts in pairs.items():
+        rows, columns = (cells.get((name,)) for name in pair)
+        if rows is None or columns is None or not (rows.whole and columns.whole and counts.whole):
+            continue
+        table = _table(rows, columns, counts)
+        if table is not None:
+            tables[pair] = _ordered(table)
+    return tables
+
+
+def alike(
+    left: Mapping[Subset, np.ndarray], right: Mapping[Subset, np.ndarray], sizes: tuple[int, int]
+) -> Alike:
+    """Compare the `shapes` of two sources with so many records."""
+    if min(sizes) < NEARLY * max(sizes):
+        return Alike(1.0, 0, 0, False)
+    common = [pair for pair in left if pair in right]
+    names = {name for pair in common for name in pair}
+    square, free, covered = 0.0, 0, set[str]()
+    for pair in common:
+        d, f = _dispersion(left[pair], right[pair])
+        if f >= FREE and d <= DISPERSION * f:
+            square, free = square + d, free + f
+            covered.update(pair)
+    same = free >= FREE_TOGETHER and len(covered) >= max(FEWEST, SHARE * len(names))
+    return Alike(square / max(free, 1), free, len(covered), same)
+
+
+def _table(rows: CellCounts, columns: CellCounts, pair: CellCounts) -> np.ndarray | None:
+    """Return the counts of two columns together; None if some of them are of no pair of values."""
+    if not len(pair.cells) or len(rows.cells) * len(columns.cells) > 2**20:
+        return None
+    table = np.zeros((len(rows.cells), len(columns.cells)))
+    tried: list[np.ndarray] = []
+    for low, high in product((0, 1), repeat=2):  # the bits that the hashes of single values lack
+        one = 2 * rows.cells.astype(np.uint64) + np.uint64(low)
+        other = 2 * columns.cells.astype(np.uint64) + np.uint64(high)
+        wanted = (ordered_hash(one[:, None], other[None, :]) >> np.uint64(1)).astype(np.int64)
+        place = np.minimum(np.searchsorted(pair.cells, wanted), len(pair.cells) - 1)
+        fresh = pair.cells[place] == wanted
+        for earlier in tried:
+            fresh &= earlier != wanted
+        table += np.where(fresh, pair.records[place], 0)
+        tried.append(wanted)
+    return table if table.sum() == pair.records.sum() else None
+
+
+def _ordered(table: np.ndarray) -> np.ndarray:
+    """Return the table with rows and columns by their totals, equal ones by their sorted counts."""
+    for _ in range(2):
+        profile = np.sort(table, axis=1)
+        table = table[np.lexsort((*profile.T, table.sum(axis=1)))[::-1]].T
+    for _ in range(2):  # columns past the last are one
+        if len(table) > CATEGORIES:
+            table = np.vstack([table[: CATEGORIES - 1], table[CATEGORIES - 1 :].sum(axis=0)])
+        table = table.T
+    return table
+
+
+def _dispersion(left: np.ndarray, right: np.ndarray) -> tuple[float, int]:
+    """Return chi-square of homogeneity of two tables, and the degrees of freedom beyond their margins."""
+    shape = tuple(max(pair) for pair in zip(left.shape, right.shape, strict=True))
+    a, b = np.zeros(shape), np.zeros(shape)
+    a[: left.shape[0], : left.shape[1]] = left
+    b[: right.shape[0], : right.shape[1]] = right
+    total = a + b
+    share = a.sum() / total.sum()
+    found = total > 0
+    square = float(((a - share * total)[found] ** 2 / (total[found] * share * (1 - share))).sum())
+    margins = int(found.any(axis=1).sum() + found.any(axis=0).sum()) - 1
+    return square, int(found.sum()) - margins

@@ -1,0 +1,40 @@
+"""The map of contributors of a table for the joint audit: the finest codes of each unit key, no amounts."""
+
+from __future__ import annotations
+
+from microguard.pipelines.engine.files import private_folder
+from microguard.pipelines.intake.unit_key import UNIT, with_unit_key
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.tables.cells_of_microdata import label
+from microguard.schemas.specification.model import Specification
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+#: The map in the evidence of a release, and its records: a folder of Parquet files.
+CONTRIBUTORS, UNITS = "contributors", "units.parquet"
+
+
+def write_contributors(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
+    """Write which unit is in which finest cell, as `pipelines.audit.joint.partitions` reads it.
+
+    Only tables of unweighted amounts of units have such a map: the sum over a set of units is then a cell.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Records that are kept, with the columns of the table and the unit.
+    specification : Specification
+        As written by the person.
+    """
+    table, unit = specification.table, specification.unit
+    if table is None or unit is None or table.source == "cells":
+        return
+    if table.counts or table.weighted or table.parts:
+        return
+    target = private_folder(private_folder(areas.record(release_id)) / CONTRIBUTORS)
+    place = areas.staging_area(release_id, CONTRIBUTORS, target)
+    keyed = with_unit_key(frame, unit, [unit], areas.key())
+    codes = [label(name, table).alias(f"code_{name}") for name in table.columns]
+    known = keyed.where(f.col(UNIT).isNotNull())
+    place.write(known.select(f.col(UNIT).alias("unit"), *codes).distinct(), UNITS)
+    place.fetch(UNITS)

@@ -1,0 +1,110 @@
+"""Elimination and intervals agree with linear programs over everything that is known."""
+
+import numpy as np
+import pytest
+from microguard.pipelines.audit.joint.intervals import (
+    Contradiction,
+    determined,
+    eliminate,
+    feasible_range,
+    narrowed,
+    propagate,
+    shown_wide,
+)
+from microguard.pipelines.audit.joint.system import System
+from scipy import sparse
+from scipy.optimize import linprog
+
+
+def system_of(matrix, low, high, *, positive=True, whole=False):
+    """Return the system of values of single units."""
+    m, n = np.shape(matrix)
+    none, blank = np.zeros(0), np.full(n, np.nan)
+    return System(
+        np.arange(n, dtype=np.uint64), np.ones(n, np.int64), np.ones(n, bool), np.full(n, 3),
+        sparse.csr_matrix(np.asarray(matrix, float)), np.asarray(low, float), np.asarray(high, float),
+        np.arange(m), none.astype(int), none, none, none, none, none.astype(bool), none.astype(int),
+        whole, positive, blank, blank, blank, blank,
+    )  # fmt: skip
+
+
+def exact_range(system, unknown):
+    """Return the range of an unknown by two linear programs, in whatever way it is bounded."""
+    matrix = system.rows.toarray()
+    ends = []
+    for sign in (1, -1):
+        cost = np.zeros(len(system))
+        cost[unknown] = sign
+        solved = linprog(cost, np.vstack([matrix, -matrix]), np.concatenate([system.high, -system.low]),
+                         bounds=(0, None))  # fmt: skip
+        ends.append(solved.x[unknown] if solved.status == 0 else np.inf)
+    return ends
+
+
+def random_system(seed):
+    random = np.random.default_rng(seed)
+    n, m = int(random.integers(2, 7)), int(random.integers(1, 6))
+    matrix = (random.random((m, n)) < 0.5).astype(float)
+    values = np.round(random.lognormal(3, 1, n), 1)
+    width = random.choice([0.0, 0.5, 5.0], m)
+    shift = random.uniform(-1, 1, m) * width
+    return system_of(matrix, matrix @ values + shift - width, matrix @ values + shift + width), values
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_intervals_are_those_of_linear_programs_and_hold_the_true_value(seed):
+    system, values = random_system(seed)
+    lower, upper = propagate(system, *system.bounds())
+    lower, upper = narrowed(system, lower, upper, eliminate(system, lower, upper))
+    assert (lower <= values + 1e-6).all()
+    assert (upper >= values - 1e-6).all()
+    lower, upper, left = feasible_range(system, lower, upper, np.arange(len(system)), 100)
+    assert left == 0
+    for unknown in range(len(system)):
+        low, high = exact_range(system, unknown)
+        if upper[unknown] - lower[unknown] <= 0.02 * abs(upper[unknown] + lower[unknown]) / 2:
+            assert high - low <= 0.021 * (high + low) / 2 + 1e-5
+        elif np.isfinite(high):
+            assert high - low > 0.019 * (high + low) / 2 - 1e-5
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_elimination_finds_exactly_the_unknowns_in_the_row_space(seed):
+    system, _ = random_system(seed)
+    lower, upper = system.bounds()
+    found = determined(eliminate(system, lower, upper))
+    matrix = system.rows.toarray()
+    rank = np.linalg.matrix_rank(matrix)
+    one = np.eye(len(system))
+    expected = [np.linalg.matrix_rank(np.vstack([matrix, row])) == rank and rank > 0 for row in one]
+    assert found.tolist() == expected
+
+
+def test_statements_of_different_records_contradict_each_other():
+    system = system_of([[1, 1], [1, 1]], [10, 20], [10, 20])
+    with pytest.raises(Contradiction):
+        propagate(system, *system.bounds())
+
+
+def test_counts_are_whole():
+    system = system_of([[1, 1]], [2.2], [3.7], whole=True)
+    lower, upper = propagate(system, *system.bounds())
+    assert lower.tolist() == [0, 0]
+    assert upper.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_unknowns_shown_to_be_wide_are_wide_by_linear_programs(seed):
+    system, _ = random_system(seed)
+    lower, upper = propagate(system, *system.bounds())
+    elimination = eliminate(system, lower, upper)
+    lower, upper = narrowed(system, lower, upper, elimination)
+    for unknown in np.flatnonzero(shown_wide(system, lower, upper, elimination)):
+        low, high = exact_range(system, unknown)
+        assert not np.isfinite(high) or high - low > 0.019 * (high + low) / 2
+
+
+def test_unknowns_far_from_all_ends_are_shown_to_be_wide():
+    system = system_of([[1, 1, 1], [0, 1, 1]], [60, 40], [60, 40])
+    lower, upper = propagate(system, *system.bounds())
+    assert shown_wide(system, lower, upper, eliminate(system, lower, upper)).tolist() == [False, True, True]

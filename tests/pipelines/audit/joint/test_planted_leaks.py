@@ -1,0 +1,82 @@
+"""The joint audit finds planted leaks of each kind, and nothing in the same releases without them."""
+
+from dataclasses import replace
+
+import pytest
+from microguard.pipelines.audit.joint.exposure import audit
+
+from tests.pipelines.audit.joint.evidence_files import all_cells, write_table
+from tests.pipelines.audit.joint.planted import LEAKS, firms_of, published, whole_and_part
+
+
+@pytest.mark.parametrize("kind", LEAKS)
+def test_audit_finds_a_planted_leak_and_nothing_in_its_control(kind, tmp_path):
+    for seed in (0, 1):
+        leaking = audit(LEAKS[kind](tmp_path / f"leak{seed}", seed, True))
+        assert not leaking.safe, f"{kind}, seed {seed}"
+        control = audit(LEAKS[kind](tmp_path / f"control{seed}", seed, False))
+        assert control.faults() == (), f"{kind}, seed {seed}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", LEAKS)
+def test_audit_finds_100_of_100_planted_leaks_and_nothing_in_100_controls(kind, tmp_path):
+    found = sum(not audit(LEAKS[kind](tmp_path / f"l{seed}", seed, True)).safe for seed in range(100))
+    alarms = sum(not audit(LEAKS[kind](tmp_path / f"c{seed}", seed, False)).safe for seed in range(100))
+    assert (found, alarms) == (100, 0)
+
+
+def unrelated_pair(folder, seed):
+    """Two tables of other firms under other sources, with equal running numbers, codes and columns."""
+    names = ["branch", "region"]
+    releases = []
+    for place in range(2):
+        firms = firms_of(seed * 2 + place).assign(unit=range(80))
+        cells = published(all_cells(firms, names, "turnover"))
+        hidden = (cells["branch"].isin(["a", "b"])) & (cells["region"] != "Total")
+        cells = cells.assign(published=cells["original"].mask(hidden), sensitive=hidden)
+        releases.append(write_table(folder / f"{seed}-{place}", cells, names, firms=firms, group=f"s{place}"))
+    return releases
+
+
+@pytest.mark.parametrize("number", [8, pytest.param(100, marks=pytest.mark.long)])
+def test_audit_finds_nothing_in_pairs_of_unrelated_sources(number, tmp_path):
+    pairs = [audit(unrelated_pair(tmp_path, seed)) for seed in range(number)]
+    assert [pair.faults() for pair in pairs if not pair.safe] == []
+
+
+def test_audit_of_unrelated_sources_would_find_more_if_they_counted_as_one(tmp_path):
+    """The control of the control: the populations are told apart by their group alone."""
+    releases = [replace(each, group="one") for each in unrelated_pair(tmp_path, 0)]
+    assert audit(releases).components > audit(unrelated_pair(tmp_path, 1)).components == 0
+
+
+def test_audit_does_not_depend_on_the_order_of_releases(tmp_path):
+    releases = whole_and_part(tmp_path, 5, True)
+    first, second = audit(releases), audit(releases[::-1])
+    assert (first.known, first.of, first.components) == (second.known, second.of, second.components)
+
+
+def test_audit_solves_only_components_that_changed(tmp_path):
+    releases = whole_and_part(tmp_path / "a", 5, True) + [
+        replace(each, period="2025") for each in whole_and_part(tmp_path / "b", 6, True)
+    ]
+    first = audit(releases[:2], tmp_path / "answers")
+    again = audit(releases[:2], tmp_path / "answers")
+    more = audit(releases, tmp_path / "answers")
+    assert first.solved == first.components > 0
+    assert again.solved == 0
+    assert again.known == first.known
+    assert more.solved == more.components - first.components > 0
+
+
+def test_audit_names_a_release_whose_evidence_is_lost(tmp_path):
+    releases = whole_and_part(tmp_path, 5, False)
+    (releases[1].evidence / "cells.parquet").unlink()
+    assert audit(releases).faults() == ("releases cannot be compared with (part)",)
+
+
+def test_audit_reveals_no_value_and_no_unit(tmp_path):
+    content = audit(whole_and_part(tmp_path, 5, True)).content()
+    counts = [each for each in content.values() if not isinstance(each, (dict, tuple, list))]
+    assert all(isinstance(each, int) for each in counts)

@@ -1,0 +1,101 @@
+"""Before a release is published, and on request, all releases of its population are audited together."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from microguard.pipelines.joint_audit import audit_source
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.area_audit import EXPOSURE
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.pipelines.publication.stage import StagedFiles
+from microguard.pipelines.publication.withdrawal import withdraw_release
+from microguard.schemas.errors import GateRefused
+
+from tests.pipelines.audit.joint.planted import two_values, whole_and_part
+from tests.pipelines.microdata import specification
+
+IDS = ("a" * 32, "b" * 32)
+
+
+class Office:
+    """An evidence area with a public area for each release, for releases of the generators of leaks."""
+
+    def __init__(self, folder):
+        self.folder, self.specification = folder, specification(folder)
+        self.evidence = Path(self.specification.evidence_area)
+
+    def areas(self, release_id):
+        """Return the areas of a release."""
+        return Areas.from_places(self.folder / "lakes" / release_id[0], self.evidence)
+
+    def publish(self, release_id, release, source="firms", **changes):
+        """Publish a table with its evidence, as a run does after it was verified."""
+        areas = self.areas(release_id)
+        shutil.copytree(release.evidence, areas.record(release_id), dirs_exist_ok=True)
+        table = {"method": release.table.method, "value": "turnover"}
+        content = {"table": table, "release": {"source": source, "period": release.period}}
+        identity = {"content": "table", "specification": content}
+        entry = Entry("intended", release_id, f"table {release_id[0]}", "2026-01-01", identity)
+        folder = release.public
+        shown = {**release.manifest, "release_id": release_id, "content": "table"}
+        staged = StagedFiles.from_folder(release_id, folder)
+        publish.publish(staged, shown, areas, replace(entry, **changes), accepted=True)
+
+
+@pytest.fixture
+def office(tmp_path):
+    return Office(tmp_path)
+
+
+@pytest.mark.parametrize("withdrawn", [False, True])
+def test_a_table_of_all_units_but_one_is_refused_by_count_and_id(office, tmp_path, withdrawn):
+    first, second = whole_and_part(tmp_path / "leak", 3, True)
+    office.publish(IDS[0], first)
+    if withdrawn:
+        areas = office.areas(IDS[0])
+        with areas.lock(), areas.public.lock():
+            withdraw_release(Ledger(areas).published()[0], areas)
+    with pytest.raises(
+        GateRefused, match="1 of 1 secrets are known within 1 % to the attacker 'outsider'"
+    ) as error:
+        office.publish(IDS[1], second)
+    assert IDS[0] in str(error.value)
+    assert not office.areas(IDS[1]).public.exists(IDS[1])
+    kept = json.loads((office.evidence / IDS[1] / EXPOSURE).read_text())
+    assert kept["known"]["outsider"] == 1
+
+
+def test_a_safe_pair_is_published_and_the_audit_says_so(office, tmp_path):
+    for release_id, release in zip(IDS, whole_and_part(tmp_path / "safe", 3, False), strict=True):
+        office.publish(release_id, release)
+    outcome = audit_source(office.specification)
+    assert outcome.content["area"]["releases"] == IDS
+    assert outcome.content["area"]["faults"] == []
+
+
+def test_a_steward_may_accept_and_the_verb_still_refuses(office, tmp_path):
+    for release_id, release in zip(IDS, two_values(tmp_path / "leak", 3, True), strict=True):
+        office.publish(release_id, release, successive="accept")
+    with pytest.raises(GateRefused, match="sensitive cells have two published values"):
+        audit_source(office.specification)
+
+
+def test_tables_of_two_sources_share_no_unknowns(office, tmp_path):
+    for release_id, release in zip(IDS, whole_and_part(tmp_path / "leak", 3, True), strict=True):
+        office.publish(release_id, release, source=f"source {release_id[0]}")
+    assert audit_source(office.specification).content["area"]["components"] == 0
+
+
+def test_lost_evidence_of_an_earlier_table_refuses(office, tmp_path):
+    first, second = whole_and_part(tmp_path / "safe", 3, False)
+    office.publish(IDS[0], first)
+    (office.evidence / IDS[0] / "cells.parquet").unlink()
+    with pytest.raises(GateRefused, match=f"releases cannot be compared with \\({IDS[0]}\\)"):
+        audit_source(office.specification)
+    with pytest.raises(GateRefused, match=f"releases cannot be compared with \\({IDS[0]}\\)"):
+        office.publish(IDS[1], second)
+    office.publish(IDS[1], second, successive="accept")
