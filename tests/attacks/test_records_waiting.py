@@ -23,7 +23,7 @@ def waiting_for_values(values: np.ndarray, random: np.random.Generator) -> tuple
 
 
 def by_counts(shares: np.ndarray, values: np.ndarray, random: np.random.Generator) -> tuple[bool, bool]:
-    """Decide as the register does: by counts, and values are withheld where there are too few, and by a draw."""
+    """Decide as the register does: by counts; values are withheld where there are too few, and by draw."""
     if len(values) < POOL:
         return False, False
     probability = too_few_values_probability(shares, len(values), LEAST)
