@@ -54,6 +54,14 @@ class Progress:
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
             self._event(name, status, seconds=round(seconds, 3))
 
+    def warn(self, text: str) -> None:
+        """Print a warning, which has no value of a record, even if nothing else is shown."""
+        if self._events:
+            emit(event="warning", reason=text)
+            return
+        with suppress(OSError, ValueError):  # a full or closed output does not change the result of a run
+            print(f"Warning: {text}", file=sys.stderr, flush=True)
+
     def _event(self, stage: str, status: str, **more: Any) -> None:
         if self._events:
             given = {key: value for key, value in more.items() if value is not None}

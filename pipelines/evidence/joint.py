@@ -14,7 +14,7 @@ from microguard.pipelines.publication.areas import Areas
 #: File in the evidence of a release of a series.
 JOINT = "joint.json"
 #: Counts of an update that a person is shown.
-SHOWN = ("units", "published", "comers", "leavers", "corrected", "waiting", "ghosts", "stale")
+SHOWN = ("units", "published", "comers", "leavers", "corrected", "waiting", "withheld", "ghosts", "stale")
 
 
 def write_joint(folder: Path, audit: Mapping[str, Any], counts: Mapping[str, Any]) -> None:

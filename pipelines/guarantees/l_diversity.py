@@ -22,6 +22,11 @@ MINIMALITY = (
     "say, in single small files to nine times."
 )
 
+WITHHELD = (
+    "Sensitive values of whole classes are missing where new units have too few of them, and by a draw in "
+    "about twice as many other classes: their values are withheld, and are not those of people who gave none."
+)
+
 
 @dataclass(frozen=True)
 class LDiversity(Guarantee[RecordFiles]):
@@ -33,22 +38,29 @@ class LDiversity(Guarantee[RecordFiles]):
         l, at least 2.
     sensitive : tuple of str
     groups : tuple of Group
+    withholds : bool
+        Whether classes may be published without any sensitive value, as in a register.
     """
 
     name = "l-diversity"
     least: int
     sensitive: tuple[str, ...]
     groups: tuple[Group, ...]
+    withholds: bool = False
 
     @property
     def statement(self) -> str:
         """The promise in a sentence."""
-        return f"Every class has at least {self.least} different values of each sensitive variable."
+        published = ", or none that is published" if self.withholds else ""
+        return (
+            f"Every class has at least {self.least} different values of each sensitive variable{published}."
+        )
 
     @property
     def limits(self) -> tuple[str, ...]:
         """What the promise does not cover."""
-        return (MINIMALITY.format(self.least),)
+        minimality = MINIMALITY.format(self.least)
+        return (minimality, WITHHELD) if self.withholds else (minimality,)
 
     def requirements(self) -> tuple[Requirement, ...]:
         """At least l values of each sensitive variable in each class."""
@@ -57,7 +69,12 @@ class LDiversity(Guarantee[RecordFiles]):
     def count(self, files: RecordFiles) -> Count:
         """Count the distinct values of each sensitive variable in each class."""
         fewest = {
-            name: min(files.fewest_values((*group.variables, *group.region), name) for group in self.groups)
+            name: min(
+                files.fewest_values(
+                    (*group.variables, *group.region), name, self.sensitive if self.withholds else ()
+                )
+                for group in self.groups
+            )
             for name in self.sensitive
         }
         detail = f"at least {min(fewest.values())} values of each sensitive variable; l = {self.least}"
@@ -74,4 +91,5 @@ class LDiversity(Guarantee[RecordFiles]):
         sensitive = tuple(each["name"] for each in manifest["columns"] if each.get("role") == "sensitive")
         if least < 2 or not sensitive:
             return None
-        return cls(least, sensitive, KAnonymity.from_manifest(manifest).groups)
+        withholds = manifest.get("series", {}).get("kind") == "register"
+        return cls(least, sensitive, KAnonymity.from_manifest(manifest).groups, withholds)

@@ -54,15 +54,25 @@ class RecordFiles(ABC):
         """
         return sizes_in(self.query(class_sizes_query(self.keys(variables))))
 
-    def fewest_values(self, variables: Sequence[str], counted: str) -> int:
+    def fewest_values(self, variables: Sequence[str], counted: str, withheld: Sequence[str] = ()) -> int:
         """Count the distinct values of a variable in each class; return the least, 0 without classes.
 
         A missing value is no value.
+
+        Parameters
+        ----------
+        variables : sequence of str
+            What the records of a class are equal on.
+        counted : str
+        withheld : sequence of str
+            Variables whose values may be withheld: a class without a value of any of them is not counted.
         """
         keys = ", ".join(self.keys(variables))
         values = f"count(DISTINCT {self.columns[counted]})"
+        shown = " + ".join(f"count({self.columns[name]})" for name in withheld)
+        having = f" HAVING {shown} > 0" if withheld else ""
         ((fewest,),) = self.query(
-            f"SELECT min(n) FROM (SELECT {values} AS n FROM {RECORDS} GROUP BY {keys}) AS classes"
+            f"SELECT min(n) FROM (SELECT {values} AS n FROM {RECORDS} GROUP BY {keys}{having}) AS classes"
         )
         return int(fewest or 0)
 

@@ -28,6 +28,8 @@ DIGITS = 9
 
 #: Code of a missing value among hashes of values.
 MISSING = -(1 << 63)
+#: Least number of distinct values in a task that has no class with values.
+NO_CLASS = (1 << 63) - 1
 _COUNTS = ("records", "classes", "classes_below_k", "records_below_k", "uniques")
 _HOLDER, _WEIGHT = "holder", "weight"
 #: Two sensitive numbers are one value if they differ by less than this share of the number and of its range.
@@ -160,7 +162,9 @@ def classes_of(
             columns += [f.coalesce(numbers[name], missing).alias(f"number{i}")]
     apart = close(frame, numbers)
     places = {i: apart[name] for i, name in enumerate(sensitive) if name in apart}
-    look = _Look(specification.release.k, len(further), len(sensitive), places)
+    look = _Look(
+        specification.release.k, len(further), len(sensitive), places, specification.withholds_values
+    )
     lines = by_class(frame.select(*columns), records, look, look.schema).collect()
     return _together(lines, len(further), sensitive)
 
@@ -188,6 +192,7 @@ class _Look:
     further: int
     sensitive: int
     close: Mapping[int, float]
+    withholds: bool = False
 
     @property
     def columns(self) -> dict[str, str]:
@@ -224,7 +229,11 @@ class _Look:
         for i in range(self.further):
             line[f"alone{i}"] = _once(columns[f"further{i}"], columns.get(_HOLDER))
         for i in range(self.sensitive):
-            one, given_away = _given_away(place, columns[f"value{i}"], columns[f"share{i}"])
+            value, share = columns[f"value{i}"], columns[f"share{i}"]
+            shown = np.ones(len(place), bool)
+            if self.withholds:
+                shown = (np.bincount(place, value != MISSING) > 0)[place]
+            one, given_away = _given_away(place[shown], value[shown], share[shown], len(members))
             if i in self.close:
                 one = one | _close_together(place, columns[f"number{i}"], self.close[i])
             given_away["homogeneous"] = members[one].sum()
@@ -251,12 +260,15 @@ def _once(hashes: np.ndarray, holder: np.ndarray | None) -> int:
 
 
 def _given_away(
-    place: np.ndarray, value: np.ndarray, share: np.ndarray
+    place: np.ndarray, value: np.ndarray, share: np.ndarray, classes_of_task: int
 ) -> tuple[np.ndarray, dict[str, float]]:
-    """Return the classes with at most one value of a sensitive variable, and the statistics of all classes.
+    """Return the classes with at most one value of a sensitive variable, (m,), and the statistics of all.
 
-    A missing value is no value.
+    A missing value is no value. Classes without records, whose values are withheld, have no part in either.
     """
+    homogeneous = np.zeros(classes_of_task, bool)
+    if len(place) == 0:
+        return homogeneous, {"guessed": 0, "distinct": NO_CLASS, "entropy": math.inf, "t": 0.0}
     order = np.lexsort((value, place))
     classes, values, shares = place[order], value[order], share[order]
     fresh = np.concatenate([[True], classes[1:] != classes[:-1]])
@@ -267,7 +279,8 @@ def _given_away(
     distinct = np.add.reduceat((values[cells] != MISSING).astype(np.int64), starts)
     entropy = np.log(members) - np.add.reduceat(n * np.log(n), starts) / members
     excess = np.maximum(0.0, n / np.repeat(members, of_class) - shares[cells])
-    return distinct <= 1, {
+    homogeneous[classes[cells[starts]]] = distinct <= 1
+    return homogeneous, {
         "guessed": np.maximum.reduceat(n, starts).sum(),
         "distinct": distinct.min(),
         "entropy": entropy.min(),
@@ -287,6 +300,7 @@ def _close_together(place: np.ndarray, number: np.ndarray, close: float) -> np.n
 def _together(lines: Sequence[Row], further: int, sensitive: Sequence[str]) -> Classes:
     """Combine the rows of all tasks."""
     counts = {name: sum(line[name] for line in lines) for name in _COUNTS}
+    shown = [[line for line in lines if line[f"distinct{i}"] < NO_CLASS] for i in range(len(sensitive))]
     return Classes(
         risk=Risk(**counts, smallest=min((line["smallest"] for line in lines), default=0)),
         identified=float(sum(line["identified"] for line in lines)),
@@ -296,9 +310,9 @@ def _together(lines: Sequence[Row], further: int, sensitive: Sequence[str]) -> C
             name: Homogeneity(
                 records=counts["records"],
                 homogeneous=sum(line[f"homogeneous{i}"] for line in lines),
-                least_distinct=min((line[f"distinct{i}"] for line in lines), default=0),
+                least_distinct=min((line[f"distinct{i}"] for line in shown[i]), default=0),
                 least_entropy_diversity=round(
-                    math.exp(min((line[f"entropy{i}"] for line in lines), default=0.0)), DIGITS
+                    math.exp(min((line[f"entropy{i}"] for line in shown[i]), default=0.0)), DIGITS
                 ),
                 largest_t=round(max((line[f"t{i}"] for line in lines), default=0.0), DIGITS),
                 guessed=sum(line[f"guessed{i}"] for line in lines),

@@ -34,7 +34,13 @@ class Microaggregation(RecordMethod):
         anonymous = KAnonymity(specification.release.k, method.unit, groups, not specification.groups)
         if method.min_diversity == 1:
             return (anonymous,)
-        return (anonymous, LDiversity(method.min_diversity, tuple(specification.sensitive), groups))
+        diverse = LDiversity(
+            method.min_diversity,
+            tuple(specification.sensitive),
+            groups,
+            specification.withholds_values,
+        )
+        return (anonymous, diverse)
 
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str

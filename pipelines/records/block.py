@@ -165,25 +165,36 @@ def block_seed(run: int, block: int) -> int:
 def _diversity(block: pa.Table, clustering: BlockConfig) -> Diversity | None:
     """Return what each cluster must hold next to k records: k units, and enough sensitive values."""
     least = {} if clustering.counted is None else {clustering.counted: clustering.k}
-    if clustering.min_diversity > 1:
+    diverse = clustering.min_diversity > 1 and not _withheld(block, clustering)
+    if diverse:
         for name in clustering.sensitive:
             least[name] = max(clustering.min_diversity, least.get(name, 1))
     if not least:
         return None
     codes = {name: _sensitive_codes(block, name, clustering) for name in least}
-    hidden = clustering.sensitive if clustering.min_diversity > 1 else ()
+    hidden = clustering.sensitive if diverse else ()
     required = [least[name] for name in least for _ in codes[name].T]
     known = [name not in hidden for name in least for _ in codes[name].T]
     return Diversity.of(np.concatenate([*codes.values()], axis=1), required, known)
 
 
+def _withheld(block: pa.Table, clustering: BlockConfig) -> bool:
+    """Whether the sensitive values of the block are withheld: it has none."""
+    return clustering.withholds and all(block[name].null_count == len(block) for name in clustering.sensitive)
+
+
 def _sensitive_codes(block: pa.Table, name: str, clustering: BlockConfig) -> np.ndarray:
-    """Return (n, 1 or 2) codes of a sensitive variable; close numbers share a code in one column."""
-    apart = clustering.close.get(name, 0.0)
+    """Return (n, 1 or 2) codes of a sensitive variable, or of what k counts."""
+    if name == clustering.counted and not clustering.close.get(name):
+        return category_codes(block[name])[:, np.newaxis]
+    return sensitive_codes(block[name], clustering.close.get(name, 0.0))
+
+
+def sensitive_codes(values: pa.ChunkedArray, apart: float) -> np.ndarray:
+    """Return (n, 1 or 2) codes of sensitive values; numbers that are close share a code in one column."""
     if apart > 0.0:
-        return close_codes(numbers(block[name]), CLOSE, apart)
-    codes = category_codes if name == clustering.counted else spelled_codes
-    return codes(block[name])[:, np.newaxis]
+        return close_codes(numbers(values), CLOSE, apart)
+    return spelled_codes(values)[:, np.newaxis]
 
 
 def _merged_by_share(
@@ -305,7 +316,7 @@ def _clusters(
         counts["trimmed"] = int(
             np.count_nonzero(clustering.sampling_weights.mean_weights(block, labels) < weights)
         )
-    if clustering.min_diversity > 1:
+    if clustering.min_diversity > 1 and not _withheld(block, clustering):
         counts["diversity"] = {
             name: min(least_distinct(codes, labels) for codes in _sensitive_codes(block, name, clustering).T)
             for name in clustering.sensitive

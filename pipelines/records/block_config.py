@@ -36,6 +36,8 @@ class BlockConfig:
         kept beside the records then.
     close : mapping of sensitive variable to float
         Of numbers, how far apart they may be to count as one value.
+    withholds : bool
+        Whether the values of whole blocks may be withheld, which then need not be diverse.
     sampling_weights : SamplingWeights or None
         How the records weigh, and whose they are; None where all count alike.
     """
@@ -56,6 +58,7 @@ class BlockConfig:
     resume: tuple[StagingArea, str] | None
     jointly: bool = False
     close: Mapping[str, float] = field(default_factory=dict)
+    withholds: bool = False
     sampling_weights: SamplingWeights | None = None
 
     @property

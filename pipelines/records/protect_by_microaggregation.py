@@ -66,7 +66,7 @@ def protect_by_microaggregation(
     jointly = bool(specification.nominal) and resolve_name(f"{_JOINT}:chosen_together")(
         group, specification, records
     )
-    apart = _apart(frame, specification)
+    apart = closeness(frame, specification)
     while True:
         resume = place, finished_blocks
         secret = secret_seed(screened, specification)
@@ -95,8 +95,8 @@ def protect_by_microaggregation(
         checkpoint = None
 
 
-def _apart(frame: DataFrame, specification: Specification) -> Mapping[str, float]:
-    """How far apart sensitive numbers may be to count as one value, where different ones are asked for."""
+def closeness(frame: DataFrame, specification: Specification) -> Mapping[str, float]:
+    """Return how far apart sensitive numbers may be to count as one value, if classes must be diverse."""
     if specification.method.min_diversity == 1:
         return {}
     numbers = numeric_columns(frame, specification.sensitive, specification)
@@ -159,5 +159,6 @@ def _clustering_task(
         resume=resume,
         jointly=jointly,
         close=close,
+        withholds=specification.withholds_values,
         sampling_weights=sampling_weights,
     )

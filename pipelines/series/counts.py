@@ -51,6 +51,8 @@ class UpdateCounts:
         Records whose class was suppressed by this update.
     longest_wait : int
         Largest number of updates that a waiting unit has waited.
+    withheld : int
+        New records that are published without their sensitive values (`pipelines.series.withheld_values`).
     """
 
     units: int
@@ -65,6 +67,7 @@ class UpdateCounts:
     stale: int
     departed: int
     longest_wait: int
+    withheld: int = 0
 
     @property
     def changes_nothing(self) -> bool:

@@ -7,8 +7,9 @@ published: that all releases of the source together disclose nobody.
 
 from __future__ import annotations
 
+import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,20 +48,26 @@ from microguard.pipelines.series.plan import frozen_scales, plan_of, refuse_othe
 from microguard.pipelines.series.series import Series, materialise
 from microguard.pipelines.series.settings import ORIGIN, PATTERN, REGION, VERSION
 from microguard.pipelines.series.update import (
-    count_waiting_for_values,
+    full_strata,
     moved_classes,
     pooled_units,
     update_state,
 )
 from microguard.pipelines.series.update_loss import moments_of_present_units
+from microguard.pipelines.series.withheld_values import WITHHOLDS, Batches, batches_of, pattern_with_history
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.model import Specification
 from microguard.sdc.measures.moments import Moments
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Bits of the missing pattern that hold the history of a unit: units of two histories are two strata.
-HISTORY_BITS, HISTORY_SHIFT = 0x7FFFFFFF, 32
+#: A key of `[quality]` that has no effect any more, and what is printed if a specification has it.
+WAITING_LIMIT = "max_waiting_for_values"
+NO_WAITING_LIMIT = (
+    f"quality.{WAITING_LIMIT} has no effect and will be removed: no unit waits for sensitive values any "
+    "more, classes with too few of them are published without. Remove the key, "
+    "also from quality.accept; to have fewer such classes raise series.pool."
+)
 #: All bits of a pattern: a register has one clustering, to which all of them belong.
 WHOLE_PATTERN = -1
 
@@ -99,6 +106,8 @@ class Register(Series):
         assert product.contract is not None
         specification, settings, contract = self.specification, self._settings, product.contract
         require_regions(contract, screened.strata)
+        if WAITING_LIMIT in specification.quality.model_fields_set | set(specification.quality.accept):
+            job.progress.warn(NO_WAITING_LIMIT)
         generations = generations_of(job.areas, specification.release.name)
         latest = generations.latest()
         number = 1 if latest is None else latest.number + 1
@@ -112,10 +121,15 @@ class Register(Series):
             incoming = materialise(self._keyed(job, screened, contract.names), work, "input")
             rows = self._updated(job, incoming, latest, number, release_id, state)
             moved = materialise(moved_classes(rows), state, MOVED)
-            self._refuse_waiting_for_values(rows, incoming, first=begins)
-            pooled = materialise(pooled_units(rows, incoming, settings, first=begins), work, "pooled")
+            pooled = materialise(pooled_units(rows, settings, first=begins), work, "pooled")
             arrivals = self._arrivals(incoming.join(pooled, on=UNIT, how="inner"), contract.names)
             arrivals = materialise(arrivals, work, "arrivals")
+            earlier = [] if begins else generations.since_begun()
+            withheld = 0
+            if earlier and specification.withholds_values:
+                batches = self._batches(job, arrivals, earlier, number)
+                withheld = batches.withheld
+                arrivals = materialise(batches.without_values(arrivals), work, "without values")
         strata = _strata(arrivals, specification)
         scales = frozen_scales(None if begins else latest, screened, specification)
         with job.progress.stage("risk before"):
@@ -127,12 +141,11 @@ class Register(Series):
                 job, arrivals, strata, WHOLE_PATTERN, group, scales, screened, release_id
             )
         with job.progress.stage("next state"):
-            earlier = [] if begins else generations.since_begun()
             after = next_state(
                 job, specification, settings, contract.names, state, earlier, rows, moved, protected, number
             )
             regions = counts_by_region(after.units, number)
-            counts = total_counts(regions)
+            counts = replace(total_counts(regions), withheld=withheld)
         if latest is not None and not self._rebase:
             _refuse_other_identifiers(counts)
             if counts.changes_nothing and published_already(job.areas, latest.release_id):
@@ -141,6 +154,7 @@ class Register(Series):
         frozen = plan | {
             "begun": number if latest is None or self._rebase else latest.plan()["begun"],
             VALUES: bool(self._values),
+            WITHHOLDS: specification.withholds_values,
             "scales": {name: asdict(scale) for name, scale in scales.items()},
         }
         write_atomically(pending / PLAN, json.dumps(frozen, indent=2, sort_keys=True))
@@ -229,31 +243,28 @@ class Register(Series):
                 raise GateRefused(RENAMED)
         return rows
 
-    def _refuse_waiting_for_values(self, rows: DataFrame, incoming: DataFrame, *, first: bool) -> None:
-        """Refuse an update in which units wait because of their sensitive values, unless it is accepted.
-
-        Raises
-        ------
-        GateRefused
-        """
-        most = self.specification.quality.default_limit("max_waiting_for_values")
-        if most is None:
-            return
-        waiting = count_waiting_for_values(rows, incoming, self._settings, first=first)
-        if waiting > most * incoming.count():
-            raise GateRefused(
-                f"quality.max_waiting_for_values: expected a share of at most {most} of the units, found "
-                f"{waiting} units. Their strata have enough units and too few sensitive values, so readers "
-                "who see that they wait learn that they share a value. Nothing was published. Merge regions, "
-                "raise series.pool, lower method.min_diversity, or have a steward accept it by name in "
-                "quality.accept."
+    def _batches(self, job: Job, arrivals: DataFrame, earlier: Sequence[Generation], number: int) -> Batches:
+        """Decide which of the new records are published without their sensitive values."""
+        specification, areas = self.specification, job.areas
+        waited = None
+        if not earlier[-1].plan().get(WITHHOLDS, False):  # earlier versions let units wait for values
+            region = (
+                f.lit(None).cast("string") if specification.region is None else column(specification.region)
             )
+            latest = read_state(job, earlier[-1], empty_state(arrivals.select(region.alias(REGION))))
+            waited = full_strata(latest, self._settings)
+        names = [*([specification.region] if specification.region else []), *specification.sensitive]
+        kinds = arrivals.select(*[column(name) for name in names]).schema
+        published = areas.frame(job.spark, [each.created for each in earlier], kinds)
+        secret = hmac.digest(
+            areas.key(), f"withheld/{specification.release.name}/{number}".encode(), "sha256"
+        )
+        return batches_of(arrivals, published, waited, specification, secret)
 
     def _arrivals(self, records: DataFrame, names: list[str]) -> DataFrame:
         """Select what the protection of new records needs; their history is part of their pattern."""
-        history = f.col(ORIGIN).bitwiseAND(f.lit(HISTORY_BITS))
-        pattern = (f.col(PATTERN) + f.shiftleft(history, HISTORY_SHIFT)).alias(PATTERN)
         columns = [column(name) for name in names]
+        pattern = pattern_with_history().alias(PATTERN)
         return records.select(*columns, UNIT, VERSION, ORIGIN, pattern, *self._values)
 
     def _keyed(self, job: Job, screened: ValidatedInput, names: list[str]) -> DataFrame:

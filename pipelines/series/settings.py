@@ -38,7 +38,7 @@ class SeriesSettings:
     diverse : tuple of str
         Sensitive variables that need several values in each class.
     min_diversity : int
-        How many values; a stratum with fewer is not clustered.
+        How many values; the classes of a batch with fewer are published without their values.
     max_waiting, max_ghosts, max_stale : float
         Limits on shares: waiting units of the input; retained records, and stale values, of what is
         published. Above one, all units must be protected again.

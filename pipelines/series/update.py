@@ -8,10 +8,6 @@ depends on the order of rows.
 
 from __future__ import annotations
 
-from functools import reduce
-
-from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.intake.category_normalisation import with_category_code
 from microguard.pipelines.intake.unit_key import ROW, UNIT
 from microguard.pipelines.series.settings import (
     CLASS,
@@ -39,7 +35,7 @@ _INCOMING, _PART, _POOLED = "__incoming", "__part", "__pooled"
 #: Units of one stratum are clustered together.
 _STRATUM = (REGION, PATTERN, ORIGIN)
 _UNITS, _BACK, _MOVES = "__units", "__back", "__moves"
-_WANTED, _RESTORED, _PAST, _TOO_FEW_VALUES = "__wanted", "__restored", "__past", "__too_few_values"
+_WANTED, _RESTORED, _PAST = "__wanted", "__restored", "__past"
 
 
 def update_state(units: DataFrame, incoming: DataFrame, settings: SeriesSettings, number: int) -> DataFrame:
@@ -233,10 +229,10 @@ def _mark(name: str) -> Column:
     return f.xxhash64(f.col(name))
 
 
-def pooled_units(
-    rows: DataFrame, incoming: DataFrame, settings: SeriesSettings, *, first: bool = False
-) -> DataFrame:
-    """Select the units to cluster: all that wait in a stratum with enough units and enough values.
+def pooled_units(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> DataFrame:
+    """Select the units to cluster: all that wait in a stratum with enough units.
+
+    Their values have no influence, because a reader sees who waits.
 
     The history of a unit is the set of classes that its earlier versions are in. Corrected units form a
     stratum for each history: a class that mixed two histories could be split by them. They are clustered
@@ -247,21 +243,17 @@ def pooled_units(
     ----------
     rows : DataFrame
         From `update_state`; suppressed and republished classes change neither the pool nor any history.
-    incoming : DataFrame
-        `UNIT` and the variables of `settings.diverse`.
     settings : SeriesSettings
     first : bool
-        Whether the series begins, for which k units are enough.
+        Whether the series begins, for which k units are enough unless classes must be diverse.
 
     Returns
     -------
     DataFrame
         `UNIT`, `VERSION`, `ORIGIN`.
     """
-    full = (
-        _full_strata(rows, incoming, settings, first=first)
-        .where(~f.col(_TOO_FEW_VALUES))
-        .select(*[f.col(name).alias(f"{name}_f") for name in _STRATUM], _POOLED)
+    full = full_strata(rows, settings, first=first).select(
+        *[f.col(name).alias(f"{name}_f") for name in _STRATUM], _POOLED
     )
     waiting = rows.where(is_pooled())
     same_stratum = f.lit(True)
@@ -273,33 +265,16 @@ def pooled_units(
     return pooled.join(remaining, on=ORIGIN, how="left_anti").select(UNIT, VERSION, ORIGIN)
 
 
-def count_waiting_for_values(
-    rows: DataFrame, incoming: DataFrame, settings: SeriesSettings, *, first: bool = False
-) -> int:
-    """Count the units of strata with enough units, but too few values; see `pooled_units`."""
-    if not settings.diverse:
-        return 0
-    lacking = _full_strata(rows, incoming, settings, first=first).where(f.col(_TOO_FEW_VALUES))
-    ((units,),) = lacking.agg(f.coalesce(f.sum(_POOLED), f.lit(0))).collect()
-    return int(units)
-
-
-def _full_strata(rows: DataFrame, incoming: DataFrame, settings: SeriesSettings, *, first: bool) -> DataFrame:
-    """Return the strata with enough waiting units, their number, and whether they have too few values."""
-    waiting = rows.where(is_pooled())
-    too_few = []
-    for i, name in enumerate(settings.diverse):
-        values = with_category_code(incoming.select(UNIT, column(name)), name, f"__diverse{i}")
-        waiting = waiting.join(values.select(UNIT, f"__diverse{i}"), on=UNIT, how="inner")
-        too_few.append(f.count_distinct(f.col(f"__diverse{i}")) < settings.min_diversity)
-    enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(settings.k if first else settings.pool)
+def full_strata(rows: DataFrame, settings: SeriesSettings, *, first: bool = False) -> DataFrame:
+    """Return the strata (region, pattern, `ORIGIN`) in which enough units wait, and their number."""
+    diverse = bool(settings.diverse)
+    entrants = settings.k if first and not diverse else settings.pool
+    enough = f.when(f.col(ORIGIN) != 0, settings.k).otherwise(entrants)
     return (
-        waiting.groupBy(*_STRATUM)
-        .agg(
-            f.count(f.lit(1)).alias(_POOLED),
-            reduce(Column.__or__, too_few, f.lit(False)).alias(_TOO_FEW_VALUES),
-        )
-        .where(f.col(_POOLED) >= enough)
+        rows.where(is_pooled())
+        .groupBy(*_STRATUM)
+        .agg(f.count(f.lit(1)).alias(_POOLED))
+        .where(f.col(_POOLED) >= f.greatest(enough, f.lit(settings.min_diversity)))
     )
 
 

@@ -247,6 +247,11 @@ class Specification(Section):
         return self.method.name == "swapping"
 
     @cached_property
+    def withholds_values(self) -> bool:
+        """Whether classes may be published without sensitive values: those of a register, if diverse."""
+        return self.publish.series == "register" and self.method.min_diversity > 1
+
+    @cached_property
     def clusterings(self) -> tuple[Group, ...]:
         """The variables that are clustered together: the groups, or one group of all quasi-identifiers."""
         return self.groups or (Group(name=WHOLE, variables=self.quasi_identifiers),)

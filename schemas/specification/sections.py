@@ -269,10 +269,10 @@ class Quality(Section):
     max_homogeneous: Share = 0.05
     """Share of records in classes with one value of a sensitive variable, or none but missing ones."""
     max_waiting_for_values: Share = 0.0
-    """Register with min_diversity: share of units that wait because too few sensitive values are pending.
+    """Deprecated, without effect: no unit waits for sensitive values any more.
 
-    Readers see who waits, and who ends the wait: the units that wait share a value, and the unit that ends
-    the wait has another one.
+    A class of new units that has too few of them is published without its values. A larger `series.pool`
+    makes that rare. Leave the key out.
     """
     max_of_one_value: Share | None = None
     """Share of records in clusters that have one value of a numeric quasi-identifier: it is their mean."""

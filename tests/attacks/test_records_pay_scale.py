@@ -85,6 +85,13 @@ def test_published_means_of_a_pay_scale_determine_hardly_any_class(weighted: boo
     assert max(one.compact_right_mixed / one.mixed for one in each) < 0.5
 
 
+@pytest.mark.long
+def test_no_seed_of_many_determines_more_classes_of_a_pay_scale() -> None:
+    each = [found(seed, weighted=False) for seed in range(20)]
+    assert max(one.determined / one.records for one in each) <= AT_MOST
+    assert max(one.compact_right_mixed / one.mixed for one in each) < 0.5
+
+
 @pytest.mark.parametrize(("weighted", "least"), [(False, 0.9), (True, 0.25)])
 def test_control_means_with_all_their_digits_determine_classes_of_a_pay_scale(
     weighted: bool, least: float, monkeypatch: pytest.MonkeyPatch

@@ -27,12 +27,14 @@ def class_sizes(records: Sequence[Row], names: Sequence[str]) -> list[int]:
     return sorted(Counter(tuple(_key(row[name]) for name in names) for row in records).values())
 
 
-def fewest_values(records: Sequence[Row], names: Sequence[str], sensitive: str) -> int:
-    """Least number of distinct values of a sensitive variable in a class."""
+def fewest_values(
+    records: Sequence[Row], names: Sequence[str], sensitive: str, *, withholds: bool = False
+) -> int:
+    """Least number of distinct values of a sensitive variable in a class, or in one with any value."""
     values: dict[Any, set[Any]] = defaultdict(set)
     for row in records:
         values[tuple(_key(row[name]) for name in names)] |= {_key(row[sensitive])} - {None}
-    return min((len(each) for each in values.values()), default=0)
+    return min((len(each) for each in values.values() if each or not withholds), default=0)
 
 
 class Tables:

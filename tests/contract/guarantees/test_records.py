@@ -39,6 +39,7 @@ RECORDS = st.lists(
 GROUPS = (Group("all", ("sex", "income"), ("region",)), Group("sex", ("sex",), ("region",)))
 ANONYMOUS = KAnonymity(3, "record", GROUPS, jointly=False)
 DIVERSE = LDiversity(2, ("illness",), GROUPS)
+WITHHOLDING = LDiversity(2, ("illness",), GROUPS, withholds=True)
 
 
 def counted_by_duckdb(records, tmp_path, *guarantees):
@@ -70,6 +71,18 @@ def test_duckdb_counts_classes_and_diversity_as_plain_python_does(tmp_path_facto
         facts = counts[0].facts[group.name]
         assert facts["classes"] == len(sizes)
         assert facts["smallest_class"] == min(sizes, default=0)
+
+
+@given(RECORDS)
+def test_classes_whose_values_are_withheld_have_no_part_in_the_diversity_of_a_register(
+    tmp_path_factory, records
+):
+    (count,) = counted_by_duckdb(records, tmp_path_factory.mktemp("count"), WITHHOLDING)
+    fewest = [
+        oracle.fewest_values(records, (*group.variables, *group.region), "illness", withholds=True)
+        for group in GROUPS
+    ]
+    assert count.metrics == {MetricKey("fewest_values", "illness"): float(min(fewest))}
 
 
 @pytest.mark.spark

@@ -56,6 +56,9 @@ def test_diversity_is_read_from_the_method_and_the_sensitive_columns():
     diverse = LDiversity(2, ("illness",), GROUPS)
     manifest = stated(anonymous, {"columns": COLUMNS, "method": {"min_diversity": 2}})
     assert guarantees_in(manifest) == (anonymous, diverse)
+    of_register = LDiversity(2, ("illness",), GROUPS, withholds=True)
+    assert guarantees_in(manifest | {"series": {"kind": "register"}}) == (anonymous, of_register)
+    assert len(of_register.limits) == 2
     with pytest.raises(ProtectionFailed, match="other promises"):
         require_stated(manifest, [anonymous])
 

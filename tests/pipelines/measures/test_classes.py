@@ -32,8 +32,10 @@ def file(seed=4, n=400):
     )
 
 
-def looked_at(spark, frame, parts, counted=None, weight=None, **asked):
-    specification = SimpleNamespace(release=SimpleNamespace(k=K), counted=counted, weight=weight)
+def looked_at(spark, frame, parts, counted=None, weight=None, withholds=False, **asked):
+    specification = SimpleNamespace(
+        release=SimpleNamespace(k=K), counted=counted, weight=weight, withholds_values=withholds
+    )
     records = spark.createDataFrame(frame).repartition(parts).where("weight < 100")
     return classes_of(records, KEYS, specification, len(frame), **asked)
 
@@ -106,6 +108,21 @@ def test_what_classes_give_away_is_that_of_every_sensitive_variable(spark):
             ),
             sum(round(size * group.max()) for size, group in zip(sizes, groups, strict=True)),
         )
+
+
+def test_classes_whose_values_are_withheld_are_not_homogeneous_and_leave_the_other_figures_alone(spark):
+    frame = file().assign(illness=lambda each: each["illness"].fillna("d"))
+    asked = {"sensitive": ["illness"], "weight": "weight"}
+    plain = looked_at(spark, frame, 3, withholds=True, **asked).homogeneity["illness"]
+    assert plain == looked_at(spark, frame, 3, **asked).homogeneity["illness"]
+    held = frame.head(30).assign(income=99.0, illness=None)
+    both = pd.concat([frame, held], ignore_index=True)
+    counted, as_answers = (
+        looked_at(spark, both, 3, withholds=each, **asked).homogeneity["illness"] for each in (True, False)
+    )
+    assert counted.homogeneous == plain.homogeneous == as_answers.homogeneous - 30
+    assert counted.least_distinct == plain.least_distinct > as_answers.least_distinct == 0
+    assert counted.guessed == plain.guessed == as_answers.guessed - 30
 
 
 def test_numbers_that_are_close_give_a_class_away_and_dates_that_differ_do_not(spark):

@@ -337,6 +337,15 @@ def test_clusters_are_merged_until_they_are_diverse():
     assert report["diversity"] == {"diagnosis": 2}
 
 
+def test_a_block_without_its_sensitive_values_need_not_be_diverse_if_they_are_withheld():
+    table = block([1.0, 2.0, 9.0, 12.0], diagnosis=pa.nulls(4, pa.string()))
+    diverse = {"min_diversity": 2, "sensitive": ("diagnosis",)}
+    assert protect_block(table, clustering(**diverse))[1]["status"] == "too few values"
+    protected, report, _ = protect_block(table, clustering(**diverse, withholds=True))
+    assert protected["income"].to_pylist() == [1.5, 1.5, 10.5, 10.5]
+    assert "diversity" not in report
+
+
 def test_households_are_known_and_sensitive_values_are_hidden(monkeypatch):
     table = block(range(12), home=[*range(6)] * 2, diagnosis=["a", "b", "c"] * 4)
     asked = {}

@@ -58,7 +58,7 @@ class Register:
         moved = self._settled(moved_classes(beside))
         self.moved = self._settled(self.moved.unionByName(moved))
         rows = self._settled(with_moved_classes(beside, moved, number))
-        pooled = pooled_units(beside, tonight, self.settings, first=number == 1)
+        pooled = pooled_units(beside, self.settings, first=number == 1)
         to_cluster = (
             tonight.join(pooled, on=UNIT).select(UNIT, VERSION, ORIGIN, "region", "income").toPandas()
         )

@@ -28,9 +28,9 @@ from microguard.pipelines.publication.publish import finish_what_died
 from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import run
 from microguard.pipelines.series.membership import MEMBERS
+from microguard.pipelines.verify import verify
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused
-from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
 from microguard.sdc.microaggregation.microaggregate import microaggregate
 
 from tests.pipelines.audit.differencing.public_files import write_records
@@ -295,34 +295,35 @@ def solved_anew(area, name, frame):
 
 @pytest.fixture(scope="module")
 def diverse(spark, tmp_path_factory):
-    """Three nights of diverse classes: comers who are alike wait, until one of them comes to differ."""
+    """Three updates of diverse classes: six new units of each region have one diagnosis, as a later six of
+    one region; the other six have several."""
     register = Series(spark, tmp_path_factory.mktemp("diverse"), format="iceberg")
     register.method = {"min_diversity": 2}
-    everybody = pd.concat([population(80), alike(80)], ignore_index=True)
-    later = everybody[(everybody["region"] == "north") | (everybody["person"] >= 80)]
-    register.last = later.assign(diagnosis=later["diagnosis"].where(later["person"] != 80, "c"))
-    first, second, third = everybody[everybody["person"] < 80], later, register.last
-    register.reports = [register.night(first)]
-    reason = "a test of something else"
-    register.quality = {"accept": dict.fromkeys(set(HELD_BY_DEFAULT) - {"max_waiting_for_values"}, reason)}
-    with pytest.raises(GateRefused) as refused:
-        register.night(second)
-    register.refusal, register.quality = str(refused.value), {}
-    register.reports += [register.night(second), register.night(third)]
+    begun = population(80)
+    second = pd.concat([begun, alike(80)], ignore_index=True)
+    mixed = alike(92)
+    north = mixed["region"] == "north"
+    mixed["diagnosis"] = np.where(north, np.array(["a", "b", "c"])[np.arange(12) % 3], "b")
+    register.last = pd.concat([second, mixed], ignore_index=True)
+    register.reports = [register.night(frame) for frame in (begun, second, register.last)]
     return register
 
 
-def test_entrants_with_too_few_sensitive_values_wait_if_classes_must_be_diverse(diverse):
+def test_entrants_with_too_few_sensitive_values_are_published_without_their_values(diverse):
     counts = [(report["night"]["born"], report["night"]["waiting"]) for report in diverse.reports]
-    assert counts == [(80, 0), (0, 12), (6, 6)]
+    assert counts == [(80, 0), (12, 0), (12, 0)]
+    withheld = [report["night"]["withheld"] for report in diverse.reports]
+    assert withheld[:2] == [0, 12]
+    assert withheld[2] in (6, 12)
+    first, second, third = (rows(folder) for folder in diverse.folders())
+    assert first["diagnosis"].notna().all()
+    assert second["diagnosis"].isna().sum() == 12
+    assert third["diagnosis"].isna().sum() == 12 + withheld[2]
     for report in diverse.reports:
         quality = json.loads((diverse.areas.record(report["release_id"]) / "quality.json").read_text())
         assert quality["diversity"]["diagnosis"] >= 2
-
-
-def test_an_update_in_which_entrants_wait_for_sensitive_values_is_refused_unless_accepted(diverse):
-    assert "quality.max_waiting_for_values: expected a share of at most 0.0" in diverse.refusal
-    assert "12 units" in diverse.refusal
+        assert quality["homogeneity"]["diagnosis"]["homogeneous"] == 0
+    assert verify(str(diverse.folders()[-1])).content
 
 
 def test_an_update_without_changes_is_published_if_the_last_release_was_withdrawn(diverse):
@@ -333,6 +334,7 @@ def test_an_update_without_changes_is_published_if_the_last_release_was_withdraw
     second = diverse.night(diverse.last)["release_id"]
     assert diverse.areas.public.current() == second != first
     again = rows(diverse.areas.public.release(second))
+    before, again = (frame.fillna({"diagnosis": ""}) for frame in (before, again))
     assert sorted(before.itertuples(index=False)) == sorted(again.itertuples(index=False))
     assert diverse.night(diverse.last)["release_id"] == second
     assert audit_source(diverse.spec).content["smallest_history"] >= 3
