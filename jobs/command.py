@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from microguard.jobs.interruption import Interruption, interruptible
 from microguard.jobs.output import INTERRUPTED, STATUS, CommandOutput, one_line, submitted
-from microguard.jobs.verbs import VERBS, call, parse
+from microguard.jobs.parser import parse
+from microguard.jobs.verbs import VERBS, call
 from microguard.schemas.errors import MicroguardError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def run_command(arguments: Sequence[str]) -> int:
     """Run `microguard ARGUMENTS` and return the exit code.
 
-    The reason for a failure is one paragraph on standard error. The text of an unexpected error is shown only
+    The reason for a failure is one text on standard error. The text of an unexpected error is shown only
     with --debug, because it could contain a value of a record; otherwise only its type is shown.
     """
     command = _Command(arguments)
@@ -36,12 +37,17 @@ def run_command(arguments: Sequence[str]) -> int:
             if interruption.signal is not None or isinstance(error, KeyboardInterrupt):
                 return command.interrupted(interruption)
             if isinstance(error, MicroguardError):
-                return command.failed(error.exit_code, str(error))
+                return command.failed(error.exit_code, str(error), _listed(error))
             if isinstance(error, Exception):
                 return command.failed(1, command.unexpected(error))
             raise
         interruption.ignore_signals()
         return command.done(outcome)
+
+
+def _listed(error: MicroguardError) -> dict[str, Any]:
+    """Return the failures of an error one by one, for programs."""
+    return {"failures": [each.as_json() for each in error.failures]} if error.failures else {}
 
 
 #: Sentence about a release by its last event in the ledger, for the case that the process ends now.
@@ -82,13 +88,15 @@ class _Command:
     def _progress(self) -> Progress:
         from microguard.pipelines.engine.progress import Progress
 
-        self.progress = Progress(quiet=self.quiet, events=self.log)
+        self.progress = Progress(quiet=self.quiet, events=self.log, verb=self.verb or "")
         return self.progress
 
     def done(self, outcome: CommandResult) -> int:
         self._output_lock.acquire()
         if not self.quiet or (self.verb in VERBS and VERBS[self.verb].shown_when_quiet):
             self.output.print_summary(outcome.summary())
+        elif outcome.brief:
+            self.output.print_brief(outcome.brief)
         self.output.write_result(0, outcome.as_json())
         self._end(0, outcome.as_json().get("release_id"))
         return 0

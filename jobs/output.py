@@ -109,15 +109,20 @@ class CommandOutput:
         with _ignore_stream_errors(self._output):
             print(text, file=self._output, flush=True)
 
+    def print_brief(self, text: str) -> None:
+        """Print the one line of --quiet; with --json the JSON object is the one line."""
+        if not self._json:
+            self.print_summary(one_line(text))
+
     def print_reason(self, text: str) -> None:
-        """Print the reason for a failure: one paragraph on standard error, or an event with `--log json`."""
+        """Print the reason for a failure: one text on standard error, or an event with `--log json`."""
         if self._events:
             from microguard.pipelines.engine.events import emit
 
             emit(event="reason", verb=self._verb, reason=one_line(text))
             return
         with _ignore_stream_errors(sys.stderr):
-            print_error_line(_paragraph(text))
+            print_error_line("\n".join(map(_wrapped, text.splitlines())))
 
     def write_result(self, exit_code: int, content: dict[str, Any]) -> None:
         """Write the JSON object of --json and --outcome."""
@@ -163,10 +168,12 @@ def one_line(text: str) -> str:
     return legible(" ".join(text.split()))
 
 
-def _paragraph(text: str) -> str:
-    """Format a text as one paragraph, wrapped only between words so that names are not split."""
+def _wrapped(line: str) -> str:
+    """Wrap a line between words, so that names are not split; the row of a table is indented, and stays."""
+    if line.startswith("  "):
+        return " " * (len(line) - len(line.lstrip())) + legible(line.strip())
     width = min(shutil.get_terminal_size((MAX_LINE_WIDTH, 24)).columns, MAX_LINE_WIDTH)
-    return textwrap.fill(one_line(text), width, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(one_line(line), width, break_long_words=False, break_on_hyphens=False)
 
 
 def _option_value(option: str, arguments: Sequence[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Define the verbs in one table, with their arguments and pipelines, and build the parser from it.
+"""Define the verbs in one table, with their arguments and pipelines, and call them.
 
 To add a verb, write its pipeline, add a row to the table, and add a script of the same name to this folder. A
 pipeline receives positional arguments by position and options by name. If it has parameters named `master`,
@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.paths import expanded
@@ -20,12 +20,6 @@ from microguard.schemas.paths import expanded
 if TYPE_CHECKING:
     from microguard.pipelines.engine.command_result import CommandResult
     from microguard.pipelines.engine.progress import Progress
-
-EXIT_CODES = """exit codes:
-  0 done                      4 quality gate refused
-  2 faulty specification      5 protection failed
-  3 input rejected            1 anything else
-"""
 
 
 @dataclass(frozen=True)
@@ -61,6 +55,8 @@ class Verb:
     arguments : tuple of Argument
     shown_when_quiet : bool
         Whether the summary is the result of the verb, so that `--quiet` does not suppress it.
+    examples : tuple of str
+        Arguments of calls that `--help` shows.
     starts_spark : bool
         Whether the verb starts Spark for the input of its specification: then Java is started in parallel
         with the imports.
@@ -70,6 +66,7 @@ class Verb:
     purpose: str
     pipeline: str
     arguments: tuple[Argument, ...]
+    examples: tuple[str, ...]
     shown_when_quiet: bool = False
     starts_spark: bool = False
 
@@ -160,6 +157,10 @@ _ROWS = (
             _argument("--only-data", action="store_true", help="generate the data without protecting them"),
             OVERRIDES,
         ),
+        examples=(
+            "demo",
+            "demo --records 2000 --kind nominal --out town",
+        ),
     ),
     Verb(
         "draft",
@@ -167,6 +168,7 @@ _ROWS = (
         "microguard.pipelines.draft:draft",
         (_argument("input", type=_path, metavar="INPUT", help="Parquet or CSV: a file, folder or glob"),),
         shown_when_quiet=True,
+        examples=("draft persons.csv > release.toml",),
     ),
     Verb(
         "check",
@@ -175,6 +177,10 @@ _ROWS = (
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
         starts_spark=True,
+        examples=(
+            "check release.toml",
+            "check release.toml --set release.k=5 --json",
+        ),
     ),
     Verb(
         "protect",
@@ -182,6 +188,10 @@ _ROWS = (
         "microguard.pipelines.protect:protect",
         (SPECIFICATION, OVERRIDES, REBASE),
         starts_spark=True,
+        examples=(
+            "protect release.toml",
+            "protect release.toml --set method.effort=fast --quiet",
+        ),
     ),
     Verb(
         "adjust",
@@ -189,6 +199,10 @@ _ROWS = (
         "microguard.pipelines.adjust:adjust",
         (SPECIFICATION, OVERRIDES),
         starts_spark=True,
+        examples=(
+            "adjust table.toml",
+            "adjust table.toml --set table.effort=thorough",
+        ),
     ),
     Verb(
         "clean",
@@ -199,20 +213,35 @@ _ROWS = (
                 "areas", nargs="*", type=_path, metavar="FOLDER", help="folders to clean (working folder)"
             ),
         ),
+        examples=(
+            "clean",
+            "clean evidence/persons",
+        ),
     ),
-    Verb("report", "rebuild the reports of a release", "microguard.pipelines.report:report", (RELEASE,)),
+    Verb(
+        "report",
+        "rebuild the reports of a release",
+        "microguard.pipelines.report:report",
+        (RELEASE,),
+        examples=("report evidence/persons/RELEASE",),
+    ),
     Verb(
         "verify",
         "audit the published files of a release with a second engine",
         "microguard.pipelines.verify:verify",
         (RELEASE,),
         shown_when_quiet=True,
+        examples=(
+            "verify lake/persons",
+            "verify lake/persons/RELEASE",
+        ),
     ),
     Verb(
         "withdraw",
         "remove a release from the public area and record it in the ledger",
         "microguard.pipelines.withdraw:withdraw",
         (RELEASE, LOST),
+        examples=("withdraw lake/persons/RELEASE",),
     ),
     Verb(
         "compare",
@@ -226,18 +255,24 @@ _ROWS = (
         ),
         shown_when_quiet=True,
         starts_spark=True,
+        examples=(
+            "compare release.toml --k 3,5,10",
+            "compare release.toml --choice method.effort=thorough --choice method.min_diversity=2",
+        ),
     ),
     Verb(
         "approve",
         "publish a release that waits for approval",
         "microguard.pipelines.approval:approve",
         (RELEASE, BY, NOTE),
+        examples=('approve evidence/persons/RELEASE --by "A. Steward" --note "as agreed"',),
     ),
     Verb(
         "reject",
         "refuse a release that waits for approval; its evidence stays",
         "microguard.pipelines.approval:reject",
         (RELEASE, BY, NOTE),
+        examples=('reject evidence/persons/RELEASE --by "A. Steward" --note "too coarse"',),
     ),
     Verb(
         "pending",
@@ -245,6 +280,7 @@ _ROWS = (
         "microguard.pipelines.approval:pending",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
+        examples=("pending release.toml",),
     ),
     Verb(
         "history",
@@ -252,6 +288,7 @@ _ROWS = (
         "microguard.pipelines.history:history",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
+        examples=("history release.toml",),
     ),
     Verb(
         "audit",
@@ -259,6 +296,7 @@ _ROWS = (
         "microguard.pipelines.joint_audit:audit_source",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,
+        examples=("audit release.toml",),
     ),
     Verb(
         "benchmark",
@@ -269,44 +307,24 @@ _ROWS = (
             _argument("--quick", action="store_true", help="smaller instances, the same assertions"),
         ),
         shown_when_quiet=True,
+        examples=(
+            "benchmark",
+            "benchmark numeric --quick",
+        ),
     ),
 )
 VERBS = {verb.name: verb for verb in _ROWS}
 
-_SHARED = (
+SHARED = (
     _argument("--master", metavar="URL", help="Spark master (local[*])"),
     _argument("--json", action="store_true", help="last line of output is one JSON object"),
     _argument("--outcome", metavar="FILE", help="write the same object to a file, also after a failure"),
     _argument("--log", choices=("json",), help="print events as JSON lines to standard error, no progress"),
-    _argument("--quiet", action="store_true", help="no progress, and no summary unless it is the result"),
+    _argument(
+        "--quiet", action="store_true", help="no progress, and a summary of one line unless it is the result"
+    ),
     _argument("--debug", action="store_true", help="print tracebacks; they may show values of records"),
 )
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that raises `SpecificationError` (one paragraph, exit code 2)."""
-
-    def error(self, message: str) -> NoReturn:
-        raise SpecificationError(f"{self.prog}: {message}. Try {self.prog} --help.")
-
-
-class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from importlib.metadata import version
-
-        print(f"microguard {version('microguard')}")
-        parser.exit()
-
-
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line.
-
-    Raises
-    ------
-    SpecificationError
-        If the command line is faulty.
-    """
-    return _parser().parse_args(arguments)
 
 
 def call(
@@ -349,24 +367,3 @@ def call(
     parameters = inspect.signature(function).parameters
     values |= {name: make() for name, make in on_request.items() if name in parameters}
     return function(*by_position, **values)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="microguard",
-        description="Statistical disclosure control for large microdata: verified, or not published.",
-        epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
-    for verb in VERBS.values():
-        described = f"{verb.purpose.capitalize()}."
-        subparser = verbs.add_parser(verb.name, help=verb.purpose, description=described, allow_abbrev=False)
-        for argument in verb.arguments:
-            subparser.add_argument(*argument.flags, **argument.options)
-        shared = subparser.add_argument_group("common options")
-        for argument in _SHARED:
-            shared.add_argument(*argument.flags, **argument.options)
-    return parser

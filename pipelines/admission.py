@@ -17,6 +17,7 @@ from microguard.pipelines.publication.pending_approval import refuse_beside_pend
 from microguard.pipelines.publication.same_job import ids_of_job, refuse_same_job
 from microguard.pipelines.publication.source_fingerprints.conflicts import refuse_conflicts
 from microguard.pipelines.publication.source_fingerprints.fingerprint import keep_fingerprint
+from microguard.schemas.specification.model import Specification
 
 
 def admit(
@@ -62,7 +63,7 @@ def admit(
         now(),
         made_from,
         public=areas.public.name,
-        accept=dict(specification.quality.accept),
+        accept=accepted_limits(specification),
         keep=specification.publish.keep,
         successive=specification.publish.successive,
         ledger=specification.shared_ledger or "",
@@ -71,6 +72,12 @@ def admit(
         keep_fingerprint(screened, product.reader, specification, entry, areas)
         refuse_conflicts(entry, areas)
     return entry, verdicts
+
+
+def accepted_limits(specification: Specification) -> dict[str, str]:
+    """Return the limits that a steward accepted by name, of records and of a table, with the reasons."""
+    table = specification.table
+    return {**specification.quality.accept, **({} if table is None else table.quality.accept)}
 
 
 def is_accepted(job: Job, predecessor: Predecessor[Product[P, W]]) -> bool:

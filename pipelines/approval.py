@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from microguard.pipelines.answers import published_answer
 from microguard.pipelines.engine.command_result import CommandResult, look_again, now
-from microguard.pipelines.evidence.joint import joint_of, with_counts
-from microguard.pipelines.publication.areas import PAGE, Areas
+from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.find_release import find_release
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.pending_approval import pending_release
@@ -68,7 +68,9 @@ def _approve(areas: Areas, release_id: str, by: str, note: str) -> CommandResult
     retained = retain(areas, entry.name)
     rebuild_reports(areas, [*retained.withdrawn, release_id])
     areas.forget_work(release_id)
-    return retained.added_to(_answer(areas, release_id, f"is approved by {by} and published"))
+    return published_answer(
+        areas, release_id, f"Release {release_id} is approved by {by} and published", retained
+    )
 
 
 def _published(areas: Areas, release_id: str, what: str) -> CommandResult | None:
@@ -77,14 +79,8 @@ def _published(areas: Areas, release_id: str, what: str) -> CommandResult | None
     if status is None or status.event != "published" or not status.by or not areas.public.exists(release_id):
         return None
     areas.forget_work(release_id)  # of a call that ended after it had published
-    return _answer(areas, release_id, f"{what}, approved by {status.by} at {status.at}")
-
-
-def _answer(areas: Areas, release_id: str, what: str) -> CommandResult:
-    place, page = areas.public.place(release_id), areas.record(release_id) / PAGE
-    content = {"release_id": release_id, "release": place, "report": str(page)}
-    counts = joint_of(areas, release_id).get("night", {})
-    return with_counts(CommandResult(f"Release {release_id} {what}.\nRelease: {place}", content), counts)
+    text = f"Release {release_id} {what}, approved by {status.by} at {status.at}"
+    return published_answer(areas, release_id, text)
 
 
 def reject(named: str, *, by: str, note: str = "") -> CommandResult:

@@ -1,4 +1,4 @@
-"""The verb ``check``: read and judge the input, and report its risk; nothing is published."""
+"""The verb ``check``: judge the input, report its risk, foretell what `protect` would refuse."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.prefetch_imports import prefetch_imports
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.engine.session import session
+from microguard.pipelines.forecast import Forecast, forecast
 from microguard.pipelines.gate.expectations import EXPECTS
 from microguard.pipelines.intake.accept import accept_by_suite, accept_input
 from microguard.pipelines.intake.read import Microdata, read
@@ -22,7 +23,7 @@ from microguard.schemas.specification.table_input import require_records
 
 
 def check(specification: Specification, *, master: str | None = None, progress: Progress) -> CommandResult:
-    """Read and judge the input of a specification; return its risk.
+    """Read and judge the input of a specification; return its risk, and what `protect` would refuse.
 
     Raises
     ------
@@ -43,7 +44,7 @@ def check(specification: Specification, *, master: str | None = None, progress: 
 
 
 def risk_of(job: Job, microdata: Microdata) -> CommandResult:
-    """Judge the input; return its risk.
+    """Judge the input; return its risk, and what `protect` would refuse.
 
     Raises
     ------
@@ -61,7 +62,8 @@ def risk_of(job: Job, microdata: Microdata) -> CommandResult:
         in_population = None
         if screened.population is not None:
             (in_population,) = held([screened.frame], screened.population, job.specification)
-    return _answer(screened, exposed, in_population, job.specification)
+    foretold = forecast(job, microdata, screened, exposed)
+    return _answer(screened, exposed, in_population, foretold, job.specification)
 
 
 #: Evidence folder of a check, which has no release id.
@@ -69,7 +71,11 @@ QUARANTINE_OF_CHECK = "check"
 
 
 def _answer(
-    screened: ValidatedInput, exposed: Exposure, in_population: Held | None, specification: Specification
+    screened: ValidatedInput,
+    exposed: Exposure,
+    in_population: Held | None,
+    foretold: Forecast,
+    specification: Specification,
 ) -> CommandResult:
     by_role: dict[str, list[str]] = {}
     for name, variable in specification.variables.items():
@@ -94,6 +100,7 @@ def _answer(
             f"k = {k} of the population have, {in_population.absent} one that does not occur"
         )
     lines += map(str, exposed.dependencies)
+    lines.append(foretold.text)
     content = {
         "records": screened.records,
         "kept": screened.remaining,
@@ -102,6 +109,7 @@ def _answer(
         "roles": by_role,
         "risk": {name: asdict(each.risk) for name, each in exposed.classes.items()},
         "dependencies": [asdict(each) for each in exposed.dependencies],
+        "forecast": foretold.as_json(),
     }
     if in_population is not None:
         content["k_map"] = {"variables": list(specification.population_key), **asdict(in_population)}

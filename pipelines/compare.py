@@ -16,7 +16,6 @@ from microguard.pipelines.drafting.comparison_row import AS_SPECIFIED, Compariso
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.files import private_folder, write_atomically
 from microguard.pipelines.engine.progress import Progress
-from microguard.pipelines.engine.row_hash import content_of
 from microguard.pipelines.evidence import plots
 from microguard.pipelines.evidence.table_plots import method_plot
 from microguard.pipelines.intake.accept import accept_by_suite, accept_input
@@ -25,9 +24,11 @@ from microguard.pipelines.intake.typed import UNREADABLE
 from microguard.pipelines.intake.validate import ValidatedInput, validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.data_changes import Changed
+from microguard.pipelines.measures.exposure import exposure
 from microguard.pipelines.measures.measure import Measure, compute_all
+from microguard.pipelines.measures.registry import record_measures
 from microguard.pipelines.method import table_method
-from microguard.pipelines.records.product import Records
+from microguard.pipelines.publication.record_files.layout import laid_out
 from microguard.pipelines.start_job import start_job
 from microguard.pipelines.tables.method_comparison import (
     MethodRowOfTable,
@@ -35,13 +36,13 @@ from microguard.pipelines.tables.method_comparison import (
     row_of,
     with_method,
 )
+from microguard.pipelines.trial_run import drawn, protect_sample, suppress_small_regions
 from microguard.schemas.errors import MicroguardError, SpecificationError
 from microguard.schemas.method_registry import BUILT_IN
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Variable
 from microguard.schemas.specification.table_input import as_input, require_records
-from pyspark.sql import functions as f
 
 #: Number of sampled records: enough for shares of a percent, few enough for minutes.
 SAMPLE = 20_000
@@ -77,7 +78,7 @@ def compare(
     for choice in compared.values():
         require_records(choice)
     _require_one_place(compared)
-    compared = {name: _small_regions_suppressed(choice) for name, choice in compared.items()}
+    compared = {name: suppress_small_regions(choice) for name, choice in compared.items()}
     with start_job(specification, master, progress) as job:
         with progress.stage("read and sample"):
             microdata = {
@@ -93,8 +94,8 @@ def compare(
             for size in sizes
         ]
         folder = private_folder(job.areas.record(FOLDER))
-        drawn = [asdict(row) | {"choice": row.choice or AS_SPECIFIED} for row in rows]
-        write_atomically(folder / PICTURE, plots.trade_off_plot(drawn))
+        shown = [asdict(row) | {"choice": row.choice or AS_SPECIFIED} for row in rows]
+        write_atomically(folder / PICTURE, plots.trade_off_plot(shown))
     text = "\n".join(
         [
             f"Compared on about {min(records, SAMPLE):,} of {records:,} records, drawn by a hash of their "
@@ -117,8 +118,8 @@ def _compare_methods(specification: Specification, master: str | None, progress:
         methods = [name for name, row in BUILT_IN.items() if row.content == "table"]
         rows = [_by_method(job, screened, name) for name in methods]
         folder = private_folder(job.areas.record(FOLDER))
-        drawn = [asdict(row) for row in rows if not row.reason]
-        write_atomically(folder / PICTURE, method_plot(drawn))
+        shown = [asdict(row) for row in rows if not row.reason]
+        write_atomically(folder / PICTURE, method_plot(shown))
     text = "\n".join(
         [
             "Every method on the same table; nothing was published. Errors are relative to the true value. "
@@ -155,14 +156,6 @@ def _require_one_place(compared: Mapping[str, Specification]) -> None:
         raise SpecificationError("--choice: input.path, publish.path and publish.evidence are one for all.")
 
 
-def _small_regions_suppressed(specification: Specification) -> Specification:
-    """Return the specification with small regions suppressed: a sample has smaller ones than its file."""
-    if specification.region is None:
-        return specification
-    blocking = specification.blocking.model_copy(update={"small_regions": "suppress"})
-    return specification.model_copy(update={"blocking": blocking})
-
-
 def _sizes(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and len(part) < 7 and int(part) >= 2 for part in parts):
@@ -189,9 +182,8 @@ def _sampled(
         if name != UNREADABLE
         and all(_read_alike(first.variables[name], other.variables.get(name)) for other in others)
     ]
-    place = f.pmod(f.xxhash64(f.lit("compare"), *content_of(alike)), f.lit(1_000_000))
-    drawn = place < int(1_000_000 * SAMPLE / records)
-    return {name: replace(each, frame=each.frame.where(drawn)) for name, each in microdata.items()}
+    sampled = drawn(alike, SAMPLE / records, "compare")
+    return {name: replace(each, frame=each.frame.where(sampled)) for name, each in microdata.items()}
 
 
 def _read_alike(one: Variable, other: Variable | None) -> bool:
@@ -203,18 +195,15 @@ def _read_alike(one: Variable, other: Variable | None) -> bool:
 
 
 def _one(job: Job, microdata: Microdata, choice: str) -> ComparisonRow:
-    specification, product = job.specification, Records(job.specification)
-    product.accept(microdata)
+    specification = job.specification
+    measures = record_measures(specification)
+    laid_out(microdata.contract, specification.publish)
     screened = validate(microdata, specification)
     accept_input(screened, specification, job.areas.record(FOLDER))
-    name = hashlib.sha256(f"compare {choice} {specification.release.k}".encode()).hexdigest()[:32]
-    job.areas.forget_work(name)
-    try:
-        protected = product.protect(job, screened, name)
-        with job.progress.stage("measure"):
-            measured = compute_all(product.measures, product.compare(screened, protected))
-    finally:
-        job.areas.forget_work(name)
+    with job.progress.stage("risk before"):
+        exposed = exposure(screened, specification)
+    name = f"compare {choice} {specification.release.k}"
+    measured = protect_sample(job, microdata, screened, exposed, measures, name)
     metrics, changed = measured.metrics, measured.sections.get("changed")
     return ComparisonRow(
         k=specification.release.k,
@@ -224,7 +213,7 @@ def _one(job: Job, microdata: Microdata, choice: str) -> ComparisonRow:
         unique_jointly=metrics.get(MetricKey("unique_jointly")),
         homogeneous=_worst(metrics, "homogeneous"),
         choice=choice,
-        broken=_broken(product.measures, specification, metrics),
+        broken=_broken(measures, specification, metrics),
     )
 
 

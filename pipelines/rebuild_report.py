@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from microguard.pipelines.evidence.evidence import read_evidence, read_quality
+from microguard.pipelines.evidence.evidence import Evidence, read_evidence, read_quality
 from microguard.pipelines.evidence.index import write_index
 from microguard.pipelines.evidence.lineage import State, settle_lineage
 from microguard.pipelines.evidence.page import Page
+from microguard.pipelines.measures.measure import Measure
 from microguard.pipelines.measures.registry import measures_of
 from microguard.pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
 from microguard.pipelines.publication.ledger import Event, Ledger
@@ -84,11 +86,16 @@ def rebuild_index(areas: Areas) -> None:
         (areas.evidence / INDEX).unlink(missing_ok=True)
 
 
-def _write(areas: Areas, release_id: str) -> Path:
-    folder = areas.record(release_id)
+def measured_release(folder: Path) -> tuple[Evidence, tuple[Measure[Any, Any], ...]]:
+    """Read the evidence of a release, and import the measures of its sections."""
     quality = read_quality(folder)
     measures = measures_of(quality["release"]["content"], quality)
-    evidence = read_evidence(folder, {measure.name: measure.section for measure in measures})
+    return read_evidence(folder, {measure.name: measure.section for measure in measures}), measures
+
+
+def _write(areas: Areas, release_id: str) -> Path:
+    folder = areas.record(release_id)
+    evidence, measures = measured_release(folder)
     status = Ledger(areas).status(release_id)
     if status is not None and status.event in ENDED:
         settle_lineage(folder, ENDED[status.event])

@@ -1,14 +1,24 @@
 """Errors of a run; each class has the exit code of the command.
 
-A message is one readable paragraph: what was found, what was expected, what to do. It may name columns, keys,
-counts and values of the *specification*, never a value of a record, region names included.
+A message is one readable text: what was found, what was expected, what to do. Several failures are a table
+(`schemas.refusal`). It may name columns, keys, counts and values of the *specification*, never a value of a
+record, region names included.
 """
 
 from __future__ import annotations
 
+from microguard.schemas.refusal import Failure
+
 
 class MicroguardError(Exception):
     """Base of every error a run raises on purpose; nothing is published when one is raised.
+
+    Parameters
+    ----------
+    message : str
+        The readable text.
+    failures : tuple of Failure
+        What is not met, one by one, if the error is about several things.
 
     Attributes
     ----------
@@ -18,23 +28,20 @@ class MicroguardError(Exception):
 
     exit_code = 1
 
+    def __init__(self, message: str = "", failures: tuple[Failure, ...] = ()) -> None:
+        super().__init__(message)
+        self.failures = failures
+
 
 class SpecificationError(MicroguardError):
-    """A faulty specification or faulty arguments: all faults in one paragraph.
-
-    Parameters
-    ----------
-    message : str
-        The paragraph.
-    faults : tuple of str
-        The faults one by one, where there are several.
-    """
+    """A faulty specification or faulty arguments: all faults in one text, a line each."""
 
     exit_code = 2
 
-    def __init__(self, message: str, faults: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
-        self.faults = faults or (message,)
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The faults one by one."""
+        return tuple(failure.what for failure in self.failures) or (str(self),)
 
 
 class InputRejected(MicroguardError):

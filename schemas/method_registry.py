@@ -95,7 +95,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "table",
             ("additive table",),
             f"{_ADAPTERS}.adjustment:ControlledTabularAdjustment",
-            keys=(*_ADJUSTMENT, *_SEARCH),
+            keys=(*_ADJUSTMENT, *_SEARCH, "quality.max_grand_total_change", "quality.accept"),
         ),
         MethodRow(
             "rounding",

@@ -19,9 +19,9 @@ DESCRIPTOR, PAGE = "datapackage.json", "report.html"
 _STATUSES = {"published": ("A", "F"), "suppressed": ("Q", "C")}
 #: Relative tolerance for sums of floats that were added in another order.
 TOLERANCE = 1e-9
-#: A page that loads external resources would disclose its readers to other servers.
+#: A page that loads external resources would disclose its readers to other servers; links into itself do not.
 _LOADS = re.compile(
-    r"<(?:script|link|img|iframe|object)\b|<[^>]*\b(?:src|href)\s*=|<style[^<]*(?:url\(|@import)",
+    r"<(?:script|link|img|iframe|object)\b|<[^>]*\b(?:src|href)\s*=(?!['\x22]#)|<style[^<]*(?:url\(|@import)",
     re.IGNORECASE,
 )
 

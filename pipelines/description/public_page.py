@@ -12,6 +12,7 @@ import jinja2
 import pyarrow as pa
 import pyarrow.parquet as pq
 from markupsafe import Markup
+from microguard.pipelines.description.accessible_page import accessible_page
 from microguard.pipelines.description.recodes import recode_text
 from microguard.pipelines.description.statistics import ColumnStatistics, display_text
 
@@ -55,7 +56,7 @@ def public_page(folder: Path, manifest: Mapping[str, Any], columns: Sequence[Col
     columns : sequence of ColumnStatistics
         Statistics of the microdata; empty for a release of tables.
     """
-    return (
+    page = (
         _environment()
         .get_template("public_page.html")
         .render(
@@ -66,6 +67,7 @@ def public_page(folder: Path, manifest: Mapping[str, Any], columns: Sequence[Col
             style=Markup((_HERE / "public_page.css").read_text(encoding="utf-8")),
         )
     )
+    return accessible_page(page)
 
 
 @cache

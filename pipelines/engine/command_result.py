@@ -13,10 +13,25 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class CommandResult:
-    """The result of a pipeline; neither part has a value of a record."""
+    """The result of a pipeline; no part has a value of a record.
+
+    Attributes
+    ----------
+    text : str
+        For a person.
+    content : dict
+        For a program.
+    brief : str
+        The same in one line, which `--quiet` prints; empty if it prints nothing.
+    """
 
     text: str
     content: dict[str, Any] = field(default_factory=dict)
+    brief: str = ""
+
+    def with_note(self, note: str, **content: Any) -> CommandResult:
+        """Return the result with a note before its text, and further values for a program."""
+        return CommandResult(f"{note}\n{self.text}", self.content | content, self.brief)
 
     def summary(self) -> str:
         """Return the text for a person."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import jinja2
 from markupsafe import Markup
+from microguard.pipelines.description.accessible_page import accessible_page
 from microguard.pipelines.engine.files import PRIVATE_FILE, FileDamaged, write_atomically
 from microguard.pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_of
@@ -70,7 +71,7 @@ def write_index(areas: Areas) -> Path:
         autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(_HERE)
     )
     style = Markup((_HERE / "page.css").read_text(encoding="utf-8"))
-    text = environment.get_template("index.html").render(lines=index_of(areas), style=style)
+    text = accessible_page(environment.get_template("index.html").render(lines=index_of(areas), style=style))
     write_atomically(areas.evidence / INDEX, text, PRIVATE_FILE)
     return areas.evidence / INDEX
 

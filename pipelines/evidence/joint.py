@@ -36,4 +36,4 @@ def with_counts(outcome: CommandResult, counts: Mapping[str, int]) -> CommandRes
     if not counts:
         return outcome
     shown = ", ".join(f"{count} {name}" for name, count in counts.items() if name in SHOWN)
-    return CommandResult(f"{outcome.text}\nUpdate: {shown}", outcome.content | {"night": dict(counts)})
+    return outcome.with_note(f"Update: {shown}", night=dict(counts))

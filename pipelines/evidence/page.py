@@ -11,10 +11,13 @@ from typing import Any, Protocol
 
 import jinja2
 from markupsafe import Markup
+from microguard.pipelines.description.accessible_page import accessible_page
 from microguard.pipelines.description.recodes import recode_text
 from microguard.pipelines.engine.files import checksum, write_atomically
 from microguard.pipelines.evidence import plots
 from microguard.pipelines.evidence.evidence import Evidence
+from microguard.pipelines.evidence.headlines import Attack, Headlined, attacks_of, headline_sentences
+from microguard.pipelines.evidence.plain_words import OPEN_RISK, PLAIN_WORDS, TO_DO
 from microguard.pipelines.gate.gate import Verdict
 from microguard.pipelines.gate.plain_names import metric_in_words
 from microguard.pipelines.publication.areas import PAGE, QUALITY
@@ -43,19 +46,13 @@ _COUNTED_BY = {
 }
 
 
-class Drawn(Protocol):
+class Drawn(Headlined, Protocol):
     """What the page uses of a measure: its name, and the plots and sentences of its section."""
 
-    @property
-    def name(self) -> str: ...
     @property
     def on_page(self) -> bool: ...
     @property
     def plots(self) -> Any: ...
-    @property
-    def attacks(self) -> Any: ...
-    @property
-    def headline(self) -> Any: ...
 
 
 class Page:
@@ -82,6 +79,7 @@ class Page:
         quality = (specification.get("table") or {} if of_table else specification).get("quality") or {}
         limits = [each for each in evidence.verdicts if each.check == "release" and not each.promised]
         accepted = quality.get("accept", {})
+        attacks = attacks_of(evidence, shown)
         self._path = folder / PAGE
         self._template = _environment().get_template("page.html")
         self._drawn = {
@@ -97,9 +95,10 @@ class Page:
             ],
             "accepted": accepted,
             "content": "cells" if of_table else "records",
-            "attacks": [_apart(text) for _, text in sorted(_attacks(evidence, shown), reverse=True)],
+            "attacks": [_apart(each.sentence) for each in attacks],
+            "open_risks": list(_open_risks(attacks)),
             "recodes": dict(_recodes(evidence.release.specification)),
-            "glance": list(map(_apart, _glance(evidence, shown))),
+            "glance": list(map(_apart, headline_sentences(evidence, shown))),
             "checksum": checksum(folder / QUALITY),
             "parts": [Markup(part) for part in _parts(evidence, shown)],
             "stage_plot": Markup(plots.stage_plot(evidence.stages)) if evidence.stages else None,
@@ -115,7 +114,7 @@ class Page:
             by="" if entry is None else entry.by,
             note="" if entry is None else entry.note,
         )
-        write_atomically(self._path, text)
+        write_atomically(self._path, accessible_page(text))
         return self._path
 
 
@@ -150,27 +149,31 @@ def _parts(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
                 "none was written. Reinstall microguard, or add the template of the measure."
             ) from None
         drawn = measure.plots(section, evidence.release.k)
-        yield template.render(
+        part = template.render(
             section=section,
             plots={name: Markup(svg) for name, svg in drawn.items()},
             release=evidence.release,
             counts=evidence.counts,
             units=f"{evidence.release.specification.get('method', {}).get('unit', 'record')}s",
         )
+        yield _explained(part, PLAIN_WORDS.get(measure.name, ""))
 
 
-def _glance(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
-    for measure in measures:
-        section = evidence.sections.get(measure.name)
-        if section is not None:
-            yield from measure.headline(section, evidence.release.k)
+def _explained(part: str, words: str) -> str:
+    """Return a section with a sentence in plain words below its heading, or before it if it has none."""
+    if not words or not part.strip():
+        return part
+    plain = f'<p class="plain">{words}</p>'
+    heading = re.match(r"\s*<h[23]>.*?</h[23]>", part, re.DOTALL)
+    end = 0 if heading is None else heading.end()
+    return f"{part[:end]}\n{plain}{part[end:]}"
 
 
-def _attacks(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[tuple[float, str]]:
-    for measure in measures:
-        section = evidence.sections.get(measure.name)
-        if section is not None:
-            yield from measure.attacks(section, evidence.release.k)
+def _open_risks(attacks: Iterable[Attack]) -> Iterator[str]:
+    """Yield risks that are large although all checks passed, each with what to do about it."""
+    for attack in attacks:
+        if attack.measure in TO_DO and attack.share > OPEN_RISK:
+            yield f"{_apart(attack.sentence)} To do: {TO_DO[attack.measure]}, or note why it is acceptable."
 
 
 def _recodes(specification: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

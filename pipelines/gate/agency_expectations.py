@@ -27,11 +27,13 @@ from microguard.pipelines.gate.expectations import write_results
 from microguard.pipelines.gate.expected import AgencySuite, Expected
 from microguard.pipelines.gate.gate import Verdict, Verdicts
 from microguard.pipelines.gate.suite import NO_VALUES, gx
+from microguard.schemas.refusal import Failure
 from pyspark.sql import DataFrame
 
 NUMBER = "number"
 #: Name of the results, next to those of our own suites.
 RESULTS = "agency"
+CORRECT = "correct the records, or the suite"
 
 
 def unfit(expected: Expected) -> Iterator[str]:
@@ -79,12 +81,9 @@ def judge_records(suite: AgencySuite, records: DataFrame, evidence: Path) -> Ver
         variable = ", ".join(expected.columns) or None
         rows.append(Verdict("input", expected.type, variable, None, None, None, passed, promised=False))
         if not passed:
-            failures.append(
-                f"{expected.text} is not met."
-                if judged
-                else f"{expected.text} could not be judged, which counts as not met: look whether it suits "
-                "the type of the column."
-            )
+            what = f"{expected.text} {'is not met' if judged else 'could not be judged'}"
+            unjudged = "what cannot be judged counts as not met: look whether it suits the type of the column"
+            failures.append(Failure(expected.type, what, remedy=CORRECT if judged else unjudged))
     return Verdicts(tuple(rows), (), tuple(failures))
 
 

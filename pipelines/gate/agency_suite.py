@@ -14,6 +14,7 @@ from typing import Any
 
 from microguard.pipelines.gate.expected import NAMES_ONE, NAMES_SEVERAL, AgencySuite, Expected
 from microguard.schemas.errors import SpecificationError
+from microguard.schemas.refusal import Failure, refusal_text
 from microguard.schemas.specification.model import Specification
 
 KEY = "[input] expectations"
@@ -52,12 +53,14 @@ def agency_suite(specification: Specification) -> AgencySuite | None:
         )
     expectations = tuple(_expected(each) for each in content["expectations"])
     faults = tuple(
-        f"expectation {number}, {expected.text}: {fault}"
+        Failure(KEY, f"expectation {number}, {expected.text}: {fault}")
         for number, expected in enumerate(expectations, start=1)
         for fault in _faults(expected, specification)
     )
     if faults:
-        raise SpecificationError(f"{KEY}: the suite {named!r} cannot be judged. {'; '.join(faults)}.", faults)
+        raise SpecificationError(
+            refusal_text(f"{KEY}: the suite {named!r} cannot be judged.", faults), faults
+        )
     return AgencySuite(named, content["name"], expectations)
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from microguard.pipelines.gate.expectations import met_by_expectations
+from microguard.pipelines.gate.plain_names import metric_in_words
 from microguard.schemas.errors import GateRefused, ProtectionFailed
+from microguard.schemas.refusal import Failure, refusal_text
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 EXPECTATIONS = "expectations"
@@ -50,15 +52,15 @@ class Verdicts:
     Attributes
     ----------
     rows : tuple of Verdict
-    broken : tuple of str
+    broken : tuple of Failure
         Failed requirements of promises.
-    failures : tuple of str
+    failures : tuple of Failure
         Limits that are not met, with what was found, what was expected, and what to do.
     """
 
     rows: tuple[Verdict, ...]
-    broken: tuple[str, ...]
-    failures: tuple[str, ...]
+    broken: tuple[Failure, ...]
+    failures: tuple[Failure, ...]
 
     @property
     def passed(self) -> bool:
@@ -88,8 +90,8 @@ def judge(
     present = [requirement for requirement in required if requirement.key in metrics]
     expected = met_by_expectations(check, present, metrics, evidence)
     rows: list[Verdict] = []
-    broken: list[str] = []
-    failures: list[str] = []
+    broken: list[Failure] = []
+    failures: list[Failure] = []
     for requirement in required:
         measured = float(metrics[requirement.key]) if requirement.key in metrics else None
         passed = (
@@ -97,12 +99,8 @@ def judge(
         )
         rows.append(_verdict(check, requirement, measured, passed))
         if not passed:
-            text = (
-                f"{requirement.key.column} was not measured, so it cannot be judged."
-                if measured is None
-                else requirement.failure(measured)
-            )
-            (broken if requirement.promised else failures).append(text)
+            failure = requirement.failure(measured, metric_in_words(requirement.key))
+            (broken if requirement.promised else failures).append(failure)
     return Verdicts(tuple(rows), tuple(broken), tuple(failures))
 
 
@@ -116,14 +114,12 @@ def refuse(verdicts: Verdicts) -> None:
     GateRefused
     """
     if verdicts.broken:
-        raise ProtectionFailed(
-            f"The files that were written do not keep the promise: {' '.join(verdicts.broken)} Nothing was "
-            "published."
-        )
+        head = "The files that were written do not keep the promise. Nothing was published."
+        raise ProtectionFailed(refusal_text(head, verdicts.broken), verdicts.broken)
     if verdicts.failures:
-        raise GateRefused(
-            f"The gate refuses this release: {' '.join(verdicts.failures)} Nothing was published."
-        )
+        count = f"{len(verdicts.failures)} of {len(verdicts.rows)} checks failed"
+        head = f"The gate refuses this release: {count}. Nothing was published."
+        raise GateRefused(refusal_text(head, verdicts.failures), verdicts.failures)
 
 
 def _verdict(check: str, requirement: Requirement, measured: float | None, passed: bool) -> Verdict:

@@ -10,6 +10,7 @@ from microguard.pipelines.gate.gate import EXPECTATIONS, Verdicts, judge
 from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.schemas.errors import InputRejected
+from microguard.schemas.refusal import refusal_text
 from microguard.schemas.requirements.records import input_requirements
 from microguard.schemas.specification.model import Specification
 
@@ -35,9 +36,8 @@ def accept_input(validated: ValidatedInput, specification: Specification, folder
     if not verdicts.passed:
         reasons = "; ".join(f"{reason}: {count}" for reason, count in validated.rejected.items())
         rejected = f" Records rejected: {reasons}." if reasons else ""
-        raise InputRejected(
-            f"The input does not meet the specification: {' '.join(verdicts.failures)}{rejected}"
-        )
+        head = f"The input does not meet the specification.{rejected}"
+        raise InputRejected(refusal_text(head, verdicts.failures), verdicts.failures)
     return verdicts
 
 
@@ -61,8 +61,6 @@ def accept_by_suite(microdata: Microdata, folder: Path) -> Verdicts:
 
     verdicts = judge_records(microdata.suite, microdata.originals, private_folder(folder) / EXPECTATIONS)
     if not verdicts.passed:
-        raise InputRejected(
-            f"The input does not meet the expectations of {microdata.suite.path!r}: "
-            f"{' '.join(verdicts.failures)} Correct the records, or the suite."
-        )
+        head = f"The input does not meet the expectations of {microdata.suite.path!r}."
+        raise InputRejected(refusal_text(head, verdicts.failures), verdicts.failures)
     return verdicts

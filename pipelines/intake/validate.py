@@ -115,7 +115,7 @@ def validate(
     with translate_read_errors(specification):
         records = flag_rejected(microdata.frame, specification)
         records = records if further is None else further(records)
-        records = records.withColumn(PATTERN, _pattern(specification))
+        records = records.withColumn(PATTERN, missing_pattern(specification))
         row = records.agg(*_metrics(microdata, specification)).first()
         assert row is not None
         accepted = records.where(f.col(REASON).isNull())
@@ -197,7 +197,8 @@ def merge_strata(strata: pa.Table, mask: int) -> pa.Table:
     return _summed(of_clustering, [name for name in of_clustering.column_names if name != "records"])
 
 
-def _pattern(specification: Specification) -> Column:
+def missing_pattern(specification: Specification) -> Column:
+    """Return the column `PATTERN`: 0 unless records are clustered by missing pattern."""
     pattern = f.lit(0).cast("bigint")
     if specification.missing.numeric == "own_cluster":
         for i, name in enumerate(specification.numeric):

@@ -41,7 +41,8 @@ class DiversityMeasure(Measure[Comparison, dict[str, int]]):
         if least > 1:
             for name in specification.sensitive:
                 remedy = "lower method.min_diversity, or coarsen the quasi-identifiers"
-                yield Requirement(MetricKey("smallest_diversity", name), remedy, at_least=least)
+                line = "[method] min_diversity = {found}"
+                yield Requirement(MetricKey("smallest_diversity", name), remedy, at_least=least, line=line)
 
 
 DIVERSITY = DiversityMeasure()

@@ -96,9 +96,10 @@ class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
         for name in specification.numeric:
             yield Requirement(MetricKey("known_contributors", name), BROKEN, at_most=0, promised=True)
             if alike is not None:
-                yield Requirement(MetricKey("of_one_value", name), ONE_VALUE, at_most=alike)
+                line = "[quality] max_of_one_value = {above}"
+                yield Requirement(MetricKey("of_one_value", name), ONE_VALUE, at_most=alike, line=line)
             if specification.quality.dominance is not None:
-                remedy = "raise release.k, or accept it in quality.dominance"
+                remedy = "raise release.k, or raise k in quality.dominance"
                 yield Requirement(MetricKey("dominated_clusters", name), remedy, at_most=0)
 
     def attacks(self, section: Mapping[str, Dominance], k: int) -> Iterator[tuple[float, str]]:

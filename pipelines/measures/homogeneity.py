@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from microguard.pipelines.measures.classes import Homogeneity
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
-from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.requirements.requirement import MetricKey, Requirement, accept_line
 from microguard.schemas.specification.model import Specification
 
 REMEDY = (
@@ -41,12 +41,15 @@ class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
         most = quality.default_limit("max_homogeneous")
         for name in specification.sensitive:
             if most is not None:
-                yield Requirement(MetricKey("homogeneous", name), REMEDY, at_most=most)
+                accept = accept_line("max_homogeneous")
+                yield Requirement(MetricKey("homogeneous", name), REMEDY, at_most=most, line=accept)
             if quality.min_entropy_diversity is not None:
                 least = quality.min_entropy_diversity
-                yield Requirement(MetricKey("entropy_diversity", name), REMEDY, at_least=least)
+                line = "[quality] min_entropy_diversity = {below}"
+                yield Requirement(MetricKey("entropy_diversity", name), REMEDY, at_least=least, line=line)
             if quality.max_t is not None:
-                yield Requirement(MetricKey("t", name), REMEDY, at_most=quality.max_t)
+                line = "[quality] max_t = {above}"
+                yield Requirement(MetricKey("t", name), REMEDY, at_most=quality.max_t, line=line)
 
     def attacks(self, section: Mapping[str, Homogeneity], k: int) -> Iterator[tuple[float, str]]:
         """Return what an attacker reaches: shares of the records, with sentences."""

@@ -124,7 +124,8 @@ class KMapMeasure(Measure[Comparison, KMap]):
         """Return what `[quality]` asks of these numbers."""
         most = specification.quality.max_below_k_in_population
         if most is not None:
-            yield Requirement(MetricKey("below_k_in_population"), REMEDY, at_most=most)
+            line = "[quality] max_below_k_in_population = {above}"
+            yield Requirement(MetricKey("below_k_in_population"), REMEDY, at_most=most, line=line)
 
     def attacks(self, section: KMap, k: int) -> Iterator[tuple[float, str]]:
         """Return what an attacker reaches: shares of the records, with sentences."""

@@ -101,7 +101,8 @@ class LossMeasure(Measure[Comparison, dict[str, Loss]]):
         """Return what `[quality]` asks of these numbers."""
         limit = specification.quality.max_information_loss
         if limit is not None and specification.numeric:
-            yield Requirement(MetricKey("information_loss"), MORE, at_most=limit)
+            line = "[quality] max_information_loss = {above}"
+            yield Requirement(MetricKey("information_loss"), MORE, at_most=limit, line=line)
 
     def disclosed(self, section: dict[str, Loss]) -> Mapping[str, float]:
         """Return the numbers that `publish.disclose` may make public."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from microguard.pipelines.measures.comparison import Comparison, joined_columns, joins, known_sensitive
 from microguard.pipelines.measures.measure import Measure
-from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.requirements.requirement import MetricKey, Requirement, accept_line
 from microguard.schemas.specification.model import Specification
 
 REMEDY = (
@@ -26,6 +26,7 @@ NUMBER = (
     f"bands before the run, or {REMEDY}"
 )
 GROUPED = f"protect the groups of variables as one, or {REMEDY}"
+ACCEPT_ONE, ACCEPT_ALL = accept_line("max_unique_published"), accept_line("max_unique_jointly")
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,16 @@ class UniquesMeasure(Measure[Comparison, Uniques]):
         )
         if one is not None:
             for name in columns:
-                yield Requirement(MetricKey("unique_published", name), REMEDY, at_most=one)
+                yield Requirement(MetricKey("unique_published", name), REMEDY, at_most=one, line=ACCEPT_ONE)
             for name in known_sensitive(specification):
                 if specification.variables[name].kind != "nominal":
-                    yield Requirement(MetricKey("unique_with_number", name), NUMBER, at_most=one)
+                    yield Requirement(
+                        MetricKey("unique_with_number", name), NUMBER, at_most=one, line=ACCEPT_ONE
+                    )
         grouped = bool(specification.groups)
         if all_of_them is not None and (columns or grouped):
             remedy = GROUPED if grouped else REMEDY
-            yield Requirement(MetricKey("unique_jointly"), remedy, at_most=all_of_them)
+            yield Requirement(MetricKey("unique_jointly"), remedy, at_most=all_of_them, line=ACCEPT_ALL)
 
     def attacks(self, section: Uniques, k: int) -> Iterator[tuple[float, str]]:
         """Return what an attacker reaches: shares of the records, with sentences."""

@@ -32,18 +32,19 @@ class Retained:
 
     def added_to(self, outcome: CommandResult) -> CommandResult:
         """Return the result of a publishing verb, with the releases that were, or were not, withdrawn."""
-        text, content = outcome.text, dict(outcome.content)
-        if self.withdrawn:
-            text += f"\nWithdrawn, as publish.keep asks for: {', '.join(self.withdrawn)}"
-            content["withdrawn"] = list(self.withdrawn)
         if self.left:
-            text += (
-                f"\nNot withdrawn, although publish.keep asks for it: {', '.join(self.left)}. Readers may "
+            outcome = outcome.with_note(
+                f"Not withdrawn, although publish.keep asks for it: {', '.join(self.left)}. Readers may "
                 "still find them. Look at the rights and the disk of the public area; the next run tries "
-                "again, and publishes nothing until they are withdrawn."
+                "again, and publishes nothing until they are withdrawn.",
+                not_withdrawn=list(self.left),
             )
-            content["not_withdrawn"] = list(self.left)
-        return CommandResult(text, content)
+        if self.withdrawn:
+            outcome = outcome.with_note(
+                f"Withdrawn, as publish.keep asks for: {', '.join(self.withdrawn)}",
+                withdrawn=list(self.withdrawn),
+            )
+        return outcome
 
 
 def retain(areas: Areas, name: str) -> Retained:

@@ -116,7 +116,10 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
         else:
             frame = pd.read_csv(Path(path), dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
-        raise InputRejected("The file of table.a_priori cannot be read as CSV. Correct its path.") from error
+        raise InputRejected(
+            "The file of table.a_priori: expected a CSV file in UTF-8 with a header, found one that cannot "
+            "be read as such. Correct the path or the file."
+        ) from error
     unknown = set(frame.columns) - {STATUS, *NUMBERS, *table.columns}
     if STATUS not in frame or unknown:
         raise InputRejected(

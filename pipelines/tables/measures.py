@@ -5,7 +5,8 @@
 
 table
     cells, lines, margins, sensitive, unit (value of one unit of the last digit), totals_summed_anew (given
-    totals that differed from the sum of their parts by rounding), largest_difference; by table: dimensions.
+    totals that differed from the sum of their parts by rounding), largest_difference; by table: dimensions;
+    moved (cells with another value), largest_change (in values), grand_total_change (relative, signed).
 adjustment
     objective, lower_bound, unavoidable, excess (cost times change, in values), bound_kind, gap, optimal,
     algorithm, stopped_by, work, solver (with its version), history (linear programs solved, objective);
@@ -27,8 +28,8 @@ changes
     by size of the cell: cells, sensitive cells, median and largest relative change.
 metrics
     what the gate looks at: attacker_interval, intervals_below_unit, cells_not_judged, total_adjustment,
-    cell_adjustment, gap; posterior of counts; directions_determined, direction_error, direction_odds of
-    magnitudes; statistics_lost where table.preserve names any.
+    cell_adjustment, grand_total_change (its size), gap; posterior of counts; directions_determined,
+    direction_error, direction_odds of magnitudes; statistics_lost where table.preserve names any.
 written
     what the verification of the written files found.
 
@@ -52,6 +53,7 @@ from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.disclosure_audit import attacks
 from microguard.pipelines.tables.preserved import fits, lost_statistics
 from microguard.pipelines.tables.problem import TableProblem
+from microguard.pipelines.tables.total_changes import change_sentence, change_summary
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta import Adjustment
@@ -93,7 +95,9 @@ def measured(
     widths = judged.widths
     cost_unit = 1.0 if table.costs == "inverse" else unit
     attacked = attacks(problem, adjustment, intervals)
-    fitted = fits(cells, table, adjustment.values[problem.variables])
+    published = adjustment.values[problem.variables]
+    fitted = fits(cells, table, published)
+    summary = change_summary(cells, table, published)
     return {
         "table": {
             "cells": len(cells),
@@ -104,6 +108,7 @@ def measured(
             "totals_summed_anew": cells.totals_summed_anew,
             "largest_difference": cells.largest_difference * unit,
             "tables": [list(dimensions) for dimensions in table.tables],
+            **summary,
         },
         "adjustment": {
             **{name: getattr(adjustment, name) * cost_unit for name in _IN_VALUES},
@@ -134,6 +139,7 @@ def measured(
             "cells_not_judged": float(judged.missing),
             "total_adjustment": float(change.sum()) / total if total else 0.0,
             "cell_adjustment": float(np.max(change[free] / sizes[free], initial=0.0)),
+            "grand_total_change": abs(summary["grand_total_change"]),
             "gap": adjustment.gap,
             **(
                 {"statistics_lost": float(lost_statistics(fitted, table))}
@@ -238,6 +244,8 @@ def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
         text = f"{unsafe:,} of {examined:,} sensitive cells have no interval, or one below the last digit."
         yield unsafe / max(examined, 1), text
     odds, posterior = section.get("direction_odds"), section.get("largest_posterior")
+    if not section["of"]:
+        yield 0.0, "No cell is sensitive by the rules of the specification."
     if below:
         text = f"{below:,} of {examined:,} sensitive cells keep an interval narrower than their level."
         yield below / max(examined, 1), text
@@ -310,7 +318,15 @@ class AdjustmentSection(TableSection):
         return {"history": table_plots.history_plot(history, section["lower_bound"])}
 
 
-TABLE = TableSection("table")
+class TableSummary(TableSection):
+    """Cells and lines of the table, and how far it is from the original one."""
+
+    def headline(self, section: dict[str, Any], k: int) -> Iterator[str]:
+        """Return cells changed, the largest change, and the change of the grand total in a sentence."""
+        yield from change_sentence(section)
+
+
+TABLE = TableSummary("table")
 ATTACKER = Attacker("attacker")
 FIT = TableSection("fit", list[dict[str, Any]])
 CHANGES = Changes("changes", list[dict[str, Any]])

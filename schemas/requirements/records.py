@@ -90,7 +90,8 @@ def joint_requirements(collisions: tuple[str, ...]) -> Iterator[Requirement]:
         'publish.successive to "accept" if a steward has decided that they may stand side by side'
     )
     for name in JOINT:
-        yield Requirement(MetricKey(f"joint_{name}"), remedy, at_most=0)
+        line = '[publish] successive = "accept"'
+        yield Requirement(MetricKey(f"joint_{name}"), remedy, at_most=0, line=line)
 
 
 def _columns(spec: Specification) -> Iterator[Requirement]:
@@ -105,7 +106,8 @@ def _records(spec: Specification) -> Iterator[Requirement]:
     k, most = spec.release.k, spec.missing.max_rejected
     yield Requirement(MetricKey("records_kept"), f"k = {k} needs at least {k} records", at_least=k)
     mend = "mend the records, or raise missing.max_rejected"
-    yield Requirement(MetricKey("records_rejected"), mend, at_most=most)
+    line = "[missing] max_rejected = {found}"
+    yield Requirement(MetricKey("records_rejected"), mend, at_most=most, line=line)
     for name in _must_not_be_missing(spec):
         yield Requirement(MetricKey("missing", name), mend, at_most=most)
     for name in (*spec.numeric, *spec.with_role("weight")):
@@ -114,10 +116,12 @@ def _records(spec: Specification) -> Iterator[Requirement]:
         yield Requirement(MetricKey("not_positive", spec.weight), mend, at_most=most)
     for name in spec.with_role("unit") if spec.method.unit != "unit" else ():
         remedy = 'keep one record of each unit, or set method.unit to "unit", which lets k count them'
-        yield Requirement(MetricKey("repeated", name), remedy, at_most=most)
+        line = '[method] unit = "unit"'
+        yield Requirement(MetricKey("repeated", name), remedy, at_most=most, line=line)
     for name in spec.nominal:
         remedy = "declare it numeric, or coarsen it: that many values are no categories"
-        yield Requirement(MetricKey("domain", name), remedy, at_least=1, at_most=LARGEST_DOMAIN)
+        line = f'[variables] {name} = {{ role = "quasi_identifier", kind = "numeric" }}'
+        yield Requirement(MetricKey("domain", name), remedy, at_least=1, at_most=LARGEST_DOMAIN, line=line)
 
 
 def _must_not_be_missing(spec: Specification) -> tuple[str, ...]:
@@ -135,11 +139,13 @@ def _regions(spec: Specification) -> Iterator[Requirement]:
         yield Requirement(MetricKey("smallest_region"), f"k = {k} needs at least {k} {units}", at_least=k)
     elif spec.blocking.small_regions == "fail":
         remedy = 'set blocking.small_regions to "suppress", or merge regions before the run'
-        yield Requirement(MetricKey("smallest_region", spec.region), remedy, at_least=k)
+        line = '[blocking] small_regions = "suppress"'
+        yield Requirement(MetricKey("smallest_region", spec.region), remedy, at_least=k, line=line)
     if spec.missing.numeric == "own_cluster" and spec.numeric:
         mend = 'set missing.numeric to "reject", or fill in the missing values before the run'
-        rare = f"fewer than k = {k} {units} of a region lack the same numbers, this one among them; {mend}"
+        rare = f"fewer than k = {k} {units} of a region lack the same numbers, these among them; {mend}"
+        line = '[missing] numeric = "reject"'
         for name in spec.numeric:
-            yield Requirement(MetricKey("patterns_below_k", name), rare, at_most=0)
+            yield Requirement(MetricKey("patterns_below_k", name), rare, at_most=0, line=line)
         whole = f"fewer than k = {k} {units} of a region lack no number; {mend}"
-        yield Requirement(MetricKey("complete_below_k"), whole, at_most=0)
+        yield Requirement(MetricKey("complete_below_k"), whole, at_most=0, line=line)

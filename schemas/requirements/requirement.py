@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from microguard.schemas.refusal import Failure
 
 #: What a person can do where a promise is broken.
 BROKEN = "the protection is broken, and this is a fault of microguard: please report it"
@@ -37,6 +41,9 @@ class Requirement:
         What a person can do where it is not met.
     promised : bool
         Whether the release is broken where it is not met, rather than not good enough.
+    line : str
+        Line of the specification that mends or accepts it, if there is one: ``[quality] max_t = 0.4``;
+        "{found}" in it becomes the measured value, "{above}" and "{below}" that value rounded up and down.
     """
 
     key: MetricKey
@@ -44,6 +51,7 @@ class Requirement:
     at_least: float | None = None
     at_most: float | None = None
     promised: bool = False
+    line: str = ""
 
     def met(self, measured: float) -> bool:
         """Whether a value satisfies the limits; NaN does not."""
@@ -52,11 +60,36 @@ class Requirement:
             or (self.at_most is not None and measured > self.at_most)
         )
 
-    def failure(self, measured: float) -> str:
-        """Return the metric, the value, the limits, and what to do."""
-        limits = [
-            f"{word} {limit:g}"
-            for word, limit in (("at least", self.at_least), ("at most", self.at_most))
-            if limit is not None
-        ]
-        return f"{self.key.column} is {measured:g}, expected {' and '.join(limits)}: {self.remedy}."
+    @property
+    def limit(self) -> str:
+        """The limits in words: "at least 3 and at most 9"."""
+        limits = (("at least", self.at_least), ("at most", self.at_most))
+        return " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
+
+    def _shown(self, measured: float) -> str:
+        """Return a value with four digits, or with all if these would seem to satisfy the limits."""
+        short = f"{measured:.0f}" if float(measured).is_integer() else f"{measured:.4g}"
+        return repr(float(measured)) if self.met(float(short)) else short
+
+    def failure(self, measured: float | None, what: str = "") -> Failure:
+        """Return what is not met, in the words `what`; None was not measured and cannot be judged."""
+        found = "not measured" if measured is None else self._shown(measured)
+        line = self.line
+        if measured is not None and measured == measured:
+            line = line.replace("{found}", found)
+            line = line.replace("{above}", _rounded(measured, math.ceil))
+            line = line.replace("{below}", _rounded(measured, math.floor))
+        return Failure(self.key.column, what or self.key.column, found, self.limit, self.remedy, line)
+
+
+def _rounded(value: float, to: Callable[[float], int]) -> str:
+    """Return a number with three digits, rounded up or down, so that a limit of it holds."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+    return f"{to(value / unit) * unit:.6g}"
+
+
+def accept_line(name: str, section: str = "quality") -> str:
+    """Return the line by which a steward accepts a limit that holds by default."""
+    return f'[{section}] accept = {{ {name} = "REASON, BY WHOM" }}'

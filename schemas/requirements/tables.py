@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from microguard.schemas.requirements.requirement import BROKEN, MetricKey, Requirement
+from microguard.schemas.requirements.requirement import BROKEN, MetricKey, Requirement, accept_line
 from microguard.schemas.specification.table import Table
+
+DETERMINED = "[table.quality] max_determined = {found}"
 
 
 def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]:
@@ -53,7 +55,8 @@ def _attacker(table: Table) -> Iterator[Requirement]:
         "an attacker who knows capacities and margins is left too little doubt: raise table.capacity or the "
         "levels, free the margins, or lower table.quality.min_interval"
     )
-    yield Requirement(MetricKey("attacker_interval"), wider, at_least=table.quality.min_interval)
+    line = "[table.quality] min_interval = {below}"
+    yield Requirement(MetricKey("attacker_interval"), wider, at_least=table.quality.min_interval, line=line)
     known = (
         "whoever knows capacities and margins can place a sensitive cell more closely than the unit that is "
         "published (the last digit, or the base), whatever table.quality.min_interval is: raise the levels "
@@ -68,14 +71,21 @@ def _attacker(table: Table) -> Iterator[Requirement]:
             "what is published says too much about a small count: publish all zeros (table.zeros), merge "
             f"categories, raise {wider}, or accept more in table.quality.max_posterior"
         )
-        yield Requirement(MetricKey("posterior"), mixed, at_most=table.quality.max_posterior)
+        line = "[table.quality] max_posterior = {above}"
+        yield Requirement(MetricKey("posterior"), mixed, at_most=table.quality.max_posterior, line=line)
         return
     free = "the direction of a change follows from the other cells: free the margins or raise table.capacity"
-    yield Requirement(MetricKey("directions_determined"), free, at_most=table.quality.max_determined)
+    yield Requirement(
+        MetricKey("directions_determined"), free, at_most=table.quality.max_determined, line=DETERMINED
+    )
     spread = "whoever learns the direction of a change knows the value too well: raise table.spread"
-    yield Requirement(MetricKey("direction_error"), spread, at_least=table.quality.min_direction_error)
+    line = "[table.quality] min_direction_error = {below}"
+    yield Requirement(
+        MetricKey("direction_error"), spread, at_least=table.quality.min_direction_error, line=line
+    )
     even = "most changes go one way, so that directions can be guessed: free the margins or lower the levels"
-    yield Requirement(MetricKey("direction_odds"), even, at_most=table.quality.max_direction_odds)
+    line = "[table.quality] max_direction_odds = {above}"
+    yield Requirement(MetricKey("direction_odds"), even, at_most=table.quality.max_direction_odds, line=line)
 
 
 def _noise(table: Table) -> Iterator[Requirement]:
@@ -85,15 +95,27 @@ def _noise(table: Table) -> Iterator[Requirement]:
         "tables, raise table.minimum_frequency or table.noise_variance (and table.largest_noise with it), or "
         "accept more in table.quality.max_posterior"
     )
+    line = "[table.quality] max_posterior = {above}"
     for metric in ("posterior", "linked_posterior"):
-        yield Requirement(MetricKey(metric), more, at_most=table.quality.max_posterior)
+        yield Requirement(MetricKey(metric), more, at_most=table.quality.max_posterior, line=line)
     free = "the largest noise and the margins leave a small count one value: raise table.largest_noise"
-    yield Requirement(MetricKey("counts_determined"), free, at_most=table.quality.max_determined)
+    yield Requirement(
+        MetricKey("counts_determined"), free, at_most=table.quality.max_determined, line=DETERMINED
+    )
 
 
 def _limits(table: Table) -> Iterator[Requirement]:
+    name = "max_grand_total_change"
+    if table.method == "adjustment" and name not in table.quality.accept:
+        keep = (
+            "the grand total, which readers know from elsewhere, moved: set table.preserve.mean, raise "
+            "table.capacity or table.effort, raise the limit, or have a steward accept it by name"
+        )
+        line, limit = accept_line(name, "table.quality"), table.quality.max_grand_total_change
+        yield Requirement(MetricKey("grand_total_change"), keep, at_most=limit, line=line)
     less = "raise table.effort, merge categories, or accept more in [table.quality]"
     for metric in ("total_adjustment", "cell_adjustment", "gap"):
         limit = getattr(table.quality, f"max_{metric}")
         if limit is not None:
-            yield Requirement(MetricKey(metric), less, at_most=limit)
+            line = f"[table.quality] max_{metric} = {{above}}"
+            yield Requirement(MetricKey(metric), less, at_most=limit, line=line)

@@ -28,6 +28,8 @@ TYPE_NAMES = {
     "dataclass_type": "a table",
 }
 NOTHING = object()
+NO_SUCH_KEY = "no such key"
+"""First words of what is allowed where a key does not belong."""
 LONGEST_SHOWN = 80
 """Characters of a key or value in a message: enough to know it by."""
 LONGEST_WORD = 4096
@@ -52,6 +54,8 @@ class Fault:
 
 def fault(key: Path, entry: Any, allowed: str, *, choices: Iterable[str] = ()) -> Fault:
     """Return a fault at `key`; a misspelt name is compared with `choices`."""
+    if allowed.startswith(NO_SUCH_KEY):
+        allowed += "; remove the key"
     text = f"{shown_key(key)}: found {shown_value(entry)}, allowed: {allowed}"
     return Fault(key, text + _did_you_mean(entry, choices))
 
@@ -65,8 +69,8 @@ def moved(found: Fault, section: str) -> Fault:
 def unknown_key(key: Path, known: Iterable[str]) -> Fault:
     """Return the fault of a key that the specification does not have."""
     known = tuple(known)
-    text = f"{shown_key(key)}: unknown key, allowed: {', '.join(known)}"
-    return Fault(key, text + _did_you_mean(key[-1], known))
+    near = _did_you_mean(key[-1], known)
+    return Fault(key, f"{shown_key(key)}: unknown key" + (near or f", allowed: {', '.join(known)}"))
 
 
 def legible(text: str) -> str:

@@ -7,18 +7,23 @@ it found. No other code checks it again. Paths are relative to the folder of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from microguard.schemas.errors import SpecificationError
+from microguard.schemas.refusal import Failure
 from microguard.schemas.specification.consistency import inconsistencies
-from microguard.schemas.specification.faults import Fault, faults_of
+from microguard.schemas.specification.faults import Fault, faults_of, shown_key
+from microguard.schemas.specification.faults import Path as Key
+from microguard.schemas.specification.key_lines import key_lines, line_of
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.repair import related, repaired
 from microguard.schemas.specification.tau_argus import described
 from microguard.schemas.specification.toml_text import merged, parsed, parsed_override
 from pydantic import ValidationError
+
+Place = Callable[[Key], str]
 
 
 def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Specification:
@@ -34,18 +39,30 @@ def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Speci
     Raises
     ------
     SpecificationError
-        With every fault of the file and the overrides in one paragraph.
+        With every fault of the file and the overrides, a line each.
     """
     path = Path(path)
     content = parsed(path)
+    overridden: dict[str, Any] = {}
     for override in overrides:
-        content = merged(content, parsed_override(override))
+        overridden = merged(overridden, parsed_override(override))
     folder = path.absolute().parent
-    return build_specification(described(content, folder), folder, str(path))
+    whole = described(merged(content, overridden), folder)
+    return build_specification(whole, folder, str(path), lambda key: _place(key, path, overridden))
 
 
-def build_specification(content: dict[str, Any], folder: Path, name: str = "specification") -> Specification:
-    """Check parsed TOML; `name` is how the report calls it."""
+def build_specification(
+    content: dict[str, Any], folder: Path, name: str = "specification", place: Place = lambda _: ""
+) -> Specification:
+    """Check parsed TOML.
+
+    Parameters
+    ----------
+    name : str
+        How the report calls it.
+    place : callable
+        From a key to the file and line that it is in; only called if there are faults.
+    """
     faults: list[Fault] = []
     in_doubt = False
     try:
@@ -56,19 +73,35 @@ def build_specification(content: dict[str, Any], folder: Path, name: str = "spec
         try:
             specification = Specification.model_validate(content)
         except ValidationError:  # beyond repair: the checks between keys must wait
-            raise _report(name, faults) from None
+            raise _report(name, faults, place) from None
     specification._folder = folder
     faulty = [fault.key for fault in faults]
     between = inconsistencies(specification, in_doubt)
     faults += [fault for fault in between if not any(related(fault.key, key) for key in faulty)]
     if faults:
-        raise _report(name, faults)
+        raise _report(name, faults, place)
     return specification
 
 
-def _report(name: str, faults: list[Fault]) -> SpecificationError:
-    texts = tuple(dict.fromkeys(fault.text for fault in faults))
-    if len(texts) == 1:
-        return SpecificationError(f"The specification {name} is faulty: {texts[0]}.", texts)
-    listed = " ".join(f"({number}) {text}." for number, text in enumerate(texts, start=1))
-    return SpecificationError(f"The specification {name} has {len(texts)} faults. {listed}", texts)
+def _place(key: Key, path: Path, overridden: dict[str, Any]) -> str:
+    """Return where a key is: `--set`, or the file with the number of the line."""
+    inside: Any = overridden
+    for part in key:
+        if not isinstance(inside, dict) or part not in inside:
+            break
+        inside = inside[part]
+    else:
+        return "--set"
+    line = line_of(key, key_lines(path.read_text(encoding="utf-8-sig")))
+    return str(path) if line is None else f"{path}:{line}"
+
+
+def _report(name: str, faults: list[Fault], place: Place) -> SpecificationError:
+    """Return the error with one line for each fault, in the order of the file."""
+    once = {fault.text: fault for fault in faults}
+    failures = tuple(
+        Failure(shown_key(fault.key), text, place=place(fault.key)) for text, fault in once.items()
+    )
+    lines = [f"  {each.place}: {each.what}" if each.place else f"  {each.what}" for each in failures]
+    count = "a fault" if len(lines) == 1 else f"{len(lines)} faults"
+    return SpecificationError("\n".join([f"The specification {name} has {count}.", *lines]), failures)

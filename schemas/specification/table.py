@@ -121,6 +121,11 @@ _OneOrSeveral = BeforeValidator(_several, json_schema_input_type=Dominance | tup
 class TableQuality(Section):
     """`[table.quality]`: the gate of a table; each key optional, none means no limit."""
 
+    max_grand_total_change: Share = 0.01
+    """Adjusted tables: change of the grand total, relative to it. Holds by default, as readers know this
+    number from elsewhere. Rounding and cell keys bound it by their base and their largest noise."""
+    accept: dict[Text, Text] = Field(default={})
+    """A steward's exemption from a limit that holds by default: its name = the reason, and by whom."""
     max_total_adjustment: Share | None = None
     """Sum of all changes over the sum of all values, margins included."""
     max_cell_adjustment: Bound | None = None

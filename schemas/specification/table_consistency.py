@@ -45,6 +45,7 @@ def table_faults(spec: Specification) -> list[Fault]:
         _source,
         _counts,
         _method,
+        _acceptances,
         _rounding,
         _relaxation,
         _rules,
@@ -221,6 +222,19 @@ def _method(spec: Specification, table: Table) -> Iterator[Fault]:
 
 UNHEEDED = ("preserve", "relax", "tau_argus", "zeros")
 """Keys of `[table]` that no method of a third party heeds."""
+
+
+def _acceptances(spec: Specification, table: Table) -> Iterator[Fault]:
+    for name, reason in table.quality.accept.items():
+        key = ("table", "quality", "accept", name)
+        if name not in HELD_BY_DEFAULT:
+            yield fault(key, name, ", ".join(HELD_BY_DEFAULT), choices=HELD_BY_DEFAULT)
+        elif not reason.strip():
+            yield fault(key, reason, "the reason, and by whom")
+
+
+HELD_BY_DEFAULT = ("max_grand_total_change",)
+"""Limits of `[table.quality]` that a steward can accept by name in `table.quality.accept`."""
 
 
 def _limits() -> tuple[str, ...]:

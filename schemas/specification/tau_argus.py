@@ -246,4 +246,4 @@ def _whole(text: str, path: Path) -> int:
 
 
 def _refused(path: Path, what: str) -> SpecificationError:
-    return SpecificationError(f"The file {path.name} of input.metadata {what}.")
+    return SpecificationError(f"The file {path.name} of input.metadata {what}. Correct the file.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,23 @@ def parsed(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise SpecificationError(f"There is no specification {path}.") from None
+        raise SpecificationError(
+            f"There is no specification {path}. Correct the path; `microguard draft FILE` prints a first one."
+        ) from None
     except OSError as error:
-        raise SpecificationError(f"The specification {path} cannot be read: {error.strerror}.") from None
+        raise SpecificationError(
+            f"The specification {path} cannot be read: {error.strerror}. Correct the path or its rights."
+        ) from None
     except UnicodeDecodeError:
-        raise SpecificationError(f"The specification {path} is not UTF-8 text, as TOML must be.") from None
+        raise SpecificationError(
+            f"The specification {path} is not UTF-8 text, as TOML must be. Save it as UTF-8."
+        ) from None
     try:
         return _loaded(text)
     except tomllib.TOMLDecodeError as error:
-        raise SpecificationError(f"The specification {path} is not valid TOML: {error}.") from None
+        line = re.search(r"at line (\d+)", str(error))
+        place = f"{path}:{line[1]}" if line else str(path)
+        raise SpecificationError(f"The specification {place} is not valid TOML: {error}.") from None
 
 
 def _loaded(text: str) -> dict[str, Any]:

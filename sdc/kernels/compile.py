@@ -10,6 +10,7 @@ bits.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import pickle
 import shutil
@@ -17,7 +18,7 @@ import stat
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -89,6 +90,13 @@ class _Cache(FunctionCache):
             self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
         )
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code of a signature; None if it must be compiled, which the first time is announced."""
+        code = super().load_overload(sig, target_context)
+        if code is None:
+            announce_compilation()
+        return code
+
 
 class Kernel(_Dispatcher):
     """Compiled function that Python may call with arrays of any memory order, also read-only ones.
@@ -116,6 +124,15 @@ class Kernel(_Dispatcher):
                 f"{self.__name__}: expected types that this kernel compiles for; found {found}. Convert the "
                 "arrays to the types that its module states."
             ) from error
+
+
+@cache
+def announce_compilation() -> None:
+    """Log once for each process that code is compiled, because the call takes longer than later ones."""
+    logging.getLogger("microguard").warning(
+        "microguard compiles this method for its first call on this machine, which can take half a minute. "
+        "Call `python -m microguard.sdc.precompile` to compile all methods ahead of time."
+    )
 
 
 def _compiled(function: F, **options: bool) -> F:

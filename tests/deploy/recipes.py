@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from microguard.jobs.output import STATUS
-from microguard.jobs.verbs import parse
+from microguard.jobs.parser import parse
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 #: Exit codes after which a retry of the same run fails again.

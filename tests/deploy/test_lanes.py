@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from microguard.jobs.verbs import parse
+from microguard.jobs.parser import parse
 from microguard.schemas.specification.read import read_specification
 
 from deploy.dependency_lanes.__main__ import main, run_lanes

@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import runpy
+import shlex
 import subprocess
 import sys
 from contextlib import suppress
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 from microguard.jobs.command import run_command
+from microguard.jobs.parser import completion_script, parse
 from microguard.jobs.verbs import SPECIFICATION, VERBS, Verb
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.events import ALLOWED, emit
@@ -82,11 +84,32 @@ def test_help_names_every_verb_and_exit_code() -> None:
         assert word in done.stdout
 
 
+@pytest.mark.parametrize("verb", VERBS.values(), ids=lambda verb: verb.name)
+def test_the_help_of_a_verb_shows_examples_that_can_be_parsed(
+    verb: Verb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        run_command([verb.name, "--help"])
+    shown = capsys.readouterr().out
+    for example in verb.examples:
+        assert f"  microguard {example}\n" in shown
+        assert parse(shlex.split(example.partition(" > ")[0])).verb == verb.name
+
+
+def test_the_completion_script_completes_verbs_and_options() -> None:
+    words = '; COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _microguard; echo "${COMPREPLY[@]}"'
+    for line, expected in (("microguard pro", "protect"), ("microguard check --s", "--set")):
+        code = f"{completion_script()}\nCOMP_WORDS=({line}){words}"
+        done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [expected]
+
+
 def test_every_verb_has_one_spark_submit_script() -> None:
     scripts = {path.stem for path in (ROOT / "jobs").glob("*.py")} - {
         "__init__",
         "verbs",
         "command",
+        "parser",
         "output",
         "interruption",
         "process",

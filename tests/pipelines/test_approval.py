@@ -23,6 +23,8 @@ def verified(spark, tmp_path_factory):
     spec = specification(folder, publish={"approval": "required"})
     outcome, areas = run(spark, spec)
     assert "waiting for approval" in outcome.text
+    assert len(outcome.text.splitlines()) == 5
+    assert "microguard approve" in outcome.brief
     assert f"microguard approve {areas.record(outcome.content['release_id'])} --by NAME" in outcome.text
     assert outcome.content["waiting"] == str(areas.record(outcome.content["release_id"]))
     assert outcome.content["release"] not in outcome.text  # it is not there yet
@@ -43,7 +45,7 @@ def waiting(verified):
 def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark, waiting):
     spec, areas, record = waiting
     assert [row["release_id"] for row in pending(spec).content["pending"]] == [record.name]
-    assert "<strong>PendingRelease for approval</strong>" in (record / "report.html").read_text()
+    assert "<strong>Waiting for approval</strong>" in (record / "report.html").read_text()
     assert "already" in run(spark, spec)[0].text
     approve(str(record), by="A. Steward", note="as last year")
     assert areas.public.current() == record.name

@@ -145,7 +145,7 @@ def test_a_result_that_the_gate_refuses_is_there_to_look_at_and_is_not_published
     result = protection.protect(spark.createDataFrame(persons()))
     assert not result.verdicts.passed
     assert result.frame.count() == 70
-    with pytest.raises(GateRefused, match="information_loss"):
+    with pytest.raises(GateRefused, match="information loss"):
         protection.publish(result)
     lenient = microguard.Protection(specification(tmp_path))
     with pytest.raises(SpecificationError, match="another specification"):

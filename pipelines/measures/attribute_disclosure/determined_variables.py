@@ -39,7 +39,8 @@ class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
         for name in specification.published_as_it_is:
             if name not in specification.publish.accept_dependencies:
                 remedy = "protect the column, leave it out, or name it in publish.accept_dependencies"
-                yield Requirement(MetricKey("determined", name), remedy, at_most=0)
+                line = f'[publish] accept_dependencies = ["{name}"]'
+                yield Requirement(MetricKey("determined", name), remedy, at_most=0, line=line)
 
 
 DETERMINED = DeterminedMeasure()

@@ -29,6 +29,7 @@ from microguard.pipelines.tables.cell_keys.noise import NoisyCounts
 from microguard.pipelines.tables.cell_list import CELLS
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.measures import TableSection, by_size
+from microguard.pipelines.tables.total_changes import change_summary
 from microguard.schemas.specification.table import Table
 
 
@@ -51,6 +52,7 @@ class NoiseComparison:
         free = ~small & (counts > 0)
         total = float(counts.sum())
         intervals = noisy.intervals
+        summary = change_summary(self.cells, self.table, noisy.values)
         return {
             "table": {
                 "cells": len(counts),
@@ -59,6 +61,7 @@ class NoiseComparison:
                 "sensitive": int(small.sum()),
                 "unit": 1.0,
                 "tables": [list(dimensions) for dimensions in self.table.tables],
+                **summary,
             },
             "noise": {
                 "largest": noisy.noise.parameters.largest,
@@ -83,6 +86,7 @@ class NoiseComparison:
                 "posterior": float(noisy.alone.max(initial=0.0)),
                 "linked_posterior": float(noisy.linked.max(initial=0.0)),
                 "counts_determined": float(intervals.determined.sum()),
+                "grand_total_change": abs(summary["grand_total_change"]),
                 "total_adjustment": float(change.sum()) / total if total else 0.0,
                 "cell_adjustment": float(np.max(change[free] / counts[free], initial=0.0)),
             },

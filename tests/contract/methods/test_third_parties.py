@@ -100,7 +100,7 @@ def test_a_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path
             '        return (KAnonymity(30, "record", (group,), True),)',
         ),
     )
-    with pytest.raises(ProtectionFailed, match=r"smallest_class of all is .*expected at least 30"):
+    with pytest.raises(ProtectionFailed, match=r"records that hold any combination of all .*at least 30"):
         run(spark, perturbing(tmp_path))
     assert not (tmp_path / "lake" / "current.json").exists()
 

@@ -105,7 +105,7 @@ def test_describe_of_a_table_depends_on_public_files_alone(table_released, tmp_p
     assert audit(release).passed, audit(release).failures()
     page = (release / "report.html").read_text()
     assert "Any value may differ from the true one" in page
-    assert "<th class=n>turnover</th>" in page
+    assert '<th scope="col" class=n>turnover</th>' in page
     package = json.loads((release / "datapackage.json").read_text())
     for resource in package["resources"]:
         types = [each["type"] for each in resource["schema"]["fields"]]

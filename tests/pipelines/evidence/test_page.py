@@ -10,6 +10,7 @@ import pytest
 from microguard.pipelines.evidence import page as evidence_page
 from microguard.pipelines.evidence.evidence import evidence_schema, read_evidence, write_evidence
 from microguard.pipelines.evidence.page import Page
+from microguard.pipelines.evidence.plain_words import PLAIN_WORDS, TO_DO
 from microguard.pipelines.measures.registry import MEASURES, measures_of
 from microguard.pipelines.publication.ledger import Entry
 from microguard.schemas.errors import MicroguardError
@@ -106,7 +107,7 @@ def read_evidence_of(tmp_path):
 def test_the_page_shows_every_section_and_loads_nothing(tmp_path):
     page = page_of(tmp_path)
     for heading in (
-        "Before you sign",
+        "What was found",
         "Records",
         "Risk before and after",
         "Control tables",
@@ -114,7 +115,7 @@ def test_the_page_shows_every_section_and_loads_nothing(tmp_path):
         "Blocks",
         "Technical annex",
     ):
-        assert f"<h2>{heading}</h2>" in page
+        assert re.search(rf'<h2 id="part-\d+">{heading}</h2>', page)
     assert page.count("<svg") == page.count('role="img" aria-label="') == 7
     assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", page)
     assert "<script" not in page
@@ -164,7 +165,8 @@ def test_the_page_begins_with_the_worst_figure_an_attacker_reaches(tmp_path):
     page = page_of(tmp_path, PLAIN | {"record_linkage": linked})
     worst = re.search(r'<p class="worst">(.*?)</p>', page).group(1)
     assert "in 40\N{NO-BREAK SPACE}% of the cases" in worst
-    assert page.index(worst) < page.index("finds one record alone in 9\N{NO-BREAK SPACE}% of the cases")
+    listed = page[page.index("What an attacker reaches") :]
+    assert listed.index(worst) < listed.index("finds one record alone in 9\N{NO-BREAK SPACE}% of the cases")
 
 
 def test_who_is_in_a_dominated_cluster_is_an_attacker(tmp_path):
@@ -212,6 +214,7 @@ def test_where_nothing_on_disclosure_was_limited_the_page_is_not_green(tmp_path)
     ):
         specified = release["specification"] | {"quality": {"accept": accept}}
         quality = PLAIN | {
+            "uniques_published": QUALITY["uniques_published"] | {"jointly": 1},
             "verdicts": [*QUALITY["verdicts"], *verdicts],
             "release": release | {"specification": specified},
         }
@@ -271,3 +274,70 @@ def test_a_table_is_told_of_its_own_limits_and_cells(tmp_path):
     page = page_of(tmp_path, PLAIN | {"release": release})
     assert "by the specification: <code>max_gap</code>." in page
     assert "cells published" in page
+
+
+def with_dominance(failing):
+    dominance = {"income": QUALITY["dominance"]["income"] | {"failing": failing}}
+    return QUALITY | {"dominance": dominance}
+
+
+def banner(page):
+    return re.search(r'<div class="banner (.*?)">(.*?)</div>', page, re.DOTALL).groups()
+
+
+LIMITED = {"check": "release", "metric": "unique_jointly", "variable": None, "dimension": None, "found": 0.01,
+           "limit": 0.05, "passed": True, "promised": False, "sense": "at most"}  # fmt: skip
+
+
+@pytest.mark.parametrize(("failing", "colour"), [(0, ""), (8, "waiting")])
+def test_a_published_page_is_amber_over_an_open_risk_and_says_what_to_do(tmp_path, failing, colour):
+    unique = QUALITY["uniques_published"] | {"jointly": 1}
+    quality = with_dominance(failing) | {
+        "verdicts": [*QUALITY["verdicts"], LIMITED],
+        "uniques_published": unique,
+    }
+    found, text = banner(page_of(tmp_path, quality))
+    assert found.strip() == colour
+    assert ("40 % of the clusters" in text.replace("\N{NO-BREAK SPACE}", " ")) == bool(failing)
+    assert ("set quality.dominance" in text) == bool(failing)
+
+
+@pytest.mark.parametrize(
+    ("event", "heading", "state"),
+    [
+        ("published", "What was found", "Published"),
+        ("waiting", "Before you sign", "Waiting for approval"),
+        ("rejected", "What was found", "Rejected"),
+        ("withdrawn", "What was found", "Withdrawn"),
+        (None, "Before you sign", "Verified, not published."),
+    ],
+)
+def test_heading_and_state_follow_the_ledger(tmp_path, event, heading, state):
+    page = page_of(tmp_path, entry=None if event is None else replace(PUBLISHED, event=event))
+    others = {"What was found", "Before you sign"} - {heading}
+    assert f">{heading}</h2>" in page
+    assert not any(f">{other}</h2>" in page for other in others)
+    assert f"<strong>{state}</strong>" in page
+    assert ("released by" in page) == (heading == "Before you sign")
+
+
+def test_every_table_has_a_caption_every_header_a_scope_and_every_part_a_link(tmp_path):
+    page = page_of(tmp_path)
+    assert page.count("<table") == page.count("<caption") > 5
+    assert page.count("<th ") == page.count('<th scope="col"') > 10
+    assert "<th>" not in page
+    anchors = re.findall(r'<h2 id="(part-\d+)">', page)
+    assert re.findall(r'<a href="#(part-\d+)">', page) == anchors
+    assert len(anchors) > 5
+    assert '<caption class="heard">What means give away</caption>' in page
+
+
+def test_every_section_of_the_page_is_explained_in_plain_words(tmp_path):
+    folder = Path(evidence_page.__file__).parent / "sections"
+    drawn = {path.stem for path in folder.glob("[!_]*.html")}
+    assert drawn - {"tables", "metrics"} == set(PLAIN_WORDS)  # these two continue the section before them
+    assert set(TO_DO) <= drawn
+    page = page_of(tmp_path)
+    for name in ("loss", "dominance", "by_dimension"):
+        assert page.count(PLAIN_WORDS[name]) == 1
+    assert page.index(PLAIN_WORDS["loss"]) > page.index(">Loss of the numeric variables</h2>")

@@ -21,7 +21,7 @@ def test_a_metric_beyond_its_limit_is_named_with_its_remedy():
     verdicts = judge("release", [CLASS, LOSS], {CLASS.key: 3, LOSS.key: 0.5})
     assert not verdicts.passed
     assert len(verdicts.failures) == 1
-    assert "information_loss is 0.5, expected at most 0.1: raise effort" in verdicts.failures[0]
+    assert "information_loss is 0.5, expected at most 0.1: raise effort" in str(verdicts.failures[0])
     assert [row.passed for row in verdicts.rows] == [True, False]
 
 
@@ -104,7 +104,7 @@ def test_a_broken_promise_is_a_failure_of_protection_and_a_missed_limit_one_of_t
     promise = Requirement(MetricKey("content_as_staged"), "look", at_least=1, promised=True)
     sound = {CLASS.key: 3.0, LOSS.key: 0.05, promise.key: 1.0}
     refuse(judge("release", [CLASS, LOSS, promise], sound))
-    with pytest.raises(GateRefused, match="information_loss"):
+    with pytest.raises(GateRefused, match=r"information loss +1  at most 0\.1"):
         refuse(judge("release", [LOSS, promise], sound | {LOSS.key: 1.0}))
-    with pytest.raises(ProtectionFailed, match="content_as_staged"):
+    with pytest.raises(ProtectionFailed, match=r"the files hold what was protected +0  at least 1"):
         refuse(judge("release", [LOSS, promise], sound | {LOSS.key: 1.0, promise.key: 0.0}))

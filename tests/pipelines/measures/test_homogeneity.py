@@ -142,7 +142,7 @@ def test_spellings_and_missing_values_hide_no_diagnosis(spark, tmp_path, wanted)
     method = {"effort": "fast", "min_diversity": wanted}
     release = specification(tmp_path, SPELT, method=method, quality={"accept": {}})
     if wanted == 1:
-        with pytest.raises(GateRefused, match="homogeneous of diagnosis"):
+        with pytest.raises(GateRefused, match="share of records whose class tells diagnosis"):
             run(spark, release)
         return
     _, areas = run(spark, release)

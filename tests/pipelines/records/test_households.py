@@ -110,7 +110,7 @@ def test_a_region_of_too_few_households_is_refused_or_suppressed(spark, tmp_path
     pd.concat([original, lonely.assign(note=[f"q{i}" for i in range(6)])]).to_parquet(
         tmp_path / "data", index=False
     )
-    with pytest.raises(InputRejected, match="smallest_region of region is 2, expected at least 3"):
+    with pytest.raises(InputRejected, match=r"units of the smallest region +2  at least 3"):
         run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}))
     suppress = {"method": {"unit": "household"}, "blocking": {"small_regions": "suppress"}}
     _, areas = run(spark, specification(tmp_path, HOUSEHOLD, **suppress))
@@ -137,5 +137,5 @@ def test_a_class_that_lost_households_is_not_published(spark, tmp_path, monkeypa
     families().to_parquet(tmp_path / "data", index=False)
     task = protecting._clustering_task
     monkeypatch.setattr(protecting, "_clustering_task", lambda *given: replace(task(*given), counted=None))
-    with pytest.raises(ProtectionFailed, match="fewest_households of all is"):
+    with pytest.raises(ProtectionFailed, match="units that hold any combination of all"):
         run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}))

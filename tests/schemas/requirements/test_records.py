@@ -54,4 +54,4 @@ def test_every_release_must_hold_what_was_protected() -> None:
 def test_a_metric_that_is_not_a_number_meets_nothing() -> None:
     requirement = Requirement(MetricKey("records"), "do something", at_least=3, at_most=9)
     assert [requirement.met(value) for value in (2, 3, 9, 10, math.nan)] == [False, True, True, False, False]
-    assert requirement.failure(2) == "records is 2, expected at least 3 and at most 9: do something."
+    assert str(requirement.failure(2)) == "records is 2, expected at least 3 and at most 9: do something."

@@ -1,0 +1,180 @@
+"""Foretell what `protect` would refuse: dependencies by exact counts, all other limits by a sample.
+
+The method protects a sample, and only the measures that the specification limits are computed. The sample is
+drawn by a hash of the contents, so that the forecast is the same in any order of rows. It is smaller than the
+file: combinations are rarer in it, so that the shares of unique and homogeneous records are estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.gate.plain_names import metric_in_words
+from microguard.pipelines.intake.read import Microdata
+from microguard.pipelines.intake.typed import UNREADABLE
+from microguard.pipelines.intake.validate import REGION, ValidatedInput, missing_pattern, validate
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.exposure import Exposure
+from microguard.pipelines.measures.measure import Measure
+from microguard.pipelines.measures.registry import record_measures
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.ledger import Ledger
+from microguard.pipelines.trial_run import drawn, protect_sample, suppress_small_regions
+from microguard.schemas.errors import MicroguardError
+from microguard.schemas.refusal import Failure, refusal_text
+from microguard.schemas.requirements.requirement import Requirement
+from microguard.schemas.specification.model import Specification
+from pyspark.sql import functions as f
+
+#: Records that are protected to foretell: enough for shares of a percent, few enough for seconds.
+SAMPLE = 4_000
+#: Times k: records of a region in the sample, at least; of more regions only some are drawn.
+OF_REGION = 50
+#: Metrics that are counted on the whole file, without protecting it.
+EXACT = ("determined",)
+#: Measures that are compared with limits of the whole file, and would be wrong of a sample.
+NOT_OF_A_SAMPLE = ("by_dimension", "by_region", "tables", "vanished", "vanished_by_region", "blocks")
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What `protect` would refuse.
+
+    Attributes
+    ----------
+    failures : tuple of Failure
+        `found` says "about" if it was estimated on the sample.
+    sampled, records : int
+        Records of the sample and of the file; both 0 if no limit depends on the protected records.
+    """
+
+    failures: tuple[Failure, ...]
+    sampled: int
+    records: int
+
+    @property
+    def text(self) -> str:
+        """The forecast as a sentence, and a table if something would be refused."""
+        basis = "counted on the whole file"
+        if self.sampled:
+            whole = self.sampled >= self.records
+            share = "the whole file" if whole else f"a sample of {self.sampled:,} of {self.records:,} records"
+            basis = f"dependencies counted on the whole file, other limits estimated by protecting {share}"
+        if not self.failures:
+            return f"Forecast: protect would refuse nothing that can be foretold ({basis})."
+        head = f"Forecast: protect would refuse this release for {len(self.failures)} reasons ({basis})."
+        return refusal_text(head, self.failures)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the forecast for programs."""
+        failures = [each.as_json() for each in self.failures]
+        return {"failures": failures, "sampled": self.sampled, "records": self.records}
+
+
+class _TrialAreas(Areas):
+    """Areas with a fixed key: the forecast is the same everywhere, and no key is created."""
+
+    def key(self) -> bytes:
+        """Return a key that keeps nothing secret."""
+        return bytes(32)
+
+
+def forecast(job: Job, microdata: Microdata, screened: ValidatedInput, exposed: Exposure) -> Forecast:
+    """Foretell what `protect` would refuse of an accepted input.
+
+    Parameters
+    ----------
+    screened : ValidatedInput
+        Of the whole file.
+    exposed : Exposure
+        Of the whole file.
+    """
+    specification = job.specification
+    limited = [each for each in record_measures(specification) if tuple(each.limits(specification))]
+    measures = [each for each in limited if each.name not in NOT_OF_A_SAMPLE]
+    failures = list(_of_the_ledger(job))
+    if not measures:
+        return Forecast(tuple(failures), 0, 0)
+    trial = replace(
+        job,
+        specification=_cheap(suppress_small_regions(specification)),
+        areas=_TrialAreas(job.areas.public, job.areas.evidence, job.areas.mirror),
+    )
+    with job.progress.stage("foretell"):
+        sample = _sampled(microdata, screened, specification)
+        checked = screened if sample is microdata else validate(sample, trial.specification)
+    try:
+        measured = protect_sample(trial, sample, checked, exposed, measures, "foretell")
+    except MicroguardError as error:
+        text = f"The sample could not be protected: {error}"
+        failures.append(Failure("protection", text, remedy="see whether the whole file can be protected"))
+        return Forecast(tuple(failures), checked.remaining, screened.remaining)
+    whole = checked.remaining == screened.remaining
+    for requirement in _requirements(measures, specification):
+        value = measured.metrics.get(requirement.key)
+        if value is not None and not requirement.met(value):
+            failure = requirement.failure(value, metric_in_words(requirement.key))
+            exact = whole or requirement.key.metric in EXACT
+            failures.append(failure if exact else replace(failure, found=f"about {value:.2g}"))
+    return Forecast(tuple(failures), checked.remaining, screened.remaining)
+
+
+def _cheap(specification: Specification) -> Specification:
+    """Return the specification at effort fast: it decides the loss, and hardly who is unique."""
+    if specification.method.algorithm != "auto":  # not every algorithm has this effort
+        return specification
+    method = specification.method.model_copy(update={"effort": "fast"})
+    return specification.model_copy(update={"method": method})
+
+
+def _requirements(measures: list[Measure[Any, Any]], specification: Specification) -> Iterator[Requirement]:
+    for measure in measures:
+        yield from (limit for limit in measure.limits(specification) if not limit.promised)
+
+
+def _of_the_ledger(job: Job) -> Iterator[Failure]:
+    """Yield the refusal of a second release under this name; of the same job, `protect` says it is done."""
+    specification = job.specification
+    published = Ledger(job.areas).published(specification.release.name)
+    if (
+        not published
+        or specification.publish.series != "single"
+        or specification.publish.successive == "accept"
+    ):
+        return
+    yield Failure(
+        "successive",
+        f"a release of {specification.release.name!r} is public: {published[-1].release_id}",
+        "1",
+        "0, unless it is of the same job",
+        "publish under another name, withdraw that release, or accept that both can be compared",
+        '[publish] successive = "accept"',
+    )
+
+
+def _sampled(microdata: Microdata, screened: ValidatedInput, specification: Specification) -> Microdata:
+    """Draw about `SAMPLE` records, of some regions only if there are many.
+
+    Missing patterns of a region that are too rare in the sample are left out.
+    """
+    if screened.records <= SAMPLE:
+        return microdata
+    names = [name for name in microdata.frame.columns if name != UNREADABLE]
+    unit = [specification.counted] if specification.counted is not None else names
+    frame, share = microdata.frame, SAMPLE / screened.records
+    if specification.region is not None:
+        regions = len(screened.strata[REGION].unique())
+        kept = min(1.0, SAMPLE / (OF_REGION * specification.release.k) / regions)
+        frame, share = frame.where(drawn([specification.region], kept, "regions")), share / kept
+    frame = frame.where(drawn(unit, share, "foretell"))
+    if specification.missing.numeric == "own_cluster":
+        region = [] if specification.region is None else [column(specification.region)]
+        keys = f.struct(missing_pattern(specification), *region)
+        frame = frame.withColumn("__stratum", f.xxhash64(keys))
+        common = frame.groupBy("__stratum").count().where(f.col("count") >= 3 * specification.release.k)
+        frame = frame.join(f.broadcast(common.select("__stratum")), on="__stratum", how="left_semi")
+        frame = frame.drop("__stratum")
+    return replace(microdata, frame=frame)

@@ -1,0 +1,47 @@
+"""How far a protected table is from the original one: cells changed, the largest change, the grand total."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from microguard.pipelines.tables.cells import Cells
+from microguard.schemas.specification.table import Table
+
+
+def change_summary(cells: Cells, table: Table, published: np.ndarray) -> dict[str, Any]:
+    """Return the number of changed cells, the largest change in values, and the change of the grand total.
+
+    Parameters
+    ----------
+    published : (cells,) array
+        Protected values in units of the last published digit.
+
+    Returns
+    -------
+    dict
+        ``moved`` (cells), ``largest_change`` (in values), ``grand_total_change`` (relative to the original
+        total, signed; 0 if the table has none or it is 0).
+    """
+    change = published - cells.units
+    whole = (cells.codes == table.total).to_numpy().all(axis=1)
+    before, moved = cells.units[whole], change[whole]
+    relative = moved[before != 0] / np.abs(before[before != 0])
+    return {
+        "moved": int(np.count_nonzero(change)),
+        "largest_change": float(np.abs(change).max(initial=0.0)) * 10.0**-table.digits,
+        "grand_total_change": float(relative[np.argmax(np.abs(relative))]) if len(relative) else 0.0,
+    }
+
+
+def change_sentence(section: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the summary of the section ``table`` in a sentence; nothing of evidence of earlier versions."""
+    if "moved" not in section:
+        return
+    total = section["grand_total_change"]
+    kept = f"moved by {100 * total:+.3g} %" if total else "is unchanged"
+    yield (
+        f"{section['moved']:,} of {section['cells']:,} cells have another value, by "
+        f"{section['largest_change']:,.6g} at the most; the grand total {kept}."
+    )

@@ -1,0 +1,77 @@
+"""Protect a stated sample of the records and measure it, to foretell or compare; nothing is published.
+
+The sample is drawn by a hash of the contents, so that the same records are drawn in any order of rows and
+files. If k counts units or households, all records of one are drawn together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from microguard.pipelines.engine.row_hash import content_of
+from microguard.pipelines.intake.read import Microdata
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.exposure import Exposure
+from microguard.pipelines.measures.measure import Measure, Measured, compute_all
+from microguard.pipelines.measures.pairs import with_originals
+from microguard.pipelines.records.product import Records
+from microguard.schemas.specification.model import Specification
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+
+_PLACES = 1_000_000
+
+
+def drawn(names: Sequence[str], share: float, purpose: str) -> Column:
+    """Return whether a record is in a sample of this share, by a hash of the named columns."""
+    place = f.pmod(f.xxhash64(f.lit(purpose), *content_of(names)), f.lit(_PLACES))
+    return place < int(_PLACES * share)
+
+
+def suppress_small_regions(specification: Specification) -> Specification:
+    """Return the specification with small regions suppressed: a sample has smaller ones than its file."""
+    if specification.region is None:
+        return specification
+    blocking = specification.blocking.model_copy(update={"small_regions": "suppress"})
+    return specification.model_copy(update={"blocking": blocking})
+
+
+def protect_sample(
+    job: Job,
+    microdata: Microdata,
+    screened: ValidatedInput,
+    exposed: Exposure,
+    measures: Iterable[Measure[Any, Any]],
+    name: str,
+) -> Measured:
+    """Protect the validated records of a sample by the method of the job, and compute measures of it.
+
+    Parameters
+    ----------
+    exposed : Exposure
+        Risk before protection and dependencies: of the sample, or of the file it was drawn from.
+    name : str
+        Distinguishes the work folder, which is removed.
+
+    Raises
+    ------
+    ProtectionFailed
+    """
+    specification, product = job.specification, Records(job.specification)
+    product.accept(microdata)
+    work = hashlib.sha256(name.encode()).hexdigest()[:32]
+    job.areas.forget_work(work)
+    try:
+        frame = with_originals(screened.frame, specification, screened.remaining)
+        frame, reports = product.method.protect(job, screened, frame, work)
+        comparison = Comparison(
+            specification, screened, exposed, frame, screened.remaining, reports, screened.scales
+        )
+        with job.progress.stage("measure"):
+            return compute_all(measures, comparison)
+    finally:
+        job.areas.forget_work(work)

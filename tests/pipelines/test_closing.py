@@ -1,0 +1,137 @@
+"""The lines that a run ends with, from evidence alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from microguard.jobs import command
+from microguard.jobs.command import run_command
+from microguard.pipelines.answers import pending_answer, published_answer
+from microguard.pipelines.closing import closing
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
+from microguard.pipelines.measures.classes import Homogeneity
+from microguard.pipelines.measures.homogeneity import HOMOGENEITY
+from microguard.pipelines.measures.uniques import UNIQUES, Uniques
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.measures import METRICS, TABLE
+from microguard.pipelines.tables.total_changes import change_sentence, change_summary
+from microguard.schemas.requirements.tables import table_requirements
+from microguard.schemas.specification.table import Table
+
+ID = "0123456789abcdef0123456789abcdef"
+SPECIFICATION = {
+    "quality": {"accept": {"max_unique_jointly": "board, A. Steward"}},
+    "publish": {"accept_dependencies": ["a21"], "successive": "refuse"},
+}
+RECORDS = Evidence(
+    Description(ID, "persons", "records", "1", "2026-11-28T10:00:00+00:00", "area", 3, 1, "f", SPECIFICATION,
+                "promise", ()),
+    Counts(20_000, {"number missing": 120, "category missing": 0}, 10, 19_870),
+    (), {},
+    {
+        "uniques_published": Uniques(19_870, {"hours": 100}, 1000),
+        "homogeneity": {"diagnosis": Homogeneity(19_870, 3974, 1, 1.0, 0.5)},
+    },
+)  # fmt: skip
+
+
+def test_closing_names_records_worst_risk_loss_and_acceptances() -> None:
+    found = closing(RECORDS, [UNIQUES, HOMOGENEITY])
+    assert found.records == (
+        "20,000 records read, 19,870 records in the release (rejected, number missing: 120; suppressed: 10)"
+    )
+    worst, loss, accepted = found.lines
+    assert (
+        worst
+        == "Worst risk: Whoever finds a person's class learns diagnosis for certain in 20 % of the cases."
+    )
+    assert loss == "Loss: no measure of this release counts it."
+    assert accepted == (
+        "Accepted by name: max_unique_jointly (board, A. Steward); "
+        "columns that determine a protected one (a21)."
+    )
+
+
+def test_closing_of_a_table_names_cells_largest_change_and_grand_total() -> None:
+    section = {"cells": 9, "sensitive": 1, "moved": 4, "largest_change": 12.5, "grand_total_change": -0.063}
+    content = replace(RECORDS.release, content="table", specification={"table": {"quality": {"accept": {}}}})
+    found = closing(replace(RECORDS, release=content, sections={"table": section}), [TABLE, METRICS])
+    assert "19,870 cells in the release" in found.records
+    assert found.lines[1] == (
+        "Loss: 4 of 9 cells have another value, by 12.5 at the most; the grand total moved by -6.3 %."
+    )
+    assert found.lines[2] == "Accepted by name: nothing."
+
+
+@pytest.mark.parametrize("pending", [False, True])
+def test_an_answer_has_five_lines_and_one_for_quiet(pending: bool, tmp_path: Path) -> None:
+    areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
+    answer = pending_answer if pending else published_answer
+    without = answer(areas, ID, "Done")
+    assert without.text.splitlines()[0] == ("Done; the release is not public." if pending else "Done.")
+    write_evidence(areas.record(ID), RECORDS)
+    found = answer(areas, ID, "Done")
+    assert [line.split(":")[0] for line in found.text.splitlines()] == [
+        "Done; the release is not public" if pending else "Done",
+        "Worst risk", "Loss", "Accepted by name", "Next",
+    ]  # fmt: skip
+    assert "\n" not in found.brief
+    assert ("microguard approve" in found.brief) == pending
+    assert found.content == without.content
+
+
+def test_quiet_prints_one_line_and_with_json_the_object_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = CommandResult("a\nb", {"release_id": ID}, "Waiting for approval. Decide: ...")
+    monkeypatch.setattr(command, "call", lambda *_: result)
+    assert run_command(["protect", "release.toml", "--quiet"]) == 0
+    assert capsys.readouterr().out == "Waiting for approval. Decide: ...\n"
+    assert run_command(["protect", "release.toml", "--quiet", "--json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("{")
+
+
+def _cells(units: list[float]) -> Cells:
+    codes = pd.DataFrame({"a21": ["A", "B", "Total"]})
+    return Cells(codes, np.array(units), tabulation=None)  # type: ignore[arg-type]
+
+
+def test_change_summary_counts_cells_and_compares_the_grand_total() -> None:
+    table = Table.model_validate({"value": "turnover", "tables": [["a21"]], "decimals": 1})
+    found = change_summary(_cells([400.0, 600.0, 1000.0]), table, np.array([370.0, 600.0, 970.0]))
+    assert found == {"moved": 2, "largest_change": 3.0, "grand_total_change": -0.03}
+    assert change_summary(_cells([0.0, 0.0, 0.0]), table, np.zeros(3))["grand_total_change"] == 0
+    (sentence,) = change_sentence({"cells": 3, **found})
+    assert sentence.startswith(
+        "2 of 3 cells have another value, by 3 at the most; the grand total moved by -3 %"
+    )
+    assert list(change_sentence({"cells": 3})) == []  # evidence of an earlier version
+
+
+@pytest.mark.parametrize(
+    ("quality", "limit"),
+    [
+        ({}, 0.01),
+        ({"max_grand_total_change": 0.1}, 0.1),
+        ({"accept": {"max_grand_total_change": "the board"}}, None),
+    ],
+)
+def test_the_grand_total_of_an_adjusted_table_is_limited_by_default(
+    quality: dict, limit: float | None
+) -> None:
+    table = Table.model_validate({"value": "turnover", "tables": [["a21"]], "quality": quality})
+    required = [each for each in table_requirements(table, True) if each.key.metric == "grand_total_change"]
+    assert [each.at_most for each in required] == ([] if limit is None else [limit])
+    assert all(not each.met(0.2) for each in required)
+
+
+def test_rounding_bounds_the_grand_total_by_its_base() -> None:
+    table = Table.model_validate({"kind": "frequency", "tables": [["a21"]], "method": "rounding", "base": 5})
+    assert all(each.key.metric != "grand_total_change" for each in table_requirements(table, True))

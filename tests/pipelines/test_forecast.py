@@ -1,0 +1,79 @@
+"""What `check` foretells is what `protect` refuses, and each line of a refusal mends or accepts it."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+
+import pytest
+from microguard.pipelines import forecast
+from microguard.pipelines.check import risk_of
+from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.intake.read import read
+from microguard.pipelines.job import Job
+from microguard.pipelines.publication.areas import Areas
+from microguard.schemas.errors import GateRefused
+from microguard.schemas.refusal import merged_lines
+from microguard.schemas.specification.read import read_specification
+
+from tests.pipelines import eusilc
+from tests.pipelines.microdata import run
+
+PERSONS, SAMPLE = 900, 600
+
+
+def checked(spark, specification):
+    areas = Areas.from_places(specification.public_area, specification.evidence_area)
+    job = Job(spark, specification, areas, Progress(quiet=True))
+    return risk_of(job, read(spark, specification)), areas
+
+
+def as_overrides(lines: list[str]) -> list[str]:
+    """The lines of a refusal as overrides of the specification."""
+    overrides = []
+    for line in merged_lines(lines):
+        section, _, entry = line.removeprefix("[").partition("] ")
+        ((key, value),) = tomllib.loads(entry).items()
+        assert value
+        overrides.append(f"{section}.{key}={entry.partition(' = ')[2]}")
+    return overrides
+
+
+@pytest.mark.spark
+def test_check_foretells_what_protect_refuses_and_its_lines_mend_it(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(forecast, "SAMPLE", SAMPLE)
+    path = tmp_path / "release.toml"
+    path.write_text(eusilc.specification_text(tmp_path, PERSONS))
+    strict = read_specification(path, ["method.effort=fast", "release.k=3"])
+
+    answer, areas = checked(spark, strict)
+
+    foretold = answer.content["forecast"]
+    assert SAMPLE * 0.8 < foretold["sampled"] < foretold["records"]
+    assert not (areas.evidence / "key").exists()
+    assert [path.name for path in areas.evidence.iterdir() if path.name not in (".work", ".lock")] == [
+        "check"
+    ]
+    with pytest.raises(GateRefused) as refused:
+        run(spark, strict)
+    keys = {each.key for each in refused.value.failures}
+    assert {each["key"] for each in foretold["failures"]} == keys
+    assert len(keys) > 12
+    text = str(refused.value)
+    assert text.count("To do: ") == 3
+    assert answer.text.count("To do: ") == 3
+
+    overrides = as_overrides([each.line for each in refused.value.failures])
+    accepted = read_specification(path, ["method.effort=fast", *overrides])
+    again, _ = checked(spark, accepted)
+    assert again.content["forecast"]["failures"] == []
+    assert "protect would refuse nothing" in again.text
+
+
+def test_a_sample_is_stated_and_an_estimate_is_called_one():
+    failure = forecast.Failure("unique_jointly", "unique jointly", "about 0.9", "at most 0.05", "protect", "")
+    found = forecast.Forecast((failure,), 600, 900)
+    assert "a sample of 600 of 900 records" in found.text
+    assert "about 0.9" in found.text
+    assert "the whole file" in replace(found, sampled=900).text
+    assert "nothing that can be foretold (counted on the whole file)" in forecast.Forecast((), 0, 0).text
