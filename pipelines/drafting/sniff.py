@@ -11,6 +11,7 @@ import csv
 import glob
 import gzip
 import io
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -40,7 +41,9 @@ class Source:
     Attributes
     ----------
     path : Path
-        Absolute path of the input.
+        Normalised absolute path of the input.
+    named : str
+        The input as the caller named it.
     files : tuple of Path
         Data files, sorted.
     format : str
@@ -56,6 +59,7 @@ class Source:
     """
 
     path: Path
+    named: str
     files: tuple[Path, ...]
     format: str
     schema: pa.Schema
@@ -63,6 +67,12 @@ class Source:
     encoding: str = "utf-8"
     partitions: pa.Schema = field(default_factory=lambda: pa.schema([]))
     values: Mapping[Path, Mapping[str, str | None]] = field(default_factory=dict)
+
+    @property
+    def written(self) -> str:
+        """The path for a specification in the working folder: normalised, and relative if it was named so."""
+        relative = not os.path.isabs(self.named) and not set("*?[]{}") & set(str(Path.cwd()))
+        return os.path.normpath(self.named) if relative else str(self.path)
 
     def batches(self, positions: list[int]) -> Iterator[pa.RecordBatch]:
         """Yield the columns at these positions in batches, named by position ("c0", "c1", ...)."""
@@ -90,15 +100,15 @@ def sniff(named: str) -> Source:
         If there are no files, they are neither Parquet nor CSV with a header, or they belong to a Delta,
         Iceberg or Hudi table.
     """
-    path = Path(named).absolute()
+    path = Path(os.path.abspath(named))
     refuse_lake_tables([str(path)], named)
     files = _files(named)
     refuse_lake_tables(folders_and_links(map(str, files)), named)
     try:
         source = (
-            Source(path, files, "parquet", pq.read_schema(files[0]))
+            Source(path, named, files, "parquet", pq.read_schema(files[0]))
             if _is_parquet(files[0])
-            else _sniff_csv(path, files)
+            else _sniff_csv(path, named, files)
         )
     except (pa.ArrowException, OSError, UnicodeError, csv.Error):
         raise InputRejected(
@@ -133,7 +143,7 @@ def _is_parquet(file: Path) -> bool:
         return stream.read(4) == b"PAR1"
 
 
-def _sniff_csv(path: Path, files: tuple[Path, ...]) -> Source:
+def _sniff_csv(path: Path, named: str, files: tuple[Path, ...]) -> Source:
     encodings = [_encoding(file) for file in files]
     encoding = next((each for each in encodings if each != "utf-8"), "utf-8")
     with _open(files[0]) as stream:
@@ -142,7 +152,7 @@ def _sniff_csv(path: Path, files: tuple[Path, ...]) -> Source:
     header, *rows = list(csv.reader(io.StringIO(sample), delimiter=delimiter)) or [[]]
     _check_header(header, rows[:SAMPLE_LINES], path)
     schema = pa.schema([(name, pa.string()) for name in header])
-    return Source(path, files, "csv", schema, delimiter, encoding)
+    return Source(path, named, files, "csv", schema, delimiter, encoding)
 
 
 def _open(file: Path) -> BinaryIO:
