@@ -19,6 +19,7 @@ from microguard.pipelines.drafting.sniff import Source, sniff
 from microguard.pipelines.drafting.table import draft_table, quoted
 from microguard.pipelines.drafting.trial import Trial, trial
 from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.intake.columns import is_ignored
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.read import build_specification
 from microguard.schemas.specification.sections import Quality
@@ -228,12 +229,18 @@ def _input(profile: Profile) -> list[str]:
     lines = [f"path = {quoted(source.written)}", f'format = "{source.format}"']
     if source.format == "csv":
         lines += [f"delimiter = {quoted(source.delimiter)}", f'encoding = "{source.encoding}"']
+        if source.quote != '"':
+            lines.append(f"quote = {quoted(source.quote)}")
         lines.append(f'decimal = "{profile.number_format.decimal}"')
         if profile.number_format.thousands is not None:
             lines.append(f'thousands = "{profile.number_format.thousands}"')
     if profile.missing is not None:
         lines.append(f"missing = {quoted(profile.missing)}")
-    if not all(map(is_nameable, source.schema.names)):
+    names = source.schema.names
+    lines += [
+        f"# {name}: the index of pandas, left out" for name in names if name.startswith("__index_level_")
+    ]
+    if not all(is_nameable(name) or is_ignored(name, names) for name in names):
         lines.append('unmentioned = "drop"    # drops columns without a name or with a reserved name')
     return lines
 

@@ -188,7 +188,8 @@ RULES = (
     Rule("date", 20, lambda f: pa.types.is_temporal(f.column.type), "a date by type"),
     Rule("date", 14, lambda f: f.column.dates >= NEARLY_ALL * f.column.present,
          "values with the form of dates"),
-    Rule("date", 9, lambda f: f.named("date") and not f.few and (f.label or f.column.widths in ((6, 6), (8, 8))),
+    Rule("date", 9, lambda f: f.named("date") and not f.few
+         and (f.label or f.column.widths in ((6, 6), (8, 8))),
          "a date by name"),
     Rule("text", 9, lambda f: f.label and not f.categories, "free text or a name"),
     Rule("text", 8, lambda f: f.text and f.label and not f.few, "free text"),

@@ -44,7 +44,7 @@ def with_key_variables(
         left = [each for each in tier if each.name not in chosen]
         while left and len(chosen) < MOST_KEY_VARIABLES:
             joined = {each.name: _joined(classes, _coarse(each, codes, numbers)) for each in left}
-            best = max(left, key=lambda each: (int(joined[each.name].max()), -guesses.index(each)))
+            best = max(left, key=lambda each: (int(joined[each.name].max()), _distinct(each)))
             if joined[best.name].max() < classes.max() + least:
                 break  # coarser levels of a chosen code add no risk
             classes = joined[best.name]
@@ -79,6 +79,10 @@ def _assigned(each: Guess, chosen: Mapping[str, str]) -> Guess:
         confidence=confidence,
         alternative=each.alternative or alternative,
     )
+
+
+def _distinct(each: Guess) -> int:
+    return 0 if each.column is None else each.column.distinct
 
 
 def _coarse(each: Guess, codes: Mapping[str, np.ndarray], numbers: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -6,8 +6,8 @@ import re
 
 _WORDS = {
     "date": "date datetime timestamp dob birthday birthdate datum geburtsdatum dato fecha naissance",
-    "period": "year yr month quarter week wave round period visit jahr monat quartal welle annee mois trimestre "
-    "aar ano time date datum refyear",
+    "period": "year yr month quarter week wave round period visit jahr monat quartal welle annee mois "
+    "trimestre aar ano time date datum refyear",
     "key": "id ids uid uuid guid nr key pid ssn nin siren siret phone tel mobile iban serial seqn seq recno "
     "rowno lfdnr lfd idp caseid case individual rowid index personnummer fnr cpr",
     "line": "pernum persno persnr lineno linenumber member_no hhseq",
@@ -22,8 +22,8 @@ _WORDS = {
     "department departement land municipality commune kommune kommun gemeinde municipio parish lau fips "
     "country pays zip zipcode postcode postal plz postnummer city town village area_code ags puma",
     "sensitive": "diagnosis diagnose disease illness hiv icd icd10 health sante gesundheit religion "
-    "ethnicity ethnic crime disability handicap party disea physlm chronic depression smoker pregnant abortion "
-    "religious affairs victim conviction sexual addiction mental",
+    "ethnicity ethnic crime disability handicap party disea physlm chronic depression smoker pregnant "
+    "abortion religious affairs victim conviction sexual addiction mental",
     "code": "code nace naics isco isic sic type class category zip postcode postal plz activity coicop cpa "
     "cpc hs isced soc esco fos iso branch stratum strata sector segment grade rank status species cat",
     "amount": "income salary wage wages pay earnings turnover sales revenue price amount value cost costs "

@@ -8,6 +8,7 @@ from pathlib import Path
 from microguard.pipelines.engine.files import private_folder, write_atomically
 from microguard.pipelines.gate.gate import EXPECTATIONS, Verdicts, judge
 from microguard.pipelines.intake.read import Microdata
+from microguard.pipelines.intake.reject import DECIMAL_COMMA
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.requirements.records import input_requirements
@@ -35,8 +36,9 @@ def accept_input(validated: ValidatedInput, specification: Specification, folder
     if not verdicts.passed:
         reasons = "; ".join(f"{reason}: {count}" for reason, count in validated.rejected.items())
         rejected = f" Records rejected: {reasons}." if reasons else ""
+        mark = ' Set input.decimal = ",".' if DECIMAL_COMMA in validated.rejected else ""
         raise InputRejected(
-            f"The input does not meet the specification: {' '.join(verdicts.failures)}{rejected}"
+            f"The input does not meet the specification: {' '.join(verdicts.failures)}{rejected}{mark}"
         )
     return verdicts
 

@@ -14,6 +14,7 @@ from typing import Any
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.consistency import inconsistencies
 from microguard.schemas.specification.faults import Fault, faults_of
+from microguard.schemas.specification.input_format import with_format
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.repair import related, repaired
 from microguard.schemas.specification.tau_argus import described
@@ -46,6 +47,7 @@ def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Speci
 
 def build_specification(content: dict[str, Any], folder: Path, name: str = "specification") -> Specification:
     """Check parsed TOML; `name` is how the report calls it."""
+    content = with_format(content, folder)
     faults: list[Fault] = []
     in_doubt = False
     try:
