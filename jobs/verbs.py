@@ -355,7 +355,9 @@ def call(
             }
     if verb.starts_spark:
         from microguard.pipelines.engine.session import prestart_java
+        from microguard.pipelines.intake.input_file import require_input
 
+        require_input(values["specification"])
         prestart_java(parsed.master, values["specification"].input_path)
     by_position = [values.pop(argument.name) for argument in verb.arguments if argument.positional]
     function = verb.function()

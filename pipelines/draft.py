@@ -10,19 +10,22 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from microguard.pipelines.drafting.classify_column import Guess
 from microguard.pipelines.drafting.comparison_row import format_comparison, percent
 from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
+from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import MOST_RECORDS, Column, Profile
 from microguard.pipelines.drafting.roles import guess_roles, is_nameable
 from microguard.pipelines.drafting.sniff import Source, sniff
 from microguard.pipelines.drafting.table import draft_table, quoted
 from microguard.pipelines.drafting.trial import Trial, trial
 from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.intake.columns import is_ignored
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.read import build_specification
 from microguard.schemas.specification.sections import Quality
 
+RECODED = ("quasi_identifier", "sensitive", "other", "region")
+"""Roles whose codes of missing values a draft lists."""
 MOST_LEFT_OUT = 20
 """Maximum number of variables whose contribution to the risk is counted; each costs a pass over the file."""
 ROOM = 1.5
@@ -53,13 +56,22 @@ def draft(named: str) -> CommandResult:
             raise InputRejected(
                 f"{named} has {profile.records} record(s), expected at least k = {K}. Name a larger file."
             )
-        guesses = guess_roles(profile)
+        guesses, _ = guess_roles(profile)
         tried = trial(profile, guesses)
         k = K if tried is None else tried.k
         risk = _risk(profile, guesses, k)
         text = _text(profile, guesses, risk, tried, k)
     build_specification(tomllib.loads(text), Path.cwd(), "draft")
-    variables = {each.name: {"role": each.role, "kind": each.kind, "why": each.why} for each in guesses}
+    variables = {
+        each.name: {
+            "role": each.role,
+            "kind": each.kind,
+            "confidence": each.confidence,
+            "why": each.why,
+            "alternative": None if each.alternative is None else asdict(each.alternative),
+        }
+        for each in guesses
+    }
     content = {"records": profile.records, "k": k, "variables": variables, "risk": risk, "draft": text}
     return CommandResult(text, content | {"trial": None if tried is None else asdict(tried)})
 
@@ -93,7 +105,7 @@ def _text(
         "[variables]\n" + "\n".join(_variables(guesses, tried)),
         _method(profile, guesses, tried),
         _missing(profile, guesses),
-        f"[publish]\npath = {quoted('lake/' + name)}\nevidence = {quoted('evidence/' + name)}",
+        _publish(name, guesses),
         _limits(profile, guesses, tried),
         _groups(tried),
         draft_table(profile, guesses, k),
@@ -176,11 +188,28 @@ def _groups(tried: Trial | None) -> str:
     return "\n".join(lines)
 
 
+def _publish(name: str, guesses: Sequence[Guess]) -> str:
+    lines = [
+        "[publish]",
+        f"path = {quoted('lake/' + name)}",
+        f"evidence = {quoted('evidence/' + name)}",
+    ]
+    dependent = [quoted(each.name) for each in guesses if each.dependent]
+    if dependent:
+        lines += [
+            "# A run refuses these columns, which determine a protected variable, unless you accept them:",
+            f"# accept_dependencies = [{', '.join(dependent)}]",
+        ]
+    return "\n".join(lines)
+
+
 def _introduction(profile: Profile, risk: dict[str, Any], k: int) -> str:
     records = f"{profile.records:,} records" + (f" (the first {MOST_RECORDS:,})" if profile.cut else "")
     lines = [
         f"Draft by microguard from {records} of {len(profile.source.schema.names)} columns.",
-        "Every role and kind below is a guess: read each line before you publish anything.",
+        "Every role and kind below is a guess: read each line before you publish anything. Where a commented "
+        "line",
+        "follows, the data leave it open: to choose it, remove its # and the line before it.",
         "",
         f"Risk of the unprotected file on the guessed quasi-identifiers (with the region), k = {k}:",
         f"  combinations {risk['classes']:,}, records in combinations below k {risk['records_below_k']:,}, "
@@ -197,30 +226,51 @@ def _introduction(profile: Profile, risk: dict[str, Any], k: int) -> str:
 
 def _input(profile: Profile) -> list[str]:
     source = profile.source
-    lines = [f"path = {quoted(str(source.path))}", f'format = "{source.format}"']
+    lines = [f"path = {quoted(source.written)}", f'format = "{source.format}"']
     if source.format == "csv":
         lines += [f"delimiter = {quoted(source.delimiter)}", f'encoding = "{source.encoding}"']
+        if source.quote != '"':
+            lines.append(f"quote = {quoted(source.quote)}")
         lines.append(f'decimal = "{profile.number_format.decimal}"')
         if profile.number_format.thousands is not None:
             lines.append(f'thousands = "{profile.number_format.thousands}"')
     if profile.missing is not None:
         lines.append(f"missing = {quoted(profile.missing)}")
-    if not all(map(is_nameable, source.schema.names)):
+    names = source.schema.names
+    lines += [
+        f"# {name}: the index of pandas, left out" for name in names if name.startswith("__index_level_")
+    ]
+    if not all(is_nameable(name) or is_ignored(name, names) for name in names):
         lines.append('unmentioned = "drop"    # drops columns without a name or with a reserved name')
     return lines
 
 
 def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
-    lines = []
+    """Return a line for each variable, followed by a commented one where a person should choose."""
+    lines: list[tuple[str, str]] = []
     for each in guesses:
-        kind = f', kind = "{each.kind}"' if each.kind else ""
-        codes = each.column.missing_codes if each.column is not None and each.role != "identifier" else ()
-        missing = f", missing = {list(codes)}" if codes else ""
-        why = f"{each.why}; {_codes(codes)}" if codes else each.why
+        column = each.column
+        codes = column.missing_codes if column is not None and each.role in RECODED else ()
+        doubtful = column.doubtful_codes if column is not None and each.role in RECODED else ()
+        why = f"{each.confidence}: {each.why}"
+        why += f"; {_codes(codes)}" if codes else ""
         why += "" if tried is None else _shown_by(tried, each)
-        lines.append((f'{_key(each.name)} = {{ role = "{each.role}"{kind}{missing} }}', why))
+        lines.append((_line(each.name, each.role, each.kind, codes), why))
+        if doubtful:
+            shown = " and ".join(map(str, doubtful))
+            line = _line(each.name, each.role, each.kind, (*codes, *doubtful))
+            lines.append((f"# {line}", f"if {shown} stands for a missing value"))
+        if each.alternative is not None:
+            line = _line(each.name, each.alternative.role, each.alternative.kind, ())
+            lines.append((f"# {line}", each.alternative.when))
     width = max(len(line) for line, _ in lines)
     return [f"{line:<{width}}    # {why}" for line, why in lines]
+
+
+def _line(name: str, role: str, kind: str | None, codes: Sequence[int]) -> str:
+    kinds = f', kind = "{kind}"' if kind else ""
+    missing = f", missing = {list(codes)}" if codes else ""
+    return f'{_key(name)} = {{ role = "{role}"{kinds}{missing} }}'
 
 
 def _shown_by(tried: Trial, each: Guess) -> str:
@@ -249,7 +299,11 @@ def _codes(codes: Sequence[int]) -> str:
 
 
 def _missing(profile: Profile, guesses: Sequence[Guess]) -> str:
-    numeric = [each.column for each in guesses if each.kind == "numeric" and each.column is not None]
+    numeric = [
+        each.column
+        for each in guesses
+        if each.role == "quasi_identifier" and each.kind == "numeric" and each.column is not None
+    ]
     rejected = profile.records - profile.count(profile.condition_all_finite(numeric))
     if not rejected:
         return ""

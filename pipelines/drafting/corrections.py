@@ -1,102 +1,22 @@
-"""Correct the guessed roles of columns by comparing columns: repeated keys, codes, regions, dependencies."""
+"""Correct the guessed roles of columns by comparing columns: codes, regions, gaps, dependencies."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from microguard.pipelines.drafting.classify_column import Guess, is_key_type, max_categories
 from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
 from microguard.pipelines.drafting.dependencies import dependencies
-from microguard.pipelines.drafting.keys import (
-    MAX_WITNESSES,
-    MIN_ENTITIES,
-    identifies_entities,
-    is_panel_key,
-)
-from microguard.pipelines.drafting.names import name_indicates
-from microguard.pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.drafting.evidence import max_categories
+from microguard.pipelines.drafting.guess import Alternative, Guess
+from microguard.pipelines.drafting.key_variables import MOST_KEY_VARIABLES
+from microguard.pipelines.drafting.profile import Profile
 from microguard.pipelines.measures.attribute_disclosure.conditional_mode import Dependency
 from microguard.schemas.errors import InputRejected
 
 MOST_REJECTED = 0.2
 """Maximum share of records that may be rejected because a number is missing."""
-UNMODIFIED_ROLES = ("region", "sensitive", "weight")
+UNMODIFIED_ROLES = ("region", "sensitive", "weight", "other")
 """Roles of columns that vary and are published without modification."""
-
-
-def with_repeated_keys(guesses: list[Guess], profile: Profile) -> list[Guess]:
-    """Give keys whose values repeat the role of unit or identifier.
-
-    A repeated key is the unit if each of its values occurs once a period (a panel), or if there is no other
-    unit. Every other repeated key is an identifier, so that it is neither averaged nor published.
-    """
-    columns = [each.column for each in guesses if each.column is not None]
-    periods = [
-        column
-        for column in columns
-        if 1 < column.distinct <= column.present / 2
-        and (name_indicates(column.name, "period") or column.dates)
-    ]
-    witnesses = sorted(
-        (each.column for each in guesses if each.kind == "nominal" and each.column is not None),
-        key=lambda column: column.distinct,
-        reverse=True,
-    )[:MAX_WITNESSES]
-    panel, repeated = [], []
-    for each in guesses:
-        column = each.column
-        if column is None or not _may_repeat(each, column, profile):
-            continue
-        others = [other for other in witnesses if other is not column]
-        if is_panel_key(column, periods, profile):
-            panel.append(each.name)
-        elif each.role == "household":
-            continue
-        elif (name_indicates(column.name, "key") and each.role == "identifier") or (
-            column.distinct > max_categories(profile.records) and identifies_entities(column, others, profile)
-        ):
-            repeated.append(each.name)
-    by_name = sorted(panel, key=lambda name: not name_indicates(name, "key"))
-    unique = [each.name for each in guesses if each.role in ("unit", "household")]
-    candidates = by_name or ([] if unique else repeated)
-    chosen = candidates[0] if candidates else None
-    result = []
-    for each in guesses:
-        if each.name == chosen:
-            why = "a key whose values occur once a period" if panel else "a key whose values repeat"
-            each = replace(each, role="unit", kind=None, why=f'{why}: k counts it with method.unit = "unit"')
-        elif each.name in panel or each.name in repeated:
-            each = replace(each, role="identifier", kind=None, why="a second key whose values repeat")
-        elif panel and each.role == "unit":
-            each = replace(each, role="identifier", kind=None, why="a number of the records of a panel")
-        result.append(each)
-    return result
-
-
-def _may_repeat(each: Guess, column: Column, profile: Profile) -> bool:
-    """Return whether a column may be a key that is present in every record and whose values repeat."""
-    if each.role in ("weight", "other", "unit") or name_indicates(each.name, "period") or column.dates:
-        return False
-    if name_indicates(each.name, "amount") or (
-        name_indicates(each.name, "region") and not name_indicates(each.name, "key")
-    ):
-        return False
-    if column.present != profile.records or not is_key_type(column):
-        return False
-    return MIN_ENTITIES <= column.distinct < profile.records
-
-
-def with_one_key_per_role(guesses: list[Guess]) -> list[Guess]:
-    """Keep the first column with the role unit and with the role household; later ones become identifiers."""
-    seen_roles: set[str] = set()
-    result = []
-    for each in guesses:
-        if each.role in seen_roles:
-            each = replace(each, role="identifier", why=f"a second {each.role} by name")
-        elif each.role in ("unit", "household"):
-            seen_roles.add(each.role)
-        result.append(each)
-    return result
 
 
 def without_unusable_weights(guesses: list[Guess], profile: Profile) -> list[Guess]:
@@ -122,7 +42,7 @@ def with_numeric_codes(guesses: list[Guess], profile: Profile) -> list[Guess]:
         column = each.column
         if each.kind == "numeric" and column is not None and column.is_whole:
             coarse = column.distinct <= max_categories(profile.records)
-            if coarse and not name_indicates(each.name, "amount") and dependencies([each], nominal, profile):
+            if coarse and not column.named("amount") and dependencies([each], nominal, profile):
                 each = replace(each, kind="nominal", why=f"a code that determines another, {each.why}")
         result.append(each)
     return result
@@ -137,9 +57,12 @@ def without_sparse_numbers(guesses: list[Guess], profile: Profile) -> list[Guess
         if accepted >= (1 - MOST_REJECTED) * profile.records or clusters_by_missing_pattern(guesses, profile):
             return guesses
         rarest = min(numeric, key=lambda each: each.column.finite if each.column else 0)
-        why = "a number that is missing in too many records"
+        why = f"{rarest.why}; missing in too many records to be a key variable"
+        alternative = Alternative("other", "numeric", "to publish it as it is")
         guesses = [
-            replace(each, role="identifier", kind=None, why=why) if each is rarest else each
+            replace(each, role="identifier", kind=None, why=why, alternative=alternative)
+            if each is rarest
+            else each
             for each in guesses
         ]
 
@@ -154,14 +77,15 @@ def with_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
         and each.role == "quasi_identifier"
         and each.kind == "nominal"
         and each.column.present == profile.records
-        and name_indicates(each.name, "region")
+        and each.column.named("place")
         and profile.classes([each.column], K, counted=counted)[3] >= K
     ]
     if not candidates:
         return guesses
     region = min(candidates, key=lambda each: each.column.distinct if each.column else 0)
-    why = f"a region by name, {region.why}"
-    return [replace(each, role="region", kind=None, why=why) if each is region else each for each in guesses]
+    alternative = Alternative("quasi_identifier", "nominal", "to protect it as a key variable")
+    chosen = replace(region, role="region", kind=None, alternative=alternative)
+    return [chosen if each is region else each for each in guesses]
 
 
 def without_small_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
@@ -169,7 +93,11 @@ def without_small_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
     if clusters_by_missing_pattern(guesses, profile):
         return guesses
     accepted = profile.condition_all_finite(
-        [each.column for each in guesses if each.kind == "numeric" and each.column]
+        [
+            each.column
+            for each in guesses
+            if each.role == "quasi_identifier" and each.kind == "numeric" and each.column is not None
+        ]
     )
     counted = counted_unit(guesses, profile)
     return [
@@ -183,31 +111,52 @@ def without_small_region(guesses: list[Guess], profile: Profile) -> list[Guess]:
 
 
 def without_dependencies(guesses: list[Guess], profile: Profile) -> list[Guess]:
-    """Protect unmodified columns that determine a protected variable, until none is left."""
+    """Protect unmodified columns that determine a protected variable, or leave them out, until none is left.
+
+    A weight is never protected nor left out: its line says that it has to be accepted by name.
+    """
+    told: set[str] = set()
     while True:
-        published = [each for each in guesses if each.role in UNMODIFIED_ROLES]
+        published = [each for each in guesses if each.role in UNMODIFIED_ROLES and each.name not in told]
         protected = [each for each in guesses if each.role == "quasi_identifier"]
         determining = {each.column: each for each in reversed(dependencies(published, protected, profile))}
         if not determining:
             return guesses
-        most = max_categories(profile.records)
-        guesses = [
-            _protected(each, determining[each.name], most) if each.name in determining else each
-            for each in guesses
-        ]
+        room = MOST_KEY_VARIABLES - len(protected)
+        result = []
+        for each in guesses:
+            dependency = determining.get(each.name)
+            if dependency is None:
+                result.append(each)
+            elif each.role == "weight":
+                told.add(each.name)
+                result.append(replace(each, why=f"{each.why}; {_told(dependency)}", dependent=True))
+            else:
+                keep = room > 0
+                room -= keep
+                result.append(_changed(each, dependency, max_categories(profile.records), keep))
+        guesses = result
 
 
-def _protected(each: Guess, dependency: Dependency, most: int) -> Guess:
-    """Return a column that determines a variable as a quasi-identifier: nominal, unless it is an amount.
+def _told(dependency: Dependency) -> str:
+    together = " together with another column" if dependency.beside else ""
+    return f"it determines another variable{together}"
 
-    A column of numbers with more than `most` distinct values is an amount.
+
+def _changed(each: Guess, dependency: Dependency, most: int, protect: bool) -> Guess:
+    """Return a column that determines a variable as a quasi-identifier, or as one that is left out.
+
+    A protected column is nominal, unless it is an amount: numbers with more than `most` distinct values.
     """
     column = each.column
+    instead = Alternative(each.role, each.kind, "with its name in publish.accept_dependencies")
+    if not protect:
+        why = f"left out, because {_told(dependency)}; {each.why}"
+        return replace(each, role="identifier", kind=None, why=why, alternative=instead)
     amount = column is not None and column.numbers == column.present and column.distinct > most
-    kind = "numeric" if each.role == "weight" or amount else "nominal"
-    together = " together with another column" if dependency.beside else ""
-    why = f"protected instead of {each.role}, because it determines another variable{together}"
-    return replace(each, role="quasi_identifier", kind=kind, why=why)
+    kind = "numeric" if amount and each.kind != "nominal" else "nominal"
+    why = f"protected instead of {each.role}, because {_told(dependency)}"
+    return replace(each, role="quasi_identifier", kind=kind, why=why, alternative=instead)
 
 
 def with_some_quasi_identifier(guesses: list[Guess]) -> list[Guess]:

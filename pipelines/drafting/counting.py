@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from microguard.pipelines.drafting.classify_column import Guess
+from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import Column, Profile
 
 K = 3

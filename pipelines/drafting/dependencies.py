@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.drafting.classify_column import Guess
+from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import Profile
 from microguard.pipelines.measures.attribute_disclosure.arithmetic import computed
 from microguard.pipelines.measures.attribute_disclosure.conditional_mode import (
@@ -56,9 +56,9 @@ def dependencies(
         return guessing(codes[pair.column], codes[pair.determines], pair.determines in nominal)
 
     region = next((each.name for each in published if each.role == "region"), None)
-    first_codes = codes_by_name(profile.first_codes(list(columns.values())))
+    first_codes = codes_by_name(profile.sampled_codes(list(columns.values())))
     functional = dependencies_among(pairs, first_codes, nominal, region, whole)
-    numbers = profile.first_numbers(list(columns.values()))
+    numbers = profile.sampled_numbers(list(columns.values()))
     amounts = {name: numbers[column.label] for name, column in columns.items() if column.label in numbers}
 
     def amounts_of(names: list[str]) -> dict[str, np.ndarray]:

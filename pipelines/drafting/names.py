@@ -1,63 +1,102 @@
-"""Interpret names of columns by keywords in English, German, French and other languages."""
+"""Interpret names of columns by keywords in English, German, French, the Nordic and other languages."""
 
 from __future__ import annotations
 
 import re
 
 _WORDS = {
-    "date": "date datetime timestamp time dob birth birthday birthdate datum geburtsdatum at",
-    "period": "year month quarter week wave round period visit jahr monat quartal welle annee mois trimestre "
-    "time date datum",
+    "date": "date datetime timestamp dob birthday birthdate datum geburtsdatum dato fecha naissance",
+    "period": "year yr month quarter week wave round period visit jahr monat quartal welle annee mois "
+    "trimestre aar ano time date datum refyear",
     "key": "id ids uid uuid guid nr key pid ssn nin siren siret phone tel mobile iban serial seqn seq recno "
-    "rowno lfdnr lfd",
-    "name": "name names surname firstname lastname forename email mail address street url ip",
-    "household": "household hh hhid menage haushalt dwelling family foyer hogar",
-    "weight": "weight weights wgt wt pweight perwt hhwt fnlwgt afnlwgt poids gewicht",
-    "region": "region nuts nuts1 nuts2 nuts3 state county province district canton department land",
-    "sensitive": "diagnosis disease illness hiv icd religion ethnicity ethnic crime disability party",
-    "code": "code nace naics isco isic sic type class category zip postcode postal plz activity",
+    "rowno lfdnr lfd idp caseid case individual rowid index personnummer fnr cpr",
+    "line": "pernum persno persnr lineno linenumber member_no hhseq",
+    "entity": "psu cluster site school plant enterprise firm employer establishment kommune_id",
+    "name": "name names surname firstname lastname forename email mail address street url ip navn",
+    "household": "household hh hhid hid hidp menage haushalt dwelling family foyer hogar idhog husholdning "
+    "hushall",
+    "weight": "weight weights wgt wgts wt wts pweight perwt hhwt fnlwgt afnlwgt poids gewicht ponderation "
+    "ponderacion expansion factor expfac fexp hochrechnung hochrechnungsfaktor hrf phrf hhrf finalwt wtfinl "
+    "calweight vekt vikt peso",
+    "place": "region regio nuts nuts1 nuts2 nuts3 state county province provinz district canton kanton "
+    "department departement land municipality commune kommune kommun gemeinde municipio parish lau fips "
+    "country pays zip zipcode postcode postal plz postnummer city town village area_code ags puma",
+    "sensitive": "diagnosis diagnose disease illness hiv icd icd10 health sante gesundheit religion "
+    "ethnicity ethnic crime disability handicap party disea physlm chronic depression smoker pregnant "
+    "abortion religious affairs victim conviction sexual addiction mental",
+    "code": "code nace naics isco isic sic type class category zip postcode postal plz activity coicop cpa "
+    "cpc hs isced soc esco fos iso branch stratum strata sector segment grade rank status species cat",
     "amount": "income salary wage wages pay earnings turnover sales revenue price amount value cost costs "
     "rent tax taxes profit assets debt capital budget expenditure spending consumption production output "
     "hours area surface age size count umsatz einkommen lohn gehalt miete betrag preis wert kosten steuer "
-    "stunden flaeche alter anzahl montant salaire revenu loyer ventes chiffre surface heures",
+    "stunden flaeche alter anzahl montant salaire revenu loyer ventes chiffre surface heures stock wealth "
+    "savings yield livestock cattle cows pigs sheep poultry ha hectares employees benefit benefits pension "
+    "allowance score rate share percent pct index_value",
+    "income": "income salary wage wages pay earnings einkommen lohn gehalt revenu salaire wealth savings "
+    "pension benefit benefits netincome inc inntekt inkomst",
+    "age": "age alter alder edad xage birthyear yob geburtsjahr",
+    "visible": "sex gender geschlecht sexe kjonn kon age alter alder edad xage marital marst civil "
+    "familienstand married nationality citizenship staatsangehoerigkeit born birthplace country occupation "
+    "beruf profession isco education bildung isced educ children kinder household hhsize hsize language race "
+    "black white ethnicity nace activity size employees tenure female male yob birthyear urban rural legal "
+    "marstat hatlev relation relationship",
     "body": "height stature groesse taille bmi",
 }
 _VOCABULARY = {what: frozenset(words.split()) for what, words in _WORDS.items()}
 
-_HOUSEHOLD = "household|haushalts?|menage|foyer|hogar|family|dwelling|hh|hld"
+_HOUSEHOLD = "household|haushalts?|menage|foyer|hogar|family|dwelling|hh|hld|h"
 _ENTITY = (
     "person|persons|pers|individual|indiv|unit|company|firm|enterprise|ent|business|establishment|estab|"
     "plant|utility|customer|cust|client|kunden?|firmen?|firma|unternehmens?|betriebs?|case|respondent|resp|"
     "record|rec|row|obs|observation|account|acct|member|employee|emp|worker|subject|subj|patient|pat|"
-    "student|pupil|school|user|site|meter|farm|vehicle|property|interviewer|psu|serial|seq|lfd|"
-    "registration|reg|tax|vat|social|passport|contract|policy|invoice|p"
+    "student|pupil|school|user|site|meter|farm|vehicle|property|interviewer|psu|serial|seq|lfd|holding|"
+    "registration|reg|tax|vat|social|passport|contract|policy|invoice|p|z"
 )
-_ENDING = "identifier|ident|idnr|idno|id|nummer|numero|number|num|nr|no|key"
+_ENDING = "identifier|ident|idnr|idno|id|nummer|numero|number|num|nr|no|key|pers?"
 
 
 def _glued(entities: str) -> re.Pattern[str]:
-    return re.compile(rf"(?:{entities})(?:{_ENDING})|(?:id|nr|num)(?:{entities})")
+    return re.compile(rf"(?:ori|orig|new|old|my)?(?:(?:{entities})(?:{_ENDING})|(?:id|nr|num)(?:{entities}))")
 
 
-_GLUED = {"household": _glued(_HOUSEHOLD), "key": _glued(f"{_ENTITY}|{_HOUSEHOLD}")}
-"""Keys whose name is written as one word: "personid", "hhnr", "idfirm"."""
+_GLUED = {
+    "household": _glued(_HOUSEHOLD),
+    "key": _glued(f"{_ENTITY}|{_HOUSEHOLD}"),
+    "weight": re.compile(
+        r"(?!.*(?:birth|body|kg)).*(?:weights?|wgt|gewicht|hochrechnung|grossing).*|[a-z]{0,4}wts?|wts?[a-z]{0,6}"
+    ),
+    "place": re.compile(
+        r"(?:nuts|region|kommune|municip|gemeinde|commune|postal|county|district|country|plz|zip).{0,12}"
+    ),
+    "code": re.compile(r"(?:nace|isco|isic|isced|naics|occ(?:up)?|coicop)[a-z0-9]{0,6}"),
+    "income": re.compile(r"(?:ln|log|l|net|gross|tot|total|hh|fam|f)?(?:income|earnings?|inc|wages?|salary)"),
+    "amount": re.compile(r"(?:ln|log|net|gross|tot|total|hh)?(?:income|earnings?|wages?|salary|turnover)"),
+}
+"""Names that are written as one word: "personid", "hhnr", "idfirm", "orihid", "weightsEmployers"."""
 
 
-def name_indicates(name: str, what: str) -> bool:
-    """Return whether a name contains a keyword of a category, as a word or as a key in one word.
+def concepts_of(name: str) -> frozenset[str]:
+    """Return what a name says: the categories with a keyword that is a word of it, or a key in one word.
 
     Parameters
     ----------
     name : str
         "PersonId", "person_id", "person-id" and "PERSONID" are equivalent. Digits at the end of a word are
         ignored ("nace2").
-    what : str
-        Category: "date", "period", "key", "name", "household", "weight", "region", "sensitive", "code",
-        "amount" or "body" (a measure of the body).
+
+    Returns
+    -------
+    frozenset of str
+        Of "date", "period", "key" (of a person or firm), "line" (number within a household), "entity" (a
+        cluster of units), "name", "household", "weight", "place", "sensitive", "code", "amount", "income",
+        "age", "visible" (what others see or know of a unit) and "body" (a measure of the body).
     """
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     words = [word for word in re.split(r"[\W_]+", parted.lower()) if word]
     bare = [re.sub(r"[0-9]+$", "", word) for word in words]
-    if not _VOCABULARY[what].isdisjoint([*words, *bare]):
-        return True
-    return what in _GLUED and _GLUED[what].fullmatch("".join(bare)) is not None
+    said = {what for what, known in _VOCABULARY.items() if not known.isdisjoint([*words, *bare])}
+    joined = "".join(bare)
+    said |= {what for what, pattern in _GLUED.items() if pattern.fullmatch(joined)}
+    if said & {"amount", "income"}:
+        said -= {"entity"}
+    return frozenset(said)

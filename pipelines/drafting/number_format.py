@@ -7,14 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from microguard.pipelines.engine.sql_text import quoted_text
+from microguard.pipelines.intake.number_marks import BLANKS, MINUS
 
 MATCHING = 0.95
 """Minimum share of numbers in a numeric column; the other values are missing marks."""
-BLANKS = " \u00a0\u202f"
-"""Blanks that separate thousands: space, no-break space and narrow no-break space."""
-
 _END = r"\s*$"
-_BEGIN = r"^\s*[+-]?"
+_BEGIN = rf"^\s*[+{MINUS}-]?"
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class NumberFormat:
         """Return SQL that converts the text to the format that CAST accepts."""
         if self.thousands is not None:
             text = f"regexp_replace({text}, {quoted_text(self._mark)}, '', 'g')"
-        return f"replace(trim({text}), '{self.decimal}', '.')"
+        return f"replace(replace(trim({text}), '{self.decimal}', '.'), '{MINUS}', '-')"
 
     @property
     def _mark(self) -> str:

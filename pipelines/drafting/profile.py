@@ -13,6 +13,8 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from microguard.pipelines.drafting.codebooks import recognise
+from microguard.pipelines.drafting.names import concepts_of
 from microguard.pipelines.drafting.number_format import NumberFormat, detect_number_format
 from microguard.pipelines.drafting.sentinels import CODES, sentinels
 from microguard.pipelines.drafting.sniff import Source
@@ -25,10 +27,10 @@ MISSING_MARKS = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", ".", "-
 LARGEST_NUMBER = 1e150
 """Largest absolute value that a run accepts; larger ones would overflow sums of squares."""
 
-FIRST_RECORDS = 20_000
-"""Number of records at the beginning of the input whose values are compared in memory."""
+SAMPLE_RECORDS = 20_000
+"""Maximum number of records whose values are compared in memory; a hash of their contents draws them."""
 NUMBER_FORMAT_RECORDS = 2_000
-"""Number of records at the beginning of the input from which the number format is detected."""
+"""Number of records from which the number format is detected."""
 SINGLE_THREAD_RECORDS = 100_000
 """With fewer records, one thread is faster than two."""
 ENDS = 60
@@ -66,12 +68,14 @@ class Column:
         Number of positive numbers, of numbers up to `LARGEST_NUMBER`, and of multiples of ten.
     range : tuple of float
         Smallest and largest number, 0 if there is none.
-    missing_codes : tuple of int
-        Numeric codes that are treated as missing values.
+    missing_codes, doubtful_codes : tuple of int
+        Numeric codes that are treated as missing values, and numbers that may be such codes.
     widths : tuple of int
         Smallest and largest number of characters.
     words : float
         Mean number of words.
+    concepts : frozenset of str
+        What the name says, by `concepts_of` and the codebook that the file follows.
     """
 
     name: str
@@ -90,6 +94,17 @@ class Column:
     widths: tuple[int, int]
     words: float
     missing_codes: tuple[int, ...]
+    doubtful_codes: tuple[int, ...]
+    concepts: frozenset[str]
+
+    def named(self, *concepts: str) -> bool:
+        """Return whether the name says one of these concepts."""
+        return not self.concepts.isdisjoint(concepts)
+
+    @property
+    def is_key_type(self) -> bool:
+        """Whether values are text or whole numbers; pandas writes a key with gaps as 1001.0."""
+        return self.is_whole or not (self.numbers or pa.types.is_boolean(self.type))
 
     @property
     def is_whole(self) -> bool:
@@ -139,7 +154,15 @@ class Profile:
             self._engine.execute("SET threads = 1")
         self.missing = self._missing_mark(positions)
         self.number_format = self._detect_number_format(positions)
-        self.columns = tuple(self._column(position) for position in positions)
+        meant = recognise(source.schema.names)
+        self.columns = tuple(
+            self._column(position, meant.get(source.schema.field(position).name, frozenset()))
+            for position in positions
+        )
+        labels = ", ".join(f"c{position}" for position in positions) or "1"
+        self._engine.execute(
+            f"CREATE TABLE sampled AS SELECT * FROM file ORDER BY hash({labels}) LIMIT {SAMPLE_RECORDS}"
+        )
 
     def __enter__(self) -> Profile:
         return self
@@ -177,15 +200,41 @@ class Profile:
         classes, below, uniques, smallest = (int(value or 0) for value in row)
         return classes, below, uniques, smallest
 
-    def first_codes(self, columns: Sequence[Column]) -> pd.DataFrame:
-        """Return the values of columns in the first records as codes, by label; -1 is missing."""
-        return self.codes(columns, f"rowid < {FIRST_RECORDS}")
+    def sampled_codes(self, columns: Sequence[Column]) -> pd.DataFrame:
+        """Return the values of columns in the sampled records as codes, by label; -1 is missing."""
+        return self.codes(columns, "sampled")
 
-    def codes(self, columns: Sequence[Column], condition: str = "true") -> pd.DataFrame:
-        """Return the values of columns in the selected records as codes, by label; -1 is missing."""
+    def codes(self, columns: Sequence[Column], table: str = "file") -> pd.DataFrame:
+        """Return the values of columns as codes, by label; -1 is missing."""
         labels = ", ".join(column.label for column in columns)
-        frame = self._engine.execute(f"SELECT {labels} FROM file WHERE {condition}").df()
+        frame = self._engine.execute(f"SELECT {labels} FROM {table}").df()
         return pd.DataFrame({label: pd.factorize(frame[label])[0] for label in frame.columns})
+
+    def breaks(self, key: Column, columns: Sequence[Column]) -> tuple[int, dict[str, int]]:
+        """Count how often columns change their value between records with the same key.
+
+        Whole groups are counted, about `SAMPLE_RECORDS` records of a larger file; a hash of the key draws
+        them.
+
+        Returns
+        -------
+        int
+            Number of records beyond the first of each group.
+        dict of label to int
+            Number of distinct values of each column beyond the first of each group; missing is a value.
+        """
+        part = max(self.records // SAMPLE_RECORDS, 1)
+        texts = [f"coalesce(CAST({column.label} AS VARCHAR), '')" for column in columns]
+        counts = ["count(*) - 1", *(f"count(DISTINCT {text}) - 1" for text in texts)]
+        named = [f"{count} AS n{i}" for i, count in enumerate(counts)]
+        sums = ", ".join(f"sum(n{i})" for i in range(len(named)))
+        row = self._engine.execute(
+            f"SELECT {sums} FROM (SELECT {', '.join(named)} FROM file WHERE {key.label} IS NOT NULL "
+            f"AND hash({key.label}) % {part} = 0 GROUP BY {key.label})"
+        ).fetchone()
+        assert row is not None
+        repeats, *changes = (int(value or 0) for value in row)
+        return repeats, {column.label: count for column, count in zip(columns, changes, strict=True)}
 
     def draw(
         self, numeric: Sequence[Column], nominal: Sequence[Column], accepted: str, most: int
@@ -214,29 +263,21 @@ class Profile:
             frame[label] = pd.factorize(frame[label], sort=False)[0]
         return frame
 
-    def numbers(self, column: Column) -> np.ndarray:
-        """Return the numbers of a column in the first records, without missing values."""
-        numbers = self._engine.execute(
-            f"SELECT {self._number(column)} AS v FROM file WHERE rowid < {FIRST_RECORDS} AND v IS NOT NULL"
-        ).fetchnumpy()["v"]
-        return np.asarray(numbers, dtype=np.float64)
-
-    def first_numbers(self, columns: Sequence[Column]) -> dict[str, np.ndarray]:
-        """Return the columns that have only numbers, in the first records and by label; NaN is missing."""
+    def sampled_numbers(self, columns: Sequence[Column]) -> dict[str, np.ndarray]:
+        """Return the columns that have only numbers, of the sampled records and by label; NaN is missing."""
         numeric = [column for column in columns if 0 < column.present == column.numbers]
         if not numeric:
             return {}
         numbers = ", ".join(f"{self._number(column)} AS {column.label}" for column in numeric)
-        frame = self._engine.execute(f"SELECT {numbers} FROM file WHERE rowid < {FIRST_RECORDS}").df()
+        frame = self._engine.execute(f"SELECT {numbers} FROM sampled").df()
         return {label: frame[label].to_numpy(np.float64, na_value=np.nan) for label in frame.columns}
 
     def codes_in_order(self, column: Column, other: Column) -> np.ndarray:
-        """Return the codes of `other` in the first records, sorted by the numbers or the text of `column`."""
+        """Return the sampled codes of `other`, sorted by the numbers or the text of `column`."""
         number = self._number(column)
         order = f"{number}, {column.label}" if column.numbers else column.label
         records = self._engine.execute(
-            f"SELECT {other.label} AS v FROM file WHERE rowid < {FIRST_RECORDS} ORDER BY {order}, "
-            f"{other.label}"
+            f"SELECT {other.label} AS v FROM sampled ORDER BY {order}, {other.label}"
         ).df()
         return np.asarray(pd.factorize(records["v"])[0])
 
@@ -303,7 +344,8 @@ class Profile:
         if self.source.format == "parquet" or not texts:
             return NumberFormat()
         frame = self._engine.execute(
-            f"SELECT {', '.join(texts)} FROM file WHERE rowid < {NUMBER_FORMAT_RECORDS}"
+            f"SELECT {', '.join(texts)} FROM file ORDER BY hash({', '.join(texts)}) "
+            f"LIMIT {NUMBER_FORMAT_RECORDS}"
         ).df()
         return detect_number_format(frame[label].dropna().unique().tolist() for label in texts)
 
@@ -321,27 +363,33 @@ class Profile:
             f"CASE WHEN regexp_matches({label}, {quoted_text(self.number_format.number)}) THEN {number} END"
         )
 
-    def _missing_codes(self, label: str, number: str) -> tuple[int, ...]:
-        """Find codes of missing values among the numbers of a column, and replace them by NULL."""
+    def _missing_codes(self, label: str, number: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Find codes of missing values among the numbers of a column, and replace them by NULL.
+
+        Returns
+        -------
+        two tuples of int
+            The codes, and numbers that may be codes and are not replaced.
+        """
         counts = self._engine.execute(
             f"SELECT {number} AS v, count(*) AS n FROM file WHERE v IS NOT NULL GROUP BY v ORDER BY v"
         ).fetchnumpy()
         values, times = np.asarray(counts["v"], np.float64), np.asarray(counts["n"], np.int64)
         place = np.arange(len(values))
         near = (place < ENDS) | (place >= len(values) - ENDS) | np.isin(values, list(CODES))
-        codes = sentinels(values[near], times[near])
+        codes, doubtful = sentinels(values[near], times[near])
         if codes:
             condition = f"{number} IN ({', '.join(map(str, codes))})"
             self._engine.execute(f"UPDATE file SET {label} = NULL WHERE {condition}")
-        return codes
+        return codes, doubtful
 
-    def _column(self, position: int) -> Column:
+    def _column(self, position: int, meant: frozenset[str]) -> Column:
         entry = self.source.schema.field(position)
         label = f"c{position}"
         number = self._number_in(label, entry.type)
         numeric = _is_number(entry.type) or self.source.format == "csv"
         reads = numeric and self._one(f"count({number})") == self._one(f"count({label})") > 0
-        codes = self._missing_codes(label, number) if reads else ()
+        codes, doubtful = self._missing_codes(label, number) if reads else ((), ())
         text, dates = f"CAST({label} AS VARCHAR)", f"regexp_full_match(s, '{_DATE}')"
         if pa.types.is_floating(entry.type) or pa.types.is_decimal(entry.type):
             whole = "v = round(v) AND abs(v) < 1e15"
@@ -379,6 +427,8 @@ class Profile:
             words=float(row[11] or 0),
             range=(float(row[12] or 0), float(row[13] or 0)),
             missing_codes=codes,
+            doubtful_codes=doubtful,
+            concepts=meant or concepts_of(entry.name),
         )
 
 

@@ -1,43 +1,122 @@
 """Guess the roles and kinds of all columns from a profile, erring on the side of protection.
 
-A column that may identify a unit becomes an identifier until a person changes its role. No column that may
-identify a unit is published without modification.
+Each column is read for itself (`evidence`). Its role then depends on the other columns: which key is that of
+the units, which numbers are computed from others, which variables are key variables.
 """
 
 from __future__ import annotations
 
-from microguard.pipelines.drafting.classify_column import Guess, classify_column
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from microguard.pipelines.drafting.assignment import assigned, with_units
 from microguard.pipelines.drafting.corrections import (
     with_numeric_codes,
-    with_one_key_per_role,
     with_region,
-    with_repeated_keys,
     with_some_quasi_identifier,
     without_dependencies,
     without_small_region,
     without_sparse_numbers,
     without_unusable_weights,
 )
-from microguard.pipelines.drafting.names import name_indicates
-from microguard.pipelines.drafting.profile import Profile
+from microguard.pipelines.drafting.derived import Derived, find_derived
+from microguard.pipelines.drafting.entities import Entity, find_entities
+from microguard.pipelines.drafting.evidence import Facts, max_categories, read_column
+from microguard.pipelines.drafting.guess import LIKELY, SURE, Alternative, Guess
+from microguard.pipelines.drafting.key_variables import with_key_variables
+from microguard.pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.drafting.weights import weight_signs
 
 
-def guess_roles(profile: Profile) -> list[Guess]:
-    """Return a guess for every column that a specification can name."""
-    known = {column.name: column for column in profile.columns}
+def guess_roles(profile: Profile) -> tuple[list[Guess], list[Derived]]:
+    """Return a guess for every column that a specification can name, and the computed columns."""
     names = [name for name in profile.source.schema.names if is_nameable(name)]
-    body = any(name_indicates(name, "body") for name in names)
+    known = {column.name: column for column in profile.columns}
+    codes = {
+        label: series.to_numpy(np.int64) for label, series in profile.sampled_codes(profile.columns).items()
+    }
+    numbers = profile.sampled_numbers(profile.columns)
+    entities = find_entities(profile, codes, max_categories(profile.records))
+    facts = _facts(profile, codes, numbers, entities)
     guesses = [
-        classify_column(known[name], profile, body)
+        _guess(known[name], facts[name])
         if name in known
-        else Guess(name, "identifier", None, "nested or binary values")
+        else Guess(name, "identifier", None, "nested or binary values", confidence=SURE)
         for name in names
     ]
-    guesses = with_one_key_per_role(with_repeated_keys(guesses, profile))
-    guesses = with_region(with_numeric_codes(guesses, profile), profile)
-    guesses = without_small_region(without_sparse_numbers(guesses, profile), profile)
+    guesses = with_numeric_codes(with_units(guesses, entities, profile.records), profile)
+    data = [
+        each.column
+        for each in guesses
+        if each.column is not None and each.role in ("quasi_identifier", "sensitive", "other")
+    ]
+    amounts = {each.column.label for each in guesses if each.column is not None and each.kind == "numeric"}
+    computed = find_derived(data, codes, {label: numbers[label] for label in amounts & numbers.keys()})
+    guesses = _without_computed(guesses, computed)
+    guesses = with_region(guesses, profile)
+    guesses = without_sparse_numbers(with_key_variables(guesses, codes, numbers), profile)
+    guesses = without_small_region(guesses, profile)
     guesses = without_unusable_weights(without_dependencies(guesses, profile), profile)
-    return with_some_quasi_identifier(guesses)
+    return with_some_quasi_identifier(guesses), computed
+
+
+def _facts(
+    profile: Profile,
+    codes: Mapping[str, np.ndarray],
+    numbers: Mapping[str, np.ndarray],
+    entities: Mapping[str, Entity],
+) -> dict[str, Facts]:
+    """Return the facts of each column by name."""
+    body = any(column.named("body") for column in profile.columns)
+    strata = [column for column in profile.columns if column.distinct <= max_categories(profile.records)]
+    return {
+        column.name: Facts(
+            column=column,
+            records=profile.records,
+            csv=profile.source.format == "csv",
+            numbers=(values := _known(numbers.get(column.label))),
+            entity=entities.get(column.label),
+            body=body,
+            weight_signs=weight_signs(column, profile.records, values, codes, strata, entities),
+        )
+        for column in profile.columns
+    }
+
+
+def _known(values: np.ndarray | None) -> np.ndarray:
+    return np.array([]) if values is None else values[np.isfinite(values)]
+
+
+def _guess(column: Column, facts: Facts) -> Guess:
+    """Return the guess for a column from its own facts."""
+    if column.present == 0:
+        return Guess(column.name, "identifier", None, "no values", column, "empty", SURE)
+    if column.distinct == 1 and column.present == facts.records:
+        return Guess(column.name, "other", None, "the same value in every record", column, "constant", SURE)
+    return assigned(facts, read_column(facts))
+
+
+def _without_computed(guesses: list[Guess], computed: list[Derived]) -> list[Guess]:
+    """Leave computed columns out: protected by themselves they would contradict their terms."""
+    by_name = {each.column.name: each for each in computed}
+    result = []
+    for each in guesses:
+        found = by_name.get(each.name)
+        if found is not None:
+            alternative = Alternative(each.role, each.kind, "to publish it although it may contradict them")
+            why = f"{found.what}: left out, because both would contradict each other after protection"
+            each = replace(
+                each,
+                role="identifier",
+                kind=None,
+                why=why,
+                confidence=LIKELY,
+                reading="derived",
+                alternative=alternative,
+            )
+        result.append(each)
+    return result
 
 
 def is_nameable(name: str) -> bool:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.drafting.classify_column import Guess
 from microguard.pipelines.drafting.comparison_row import ComparisonRow
 from microguard.pipelines.drafting.counting import counted_unit
+from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import Column, Profile
 from microguard.schemas.specification.sections import Quality
 from microguard.sdc.clusters.diversity import Diversity, diversify

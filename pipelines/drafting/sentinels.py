@@ -15,16 +15,20 @@ MIN_GAP = 0.2
 """A code whose distance from the other values exceeds this share of their range is a missing value."""
 MIN_SPIKE = 5.0
 """Without such a gap, a code must be this many times as frequent as the nearest values."""
+ORDINARY = 1.5
+"""A -1 next to 0 and 1 that is at most this many times as frequent as the nearest values may be a value."""
 NEAREST = 5
 """Number of distinct values that count as nearest."""
 
 
-def sentinels(values: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
-    """Return the codes of missing values among the values of a column, ascending.
+def sentinels(values: np.ndarray, counts: np.ndarray) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the codes of missing values among the values of a column, and the doubtful ones, ascending.
 
-    A negative code is returned if no other value is negative. A positive code above the other values is
-    returned if there is a gap, or if it is much more frequent than its neighbours. Within the range of the
-    other values, only long codes (9999) are returned, and only because of their frequency.
+    A negative code is returned if no other value is negative. A -1 below 0 and 1 that is no more
+    frequent than they are is doubtful: the age of a child born after the reference date is -1. A positive
+    code above the other values is returned if there is a gap, or if it is much more frequent than its
+    neighbours. Within the range of the other values, only long codes (9999) are returned, and only because
+    of their frequency.
 
     Parameters
     ----------
@@ -36,10 +40,13 @@ def sentinels(values: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
     candidate = np.isin(values, list(CODES)) & (counts >= MIN_RECORDS)
     rest = values[~candidate]
     if len(rest) < 2 or not candidate.any():
-        return ()
-    codes = []
+        return (), ()
+    codes, doubtful = [], []
     for value, count in zip(values[candidate], counts[candidate], strict=True):
         usual = _usual(value, values[~candidate], counts[~candidate])
+        if value == -1 and rest[0] == 0 and rest[1] == 1 and count <= ORDINARY * usual:
+            doubtful.append(-1)
+            continue
         if value < 0:
             missing = rest[0] >= 0
         elif value > rest[-1]:
@@ -48,7 +55,7 @@ def sentinels(values: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
             missing = value >= 9_990 and count >= 4 * MIN_SPIKE * usual
         if missing:
             codes.append(int(value))
-    return tuple(codes)
+    return tuple(codes), tuple(doubtful)
 
 
 def _usual(value: float, values: np.ndarray, counts: np.ndarray) -> float:

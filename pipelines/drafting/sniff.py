@@ -11,6 +11,8 @@ import csv
 import glob
 import gzip
 import io
+import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +23,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from microguard.pipelines.drafting.partitions import constants, hive_partitions
+from microguard.pipelines.intake.input_file import foreign_format
 from microguard.pipelines.intake.lake_tables import folders_and_links, refuse_lake_tables
 from microguard.schemas.errors import InputRejected
 
@@ -40,15 +43,17 @@ class Source:
     Attributes
     ----------
     path : Path
-        Absolute path of the input.
+        Normalised absolute path of the input.
+    named : str
+        The input as the caller named it.
     files : tuple of Path
         Data files, sorted.
     format : str
         "parquet" or "csv".
     schema : pyarrow.Schema
         Names and types, all text for CSV. The partition columns are last.
-    delimiter, encoding : str
-        Delimiter and encoding of a CSV.
+    delimiter, quote, encoding : str
+        Delimiter, quotation mark and encoding of a CSV.
     partitions : pyarrow.Schema
         The partition columns, whose values are part of the names of folders.
     values : mapping of Path to mapping of str to str or None
@@ -56,13 +61,21 @@ class Source:
     """
 
     path: Path
+    named: str
     files: tuple[Path, ...]
     format: str
     schema: pa.Schema
     delimiter: str = ","
+    quote: str = '"'
     encoding: str = "utf-8"
     partitions: pa.Schema = field(default_factory=lambda: pa.schema([]))
     values: Mapping[Path, Mapping[str, str | None]] = field(default_factory=dict)
+
+    @property
+    def written(self) -> str:
+        """The path for a specification in the working folder: normalised, and relative if it was named so."""
+        relative = not os.path.isabs(self.named) and not set("*?[]{}") & set(str(Path.cwd()))
+        return os.path.normpath(self.named) if relative else str(self.path)
 
     def batches(self, positions: list[int]) -> Iterator[pa.RecordBatch]:
         """Yield the columns at these positions in batches, named by position ("c0", "c1", ...)."""
@@ -90,15 +103,16 @@ def sniff(named: str) -> Source:
         If there are no files, they are neither Parquet nor CSV with a header, or they belong to a Delta,
         Iceberg or Hudi table.
     """
-    path = Path(named).absolute()
+    path = Path(os.path.abspath(named))
     refuse_lake_tables([str(path)], named)
     files = _files(named)
     refuse_lake_tables(folders_and_links(map(str, files)), named)
+    _refuse_foreign(files[0], named)
     try:
         source = (
-            Source(path, files, "parquet", pq.read_schema(files[0]))
+            Source(path, named, files, "parquet", pq.read_schema(files[0]))
             if _is_parquet(files[0])
-            else _sniff_csv(path, files)
+            else _sniff_csv(path, named, files)
         )
     except (pa.ArrowException, OSError, UnicodeError, csv.Error):
         raise InputRejected(
@@ -128,21 +142,31 @@ def _files(named: str) -> tuple[Path, ...]:
     return files
 
 
+def _refuse_foreign(file: Path, named: str) -> None:
+    try:
+        foreign = foreign_format(file)
+    except (OSError, EOFError):
+        return
+    if foreign is not None:
+        raise InputRejected(f"{named} is {foreign[0]}, expected Parquet or CSV. {foreign[1]}.")
+
+
 def _is_parquet(file: Path) -> bool:
     with open(file, "rb") as stream:
         return stream.read(4) == b"PAR1"
 
 
-def _sniff_csv(path: Path, files: tuple[Path, ...]) -> Source:
+def _sniff_csv(path: Path, named: str, files: tuple[Path, ...]) -> Source:
     encodings = [_encoding(file) for file in files]
     encoding = next((each for each in encodings if each != "utf-8"), "utf-8")
     with _open(files[0]) as stream:
         sample = io.TextIOWrapper(stream, encoding).read(SAMPLE_CHARACTERS).removeprefix("\ufeff")
-    delimiter = _delimiter(sample)
-    header, *rows = list(csv.reader(io.StringIO(sample), delimiter=delimiter)) or [[]]
+    quote = _quote(sample)
+    delimiter = _delimiter(sample, quote)
+    header, *rows = list(csv.reader(io.StringIO(sample), delimiter=delimiter, quotechar=quote)) or [[]]
     _check_header(header, rows[:SAMPLE_LINES], path)
     schema = pa.schema([(name, pa.string()) for name in header])
-    return Source(path, files, "csv", schema, delimiter, encoding)
+    return Source(path, named, files, "csv", schema, delimiter, quote, encoding)
 
 
 def _open(file: Path) -> BinaryIO:
@@ -179,11 +203,18 @@ def _encoding(file: Path) -> str:
     return "iso-8859-1" if controls else "windows-1252"
 
 
-def _delimiter(sample: str) -> str:
+def _quote(sample: str) -> str:
+    """Return the single quote if the first line begins and ends with one and has two at least, else "."""
+    first = sample.splitlines()[0].strip() if sample.strip() else ""
+    quoted = len(first) > 2 and first[0] == first[-1] == "'" and first.count("'") % 2 == 0
+    return "'" if quoted else '"'
+
+
+def _delimiter(sample: str, quote: str) -> str:
     """Return the delimiter with which most lines have the same number of fields, which is at least two."""
 
     def agreement(delimiter: str) -> tuple[float, int]:
-        rows = list(csv.reader(io.StringIO(sample), delimiter=delimiter))[:SAMPLE_LINES]
+        rows = list(csv.reader(io.StringIO(sample), delimiter=delimiter, quotechar=quote))[:SAMPLE_LINES]
         widths = Counter(len(row) for row in rows if row)
         if not widths:
             return 0.0, 0
@@ -198,6 +229,11 @@ def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
     unnamed = sum(not name.strip() for name in header)
     repeated = sum(any(row[i : i + 1] == [name] for row in rows) for i, name in enumerate(header) if name)
     numbers = any(map(_is_number, header))
+    if len(header) == 1 and (len(header[0].split()) > 2 or re.search(r"[0-9] +\S", header[0])):
+        raise InputRejected(
+            f"{path.name}: expected fields with one of the delimiters , ; | or a tab, found one column, as in "
+            "a fixed-width file. Convert the file to CSV with a header."
+        )
     duplicates = len(set(header)) < len(header)
     if not header or duplicates or unnamed > 1 or numbers or repeated >= MIN_REPEATED_NAMES:
         raise InputRejected(
@@ -220,7 +256,7 @@ def _csv_batches(file: Path, source: Source) -> Iterator[pa.RecordBatch]:
         yield from pa_csv.open_csv(
             stream,
             read_options=pa_csv.ReadOptions(encoding=source.encoding, block_size=BLOCK_BYTES),
-            parse_options=pa_csv.ParseOptions(delimiter=source.delimiter),
+            parse_options=pa_csv.ParseOptions(delimiter=source.delimiter, quote_char=source.quote),
             convert_options=pa_csv.ConvertOptions(
                 column_types=text, strings_can_be_null=True, null_values=[""]
             ),

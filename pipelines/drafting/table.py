@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from microguard.pipelines.drafting.classify_column import Guess
 from microguard.pipelines.drafting.counting import K
+from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import Column, Profile
 
 MOST_COLUMNS = 12
@@ -21,7 +21,7 @@ def draft_table(profile: Profile, guesses: Sequence[Guess], k: int) -> str:
         each.column
         for each in guesses
         if each.column is not None
-        and (each.role == "region" or (each.role == "quasi_identifier" and each.kind == "nominal"))
+        and (each.role == "region" or (each.role in ("quasi_identifier", "other") and each.kind == "nominal"))
         and each.column.distinct > 1
     ]
     if not categories:

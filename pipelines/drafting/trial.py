@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from microguard.pipelines.drafting.classify_column import Guess
 from microguard.pipelines.drafting.comparison_row import ComparisonRow
 from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
 from microguard.pipelines.drafting.grouping import Grouping, find_grouping
+from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import Profile
 from microguard.pipelines.drafting.sample import Sample, columns_of
 from microguard.schemas.specification.sections import Quality

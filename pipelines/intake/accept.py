@@ -8,6 +8,7 @@ from pathlib import Path
 from microguard.pipelines.engine.files import private_folder, write_atomically
 from microguard.pipelines.gate.gate import EXPECTATIONS, Verdicts, judge
 from microguard.pipelines.intake.read import Microdata
+from microguard.pipelines.intake.reject import DECIMAL_COMMA
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.refusal import refusal_text
@@ -36,7 +37,8 @@ def accept_input(validated: ValidatedInput, specification: Specification, folder
     if not verdicts.passed:
         reasons = "; ".join(f"{reason}: {count}" for reason, count in validated.rejected.items())
         rejected = f" Records rejected: {reasons}." if reasons else ""
-        head = f"The input does not meet the specification.{rejected}"
+        mark = ' Set input.decimal = ",".' if DECIMAL_COMMA in validated.rejected else ""
+        head = f"The input does not meet the specification.{rejected}{mark}"
         raise InputRejected(refusal_text(head, verdicts.failures), verdicts.failures)
     return verdicts
 

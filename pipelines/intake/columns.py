@@ -5,6 +5,9 @@ A message shows names of columns only if the file plausibly has a header.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from microguard.pipelines.intake.faults import input_label
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
@@ -32,7 +35,9 @@ def check_columns(columns: list[str], specification: Specification) -> None:
         If columns are missing, undeclared or reserved.
     """
     absent = [name for name in specification.variables if name not in columns]
-    unknown = [name for name in columns if name not in specification.variables]
+    unknown = [
+        name for name in columns if name not in specification.variables and not is_ignored(name, columns)
+    ]
     if absent and 2 * len(absent) > len(specification.variables):
         raise InputRejected(
             f"{input_label(specification)} has {len(columns)} columns, expected the "
@@ -55,6 +60,11 @@ def check_columns(columns: list[str], specification: Specification) -> None:
         )
     if faults:
         raise InputRejected(f"{input_label(specification)} {'; and it '.join(faults)}.")
+
+
+def is_ignored(name: str, columns: Sequence[str]) -> bool:
+    """Return whether a column needs no declaration: pandas' index, or what follows a last delimiter."""
+    return re.fullmatch("__index_level_[0-9]+__", name) is not None or (name == "" and columns[-1] == "")
 
 
 def check_types(frame: DataFrame, specification: Specification) -> None:

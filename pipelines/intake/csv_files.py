@@ -43,7 +43,8 @@ def read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFra
     options: dict[str, Any] = {
         "sep": specification.input.delimiter,
         "encoding": charset,
-        "escape": '"',
+        "quote": specification.input.quote,
+        "escape": specification.input.quote,
         "columnPruning": False,
         "maxCharsPerColumn": -1,
     }
@@ -66,7 +67,21 @@ def read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFra
     # With enforceSchema=False Spark compares the header of every file with the schema.
     reader = spark.read.options(**options, header=True, mode="FAILFAST", enforceSchema=False)
     frame = reader.schema(schema).csv(specification.input_path)
+    _refuse_values_without_name(frame, header, specification)
     return frame, frame.columns
+
+
+def _refuse_values_without_name(frame: DataFrame, header: list[str], specification: Specification) -> None:
+    """Refuse values after the last delimiter of lines: their column has no name."""
+    if not header or header[-1] != "" or specification.input.unmentioned == "drop":
+        return
+    named = frame.toDF(*[f"c{position}" for position in range(len(frame.columns))])
+    values = named.where(f.col(f"c{len(header) - 1}") != "").count()
+    if values:
+        raise InputRejected(
+            f"{input_label(specification)} has a last column without a name and {values} value(s) in it, "
+            'expected an empty one. Name the column in the header, or set input.unmentioned to "drop".'
+        )
 
 
 def java_charset(spark: SparkSession, encoding: str) -> str:
@@ -117,10 +132,11 @@ def _refuse_open_fields(spark: SparkSession, specification: Specification, delim
 
     Lines are compared as bytes, one ISO-8859-1 character for each, because they are not decoded yet.
     """
-    line = f.col("value")
-    quotes = f.octet_length(line) - f.octet_length(f.replace(line, f.lit('"'), f.lit("")))
+    line, quote = f.col("value"), specification.input.quote
+    quotes = f.octet_length(line) - f.octet_length(f.replace(line, f.lit(quote), f.lit("")))
     in_bytes = f.decode(line.cast("binary"), "ISO-8859-1")
-    open_field = rf'(?:^|{re.escape(delimiter.decode("iso-8859-1"))})"[^"]*+(?:""[^"]*+)*+$'
+    begin = rf"(?:^|{re.escape(delimiter.decode('iso-8859-1'))})"
+    open_field = rf"{begin}{quote}[^{quote}]*+(?:{quote}{quote}[^{quote}]*+)*+$"
     lines = spark.read.text(specification.input_path)
     open_lines = lines.where((quotes % 2 == 1) & in_bytes.rlike(open_field)).count()
     if open_lines:

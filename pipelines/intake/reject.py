@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.intake.typed import CODE, COSTS, NUMBER, ORDER, TEXT, UNREADABLE
+from microguard.pipelines.intake.typed import CODE, COMMA, COSTS, NUMBER, ORDER, TEXT, UNREADABLE
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -18,8 +18,12 @@ LARGEST_NUMBER = 1e150
 #: In a series that only grows, an earlier release contains the unit.
 PUBLISHED_BEFORE = "unit published before"
 
+#: The number would be readable with another decimal mark.
+DECIMAL_COMMA = "number with a decimal comma"
+
 #: Reasons in order of precedence.
 REASONS = (
+    DECIMAL_COMMA,
     "number not readable",
     "code not in its hierarchy",
     "value not in its order",
@@ -71,6 +75,8 @@ def _tests(frame: DataFrame, specification: Specification) -> dict[str, Column]:
     numeric = [*specification.numeric, *specification.with_role("weight")]
     keys = specification.with_role("unit", "household", "region")
     tests = {"number not readable": _unreadable(NUMBER)}
+    if specification.input.format == "csv" and specification.input.decimal == ".":
+        tests[DECIMAL_COMMA] = _unreadable(COMMA)
     if any(variable.hierarchy is not None for variable in specification.variables.values()):
         tests["code not in its hierarchy"] = _unreadable(CODE)
     if specification.ordinal:

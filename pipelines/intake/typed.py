@@ -8,8 +8,11 @@ from __future__ import annotations
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.columns import is_number
 from microguard.pipelines.intake.cost_matrices import not_in_cost_matrix
+from microguard.pipelines.intake.number_marks import BLANKS, MINUS
 from microguard.pipelines.intake.recode import apply_recodes, not_in_order, null_missing_codes
+from microguard.schemas.roles import PUBLISHED
 from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Variable
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -18,12 +21,13 @@ from pyspark.sql import types as t
 #: Column with the causes for which values of a record could not be read, as bits.
 UNREADABLE = "__unreadable"
 #: Bits: a CSV field is not a number; a hierarchy lacks the code; text is not valid UTF-8; the order of the
-#: variable lacks the value; its cost matrix lacks the value.
-NUMBER, CODE, TEXT, ORDER, COSTS = 1, 2, 4, 8, 16
+#: variable lacks the value; its cost matrix lacks the value; a CSV field is a number with a decimal comma.
+NUMBER, CODE, TEXT, ORDER, COSTS, COMMA = 1, 2, 4, 8, 16, 32
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]{1,18}$"
-_BLANKS = " \u00a0\u202f"
+_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+_WITH_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
 _UNKNOWN = "__unknown_code"
 
 
@@ -40,10 +44,13 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
             value = values[entry.name]
             values[entry.name] = null_missing_codes(entry.name, value, variable, entry.dataType, decimal)
     written = {name: _point(f.trim(values[name]), specification) for name in numbers}
-    whole = _whole(raw, written)
-    unreadable, broken = f.lit(False), f.lit(False)
+    codes = {name: values[name] for name in names if csv and _may_be_integers(specification.variables[name])}
+    whole = _whole(raw, written, codes)
+    values |= {name: values[name].try_cast(t.LongType()) for name in codes.keys() & whole}
+    unreadable, comma, broken = f.lit(False), f.lit(False), f.lit(False)
     for name, number in written.items():
         unreadable = unreadable | (number.isNotNull() & ~number.rlike(_NUMBER))
+        comma = comma | f.coalesce(number.rlike(_WITH_COMMA), f.lit(False))
         kind = t.LongType() if name in whole else t.DoubleType()
         read_as = f.when(number.rlike(_NUMBER), number).try_cast(kind)
         values[name] = null_missing_codes(name, read_as, specification.variables[name], kind, decimal)
@@ -52,6 +59,7 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
             valid = f.is_valid_utf8(column(name).cast("string"))
             broken = broken | f.coalesce(~valid, f.lit(False))
     flags = f.when(unreadable, NUMBER).otherwise(0) + f.when(broken, TEXT).otherwise(0)
+    flags = flags + f.when(comma, COMMA).otherwise(0)
     typed = raw.select(*[values[name].alias(name) for name in names], flags.alias(UNREADABLE))
     # Text is parsed once, and the result is cached in Spark's encrypted scratch space for later passes. Spark
     # looks up its cache by the plan, and an earlier run of this session may have read another file of the
@@ -112,10 +120,10 @@ def _present(name: str, specification: Specification) -> Column:
 
 
 def _point(number: Column, specification: Specification) -> Column:
-    number = f.when(number != "", number)
+    number = f.translate(f.when(number != "", number), MINUS, "-")
     mark = specification.input.thousands
     if mark is not None:
-        point, group = f"[{specification.input.decimal}]", f"[{_BLANKS if mark == ' ' else mark}]"
+        point, group = f"[{specification.input.decimal}]", f"[{BLANKS if mark == ' ' else mark}]"
         grouped = number.rlike(rf"^[+-]?[0-9]{{1,3}}(?:{group}[0-9]{{3}})+(?:{point}[0-9]*)?$")
         number = f.when(grouped, f.regexp_replace(number, group, "")).otherwise(number)
     if specification.input.decimal == ",":
@@ -130,11 +138,23 @@ def number_in_text(text: Column, specification: Specification) -> Column:
     return f.when(number.rlike(_NUMBER), number).try_cast(t.DoubleType())
 
 
-def _whole(raw: DataFrame, written: dict[str, Column]) -> set[str]:
-    """Return the numeric CSV columns in which every value is an integer."""
-    if not written:
+def _may_be_integers(variable: Variable) -> bool:
+    """Return whether codes of a CSV that are integers are published as integers.
+
+    They are text if the specification compares them with text.
+    """
+    compared = (variable.order, variable.hierarchy, variable.costs, variable.bands)
+    published = variable.role in PUBLISHED and not is_number(variable)
+    return published and all(each is None for each in compared) and not variable.missing
+
+
+def _whole(raw: DataFrame, written: dict[str, Column], codes: dict[str, Column]) -> set[str]:
+    """Return the CSV columns in which every number is an integer, or every code is one without its marks."""
+    if not written and not codes:
         return set()
-    broken = [f.bool_or(~number.rlike(_WHOLE)).alias(str(i)) for i, number in enumerate(written.values())]
+    patterns = [(name, number, _WHOLE) for name, number in written.items()]
+    patterns += [(name, code, _INTEGER) for name, code in codes.items()]
+    broken = [f.bool_or(~text.rlike(like)).alias(str(i)) for i, (_, text, like) in enumerate(patterns)]
     row = raw.agg(*broken).first()
     assert row is not None
-    return {name for i, name in enumerate(written) if row[str(i)] is False}
+    return {name for i, (name, _, _) in enumerate(patterns) if row[str(i)] is False}

@@ -16,6 +16,7 @@ from microguard.schemas.refusal import Failure
 from microguard.schemas.specification.consistency import inconsistencies
 from microguard.schemas.specification.faults import Fault, faults_of, shown_key
 from microguard.schemas.specification.faults import Path as Key
+from microguard.schemas.specification.input_format import with_format
 from microguard.schemas.specification.key_lines import key_lines, line_of
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.repair import related, repaired
@@ -63,6 +64,7 @@ def build_specification(
     place : callable
         From a key to the file and line that it is in; only called if there are faults.
     """
+    content = with_format(content, folder)
     faults: list[Fault] = []
     in_doubt = False
     try:

@@ -63,11 +63,13 @@ class Input(Section):
     """The snapshot of a Delta or Iceberg table at this time, such as "2026-11-01T06:00:00+01:00" (without an
     offset: UTC); not together with `version`."""
     format: Literal["parquet", "csv"] = "parquet"
-    """File format."""
+    """File format; without it, a suffix of text (.csv, .tsv, .txt) or a file that begins with text is CSV."""
     missing: str | None = None
     """A further missing-value mark in text columns, besides the empty field."""
     delimiter: str = Field(default=",", min_length=1, max_length=1)
     """CSV: the character between two fields."""
+    quote: Literal['"', "'"] = '"'
+    """CSV: the mark around fields that hold the delimiter."""
     encoding: Text = "utf-8"
     """CSV: character encoding, by a name of Java, Python or IANA."""
     columns: Names = ()

@@ -33,11 +33,11 @@ def drafted(path: Path) -> dict[str, Any]:
 
 
 def roles(content: dict[str, Any]) -> dict[str, str]:
-    """Return the role of each variable, or the kind of a quasi-identifier that has one."""
+    """Return the role of each variable, or the kind if it is a quasi-identifier or of no special role."""
     found = {}
     for name, each in content["variables"].items():
-        protected = each["role"] == "quasi_identifier"
-        found[name] = each["kind"] if protected else each["role"]
+        plain = each["role"] in ("quasi_identifier", "other") and "kind" in each
+        found[name] = each["kind"] if plain else each["role"]
     return found
 
 
@@ -159,7 +159,7 @@ def test_draft_detects_the_missing_mark_and_keeps_numeric_kinds(
         [f"1985{1 + i % 12:02d}15" for i in range(400)],
         ["12:30", "7:15"] * 200,
         [f"{CANARY} {i}" for i in range(400)],
-        ["a text of very many words that tells a story"] * 200 + ["and one more of them, longer yet"] * 200,
+        [f"a text of very many words that tells a story: {'x' * (i % 40)}" for i in range(400)],
         [f"{100000 + 7 * i}" for i in range(400)],
     ],
     ids=["iso", "dotted", "digits", "times", "names", "stories", "serial"],
@@ -187,7 +187,8 @@ def test_draft_protects_a_region_with_fewer_than_k_records(
 def test_draft_protects_a_region_that_determines_a_category(
     people: pd.DataFrame, write: Callable[..., Path]
 ) -> None:
-    people["climate"] = people["region"].map({"north": "cold", "south": "mild"})
+    people["region"] = np.random.default_rng(1).choice(["north", "south", "west"], len(people))
+    people["climate"] = people["region"].map({"north": "cold", "south": "mild", "west": "mild"})
     assert roles(drafted(write(people)))["region"] == "nominal"
 
 
@@ -228,7 +229,7 @@ def test_draft_uses_parquet_types_and_excludes_nested_columns(tmp_path: Path) ->
             "small": pa.array([1, None] * 100, pa.int8()),
             "price": pa.array([Decimal("1.50") * i for i in range(n)], pa.decimal128(10, 2)),
             "day": pa.array(range(n), pa.date32()),
-            "kind": pa.array(["p", "q"] * 100).dictionary_encode(),
+            "kind": pa.array(["p", "q", "q", "p"] * 50).dictionary_encode(),
             "list": [[1]] * n,
             "bytes": [b"x"] * n,
             "digits": [str(i % 3) for i in range(n)],

@@ -148,7 +148,7 @@ def _sentinels(rng: np.random.Generator, n: int) -> tuple[dict[str, np.ndarray],
         "health": rng.choice([1, 2, 3, 4, 5, 9], n),
     }
     return columns, truth | {
-        "caseno": "key", "hours": "numeric", "savings": "numeric", "wealth": "numeric", "health": "nominal"
+        "caseno": "key", "hours": "numeric", "savings": "numeric", "wealth": "numeric", "health": "sensitive"
     }  # fmt: skip
 
 

@@ -29,4 +29,11 @@ HOURS = [*range(5, 61)] * 4
     ids=["gap", "too few", "ages", "a spike", "negative", "profits", "inside", "beyond", "alone", "none"],
 )
 def test_sentinels_returns_codes_separated_from_other_values(values, codes):
-    assert sentinels(*distinct_with_counts(*values)) == codes
+    assert sentinels(*distinct_with_counts(*values)) == (codes, ())
+
+
+def test_sentinels_asks_about_minus_one_next_to_zero():
+    """The age of a child born after the reference date is -1; as often as a missing value it is a code."""
+    assert sentinels(*distinct_with_counts(*[*range(-1, 90)] * 4)) == ((), (-1,))
+    assert sentinels(*distinct_with_counts(*[*range(90)] * 4, *[-1] * 30)) == ((-1,), ())
+    assert sentinels(*distinct_with_counts(*[*range(16, 90)] * 4, *[-1] * 4)) == ((-1,), ())

@@ -73,7 +73,7 @@ def test_draft_does_not_depend_on_the_order_of_records(tmp_path):
 def test_trial_proposes_groups_of_associated_variables(tmp_path):
     rng = np.random.default_rng(2)
     bases = rng.normal(size=(3, 60))
-    names = [["rent", "sales", "wealth"], ["price", "costs", "profit"], ["hours", "output", "wages"]]
+    names = [["rent", "sales", "wealth"], ["price", "costs", "profit"], ["output", "wages"]]
     columns = {
         name: (100 * (base + 0.05 * rng.normal(size=60))).round(3) + 1000
         for base, group in zip(bases, names, strict=True)

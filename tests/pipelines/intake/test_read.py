@@ -348,3 +348,58 @@ def test_read_refuses_records_in_the_public_area_through_a_glob_or_link(spark, t
     path = "*/raw/*.parquet" if how == "a glob" else "in"
     with pytest.raises(SpecificationError, match=r"\[input\] path.* 1 file\(s\) of the public area"):
         read(spark, specification(tmp_path, input={"path": path}))
+
+
+def test_read_publishes_integer_codes_of_a_csv_as_integers(spark, tmp_path):
+    (tmp_path / "data.csv").write_text("isco,postal,band,mark\n211,007,1,x\n,012,2,?\n-9,100,3,2\n")
+    roles = dict.fromkeys(["isco", "postal", "mark"], {"role": "quasi_identifier", "kind": "nominal"})
+    roles["band"] = {"role": "quasi_identifier", "kind": "ordinal", "order": ["1", "2", "3"]}
+    microdata = read(spark, csv_specification(tmp_path, roles, missing="?"))
+    types = {entry.name: str(entry.type) for entry in microdata.contract.schema}
+    assert types == {"isco": "int64", "postal": "string", "band": "string", "mark": "string"}
+    rows = microdata.frame.select("isco", "postal").toPandas()
+    assert rows.postal.to_list() == ["007", "012", "100"]
+    assert rows.isco.dropna().to_list() == [211, -9]
+
+
+@pytest.mark.parametrize("blank", ["\u2009", "\u202f", "\u00a0", " "])
+def test_read_accepts_thin_blanks_the_minus_sign_and_a_trailing_delimiter(blank, spark, tmp_path):
+    (tmp_path / "data.csv").write_text(f"a;b;\nx;1{blank}100,5;\ny;\u22123,25;\n")
+    roles = {"a": {"role": "other"}, "b": {"role": "quasi_identifier", "kind": "numeric"}}
+    options = {"delimiter": ";", "decimal": ",", "thousands": " "}
+    rows = read(spark, csv_specification(tmp_path, roles, **options)).frame.select("a", "b").toPandas()
+    assert sorted(rows.b) == [-3.25, 1100.5]
+
+
+def test_read_refuses_values_after_the_last_delimiter(spark, tmp_path):
+    (tmp_path / "data.csv").write_text(f"a;\nx;{CANARY}\ny;\n")
+    roles = {"a": {"role": "quasi_identifier", "kind": "nominal"}}
+    with pytest.raises(InputRejected, match=r"without a name and 1 value") as caught:
+        read(spark, csv_specification(tmp_path, roles, delimiter=";"))
+    assert CANARY not in str(caught.value)
+
+
+def test_read_ignores_the_index_of_pandas(spark, tmp_path):
+    persons().sample(frac=1, random_state=1).to_parquet(tmp_path / "data")
+    assert "__index_level_0__" in pq.read_schema(tmp_path / "data").names
+    assert "__index_level_0__" not in read(spark, specification(tmp_path)).frame.columns
+
+
+def test_read_parses_single_quoted_fields(spark, tmp_path):
+    (tmp_path / "data.csv").write_text("'a','b'\n'x, y','1'\n'z','2'\n")
+    roles = {"a": {"role": "other"}, "b": {"role": "quasi_identifier", "kind": "numeric"}}
+    rows = read(spark, csv_specification(tmp_path, roles, quote="'")).frame.select("a", "b").toPandas()
+    assert sorted(rows.a) == ["x, y", "z"]
+
+
+def test_a_decimal_comma_is_told_with_the_key_that_reads_it(spark, tmp_path):
+    (tmp_path / "data.csv").write_text("a;b\n" + "x;1,5\ny;2,25\n" * 6)
+    roles = {
+        "a": {"role": "quasi_identifier", "kind": "nominal"},
+        "b": {"role": "quasi_identifier", "kind": "numeric"},
+    }
+    spec = csv_specification(tmp_path, roles, delimiter=";")
+    screened = validate(read(spark, spec), spec)
+    assert screened.rejected == {"number with a decimal comma": 12}
+    with pytest.raises(InputRejected, match=r'Set input.decimal = ","'):
+        accept_input(screened, spec, tmp_path / "evidence")

@@ -1,0 +1,232 @@
+"""Read what a column is from scored evidence: its name, its type and the distribution of its values.
+
+Each rule adds points to one reading. The reading with the most points is chosen. The distance to the second
+one is its confidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from microguard.pipelines.drafting.entities import Entity
+from microguard.pipelines.drafting.guess import LIKELY, SURE, UNSURE
+from microguard.pipelines.drafting.profile import Column
+from microguard.pipelines.drafting.shapes import is_code_list, is_registration_number, is_serial_number
+
+READINGS = ("category", "place", "amount", "key", "household", "weight", "date", "text")
+FEWEST_CATEGORIES, MOST_CATEGORIES, RECORDS_PER_CATEGORY = 30, 1_000, 50
+"""A nominal variable has at most one category per 50 records, with a maximum between 30 and 1,000 categories.
+A column with more distinct values is a name or free text, unless its name says that it is a code."""
+MIN_RECORDS_PER_CODE = 3
+"""A code list by name has at least this many records per code; with fewer it may identify units."""
+MOST_CODES = 20
+"""An integer variable with at most this many distinct values is a code."""
+LONG_TEXT = 60
+MANY_WORDS = 4.0
+NEARLY_ALL = 0.8
+"""Minimum share of values with the form of a date, or of distinct values, for dates and keys."""
+NEARLY_UNIQUE = 0.98
+"""Minimum share of distinct values of a key with duplicates."""
+SURE_POINTS, LIKELY_POINTS = 3, 2
+"""Minimum distance to the second reading of a sure and of a likely reading."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the evidence rules look at.
+
+    Attributes
+    ----------
+    column : Column
+    records : int
+    csv : bool
+        Whether texts can be numbers.
+    numbers : (m,) float array
+        Sampled numbers, without missing ones.
+    entity : Entity or None
+        The key whose values repeat.
+    body : bool
+        Whether the file has measures of the body, so that "weight" may be one of them.
+    weight_signs : tuple of str
+        What its values have of a sampling weight.
+    """
+
+    column: Column
+    records: int
+    csv: bool
+    numbers: np.ndarray
+    entity: Entity | None
+    body: bool
+    weight_signs: tuple[str, ...]
+
+    def named(self, *concepts: str) -> bool:
+        """Return whether the name says one of these concepts."""
+        return self.column.named(*concepts)
+
+    @property
+    def few(self) -> bool:
+        """At most `MOST_CODES` distinct values."""
+        return self.column.distinct <= MOST_CODES
+
+    @property
+    def categories(self) -> bool:
+        """Few enough distinct values for categories."""
+        return self.column.distinct <= max_categories(self.records)
+
+    @property
+    def listed(self) -> bool:
+        """So many records per value as a code list by name must have."""
+        return self.categories or MIN_RECORDS_PER_CODE * self.column.distinct <= self.column.present
+
+    @property
+    def numeric(self) -> bool:
+        """All values are numbers. Of texts only those of a CSV can be, unless they have leading zeros."""
+        if pa.types.is_boolean(self.column.type) or self.column.present == 0:
+            return False
+        typed = self.column.type
+        if pa.types.is_integer(typed) or pa.types.is_floating(typed) or pa.types.is_decimal(typed):
+            return True
+        return self.csv and self.column.numbers == self.column.present and not self.column.zero_led
+
+    @property
+    def whole(self) -> bool:
+        """Numeric, and all values are whole."""
+        return self.numeric and self.column.is_whole
+
+    @property
+    def label(self) -> bool:
+        """Text that is no number, or numbers with leading zeros."""
+        return not self.numeric
+
+    @property
+    def unique(self) -> bool:
+        """All values are distinct, but for a few duplicates."""
+        return self.column.distinct >= NEARLY_UNIQUE * self.records
+
+    @property
+    def text(self) -> bool:
+        """Long values of many words."""
+        return self.column.widths[1] > LONG_TEXT or self.column.words >= MANY_WORDS
+
+    @property
+    def pattern(self) -> bool:
+        """Texts of one width and one word, as keys have."""
+        least, most = self.column.widths
+        return least == most >= 4 and self.column.words == 1
+
+    @property
+    def serial(self) -> bool:
+        """Distinct, evenly spread whole numbers."""
+        return self.numeric and is_serial_number(self.column, self.numbers)
+
+    @property
+    def registration(self) -> bool:
+        """Whole numbers of one length, nearly all distinct."""
+        many = self.column.distinct >= NEARLY_ALL * self.column.present
+        return self.numeric and many and is_registration_number(self.column, self.numbers)
+
+    @property
+    def non_negative(self) -> bool:
+        """Numeric, present in every record and never below 0."""
+        column = self.column
+        return self.numeric and column.finite == column.present == self.records and column.range[0] >= 0
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Evidence: points for a reading where a condition holds, and the reason."""
+
+    reading: str
+    points: int
+    holds: Callable[[Facts], bool]
+    why: str
+
+
+def _amount(f: Facts) -> bool:
+    return f.named("amount", "income") and not f.few
+
+
+RULES = (
+    Rule("category", 4, lambda f: f.few and f.whole, "whole numbers that are codes"),
+    Rule("category", 4, lambda f: f.categories and f.label, "categories"),
+    Rule("category", 3, lambda f: f.label and f.few, "few values"),
+    Rule("category", 2, lambda f: f.column.zero_led > 0 and f.listed, "digits with leading zeros"),
+    Rule("category", 7, lambda f: f.named("code") and f.listed and (f.whole or f.label), "a code by name"),
+    Rule("category", 5, lambda f: f.whole and not f.named("amount", "key", "age", "line")
+         and is_code_list(f.column, f.numbers), "whole numbers with the gaps of a code list"),
+    Rule("category", 6, lambda f: f.named("period") and f.whole and f.categories, "a period by name"),
+    Rule("place", 8, lambda f: f.named("place") and f.listed and (f.whole or f.label)
+         and not f.named("amount"), "a region by name"),
+    Rule("place", 2, lambda f: f.named("place") and not f.numeric and f.categories, "a place by name"),
+    Rule("amount", 4, lambda f: f.numeric and not f.few, "numbers"),
+    Rule("amount", 4, lambda f: f.numeric and not f.whole, "numbers with decimals"),
+    Rule("amount", 3, lambda f: f.numeric and _amount(f), "an amount by name"),
+    Rule("amount", 4, lambda f: f.numeric and f.named("age") and not f.few, "an age by name"),
+    Rule("key", 8, lambda f: f.named("key") and f.unique and f.column.is_key_type, "a key by name"),
+    Rule("key", 8, lambda f: f.serial and not _amount(f), "a serial number: evenly spread whole numbers"),
+    Rule("key", 6, lambda f: f.registration and not _amount(f), "a registration number"),
+    Rule("key", 6, lambda f: f.named("line") and f.column.is_key_type,
+         "a number within the household by name"),
+    Rule("key", 8, lambda f: f.label and f.unique and f.pattern, "texts of one width, nearly all distinct"),
+    Rule("key", 8, lambda f: f.named("key", "entity") and not f.few and f.column.is_key_type
+         and not f.named("amount"), "a key by name"),
+    Rule("key", 9, lambda f: f.entity is not None and f.entity.kind != "household",
+         "a key whose values repeat"),
+    Rule("key", 9, lambda f: f.named("code", "place") and not f.listed and f.column.is_key_type
+         and not f.named("amount"), "a code by name with nearly as many values as records"),
+    Rule("household", 10, lambda f: f.entity is not None and f.entity.kind == "household", "a household"),
+    Rule("household", 9, lambda f: f.named("household") and f.column.is_key_type and not f.few
+         and not f.named("amount", "code", "age") and f.column.distinct > 0.05 * f.records,
+         "a household by name"),
+    Rule("weight", 12, lambda f: f.named("weight") and f.non_negative and not f.body, "a weight by name"),
+    Rule("weight", 7, lambda f: len(f.weight_signs) >= 2 and not f.named("amount", "income", "age",
+         "visible"),
+         "a weight by its values"),
+    Rule("date", 20, lambda f: pa.types.is_temporal(f.column.type), "a date by type"),
+    Rule("date", 14, lambda f: f.column.dates >= NEARLY_ALL * f.column.present,
+         "values with the form of dates"),
+    Rule("date", 9, lambda f: f.named("date") and not f.few
+         and (f.label or f.column.widths in ((6, 6), (8, 8))),
+         "a date by name"),
+    Rule("text", 9, lambda f: f.label and not f.categories, "free text or a name"),
+    Rule("text", 8, lambda f: f.text and f.label and not f.few, "free text"),
+    Rule("text", 9, lambda f: f.named("name") and f.label and not f.few, "a name"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a column is, why, how sure, and what else it may be."""
+
+    name: str
+    why: str
+    confidence: str
+    second: str | None
+
+
+def read_column(facts: Facts) -> Reading:
+    """Return the reading with the most points, its strongest reason and its confidence."""
+    points = dict.fromkeys(READINGS, 0)
+    reasons: dict[str, tuple[int, str]] = {}
+    for rule in RULES:
+        if rule.holds(facts):
+            points[rule.reading] += rule.points
+            if rule.points > reasons.get(rule.reading, (0, ""))[0]:
+                reasons[rule.reading] = rule.points, rule.why
+    first, second, *_ = sorted(READINGS, key=lambda reading: (-points[reading], READINGS.index(reading)))
+    distance = points[first] - points[second]
+    if not points[first]:
+        return Reading("text", "values of no known form", UNSURE, None)
+    sure = SURE if distance >= SURE_POINTS else LIKELY if distance >= LIKELY_POINTS else UNSURE
+    why = reasons[first][1]
+    if first == "weight" and not facts.named("weight"):
+        sure, why = UNSURE, f"{why}: {', '.join(facts.weight_signs)}"
+    return Reading(first, why, sure, second if points[second] else None)
+
+
+def max_categories(records: int) -> int:
+    """Return the maximum number of categories of a nominal variable in a file with so many records."""
+    return min(max(records // RECORDS_PER_CATEGORY, FEWEST_CATEGORIES), MOST_CATEGORIES)

@@ -1,0 +1,50 @@
+"""The guessed role and kind of a column, with its confidence, its reason and what else it may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from microguard.pipelines.drafting.profile import Column
+
+SURE, LIKELY, UNSURE = "sure", "likely", "unsure"
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another role and kind that a column may have, and when it has them."""
+
+    role: str
+    kind: str | None
+    when: str
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The guessed role and kind of a column.
+
+    Attributes
+    ----------
+    name, role, kind : str
+    why : str
+        The reason. It contains no value of the file.
+    column : Column or None
+        None if the column cannot be profiled.
+    reading : str
+        What the column is, of `evidence.READINGS`; several roles may be fit for it.
+    confidence : str
+        "sure", "likely" or "unsure".
+    alternative : Alternative or None
+        What a person may choose instead.
+    dependent : bool
+        Whether it is published although it determines a protected variable.
+    """
+
+    name: str
+    role: str
+    kind: str | None
+    why: str
+    column: Column | None = None
+    reading: str = ""
+    confidence: str = LIKELY
+    alternative: Alternative | None = None
+    dependent: bool = False

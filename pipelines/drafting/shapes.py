@@ -1,0 +1,70 @@
+"""Recognise what whole numbers are by their values: serial and registration numbers, and code lists."""
+
+from __future__ import annotations
+
+import numpy as np
+from microguard.pipelines.drafting.profile import Column
+
+EXPECTED_TIES = 5.0
+"""Whole numbers without ties are serial numbers if chance would produce at least so many ties."""
+MAX_TIES = 0.02
+"""Maximum share of records that repeat a serial number: a key may have a few duplicates."""
+MAX_KOLMOGOROV_DISTANCE = 0.06
+"""Maximum Kolmogorov distance of serial and registration numbers from the uniform distribution.
+
+A sample of 600 uniform numbers exceeds it with probability 1/40, and is then classified as amounts."""
+MAX_ROUND_SHARE = 0.15
+"""Maximum share of multiples of ten among registration numbers; a uniform distribution has a tenth."""
+MIN_CODES, MIN_RECORDS_PER_CODE = 8, 4
+MAX_OCCUPIED = 0.6
+"""Maximum share of the whole numbers within the middle half of a code list that are codes.
+
+Amounts with so many ties occupy nearly all of them, unless they are rounded."""
+MAX_ROUNDED_CODES = 0.3
+
+
+def is_serial_number(column: Column, values: np.ndarray) -> bool:
+    """Return whether whole numbers are a serial number: uniformly distributed, and without expected ties.
+
+    Of n uniformly distributed numbers over a range of W values, n (n - 1) / (2 W) pairs are expected to be
+    equal. Every other distribution has more ties.
+    """
+    least, most = column.range
+    expected = column.present * (column.present - 1) / (2.0 * (most - least + 1.0))
+    few = column.ties <= MAX_TIES * column.present and expected >= EXPECTED_TIES * (1 + column.ties)
+    return column.is_whole and few and _is_even(values)
+
+
+def is_registration_number(column: Column, values: np.ndarray) -> bool:
+    """Return whether whole numbers have one length, are uniform over their range, and are rarely round."""
+    least, most = column.widths
+    if not column.is_whole or least != most or least < 5 or column.round > MAX_ROUND_SHARE * column.present:
+        return False
+    return _is_even(values)
+
+
+def is_code_list(column: Column, values: np.ndarray) -> bool:
+    """Return whether whole numbers have the form of a code list (ISCO, NACE, municipalities).
+
+    Each occurs several times, and there are gaps between them where amounts would have none.
+    """
+    if not column.is_whole or column.range[0] < 0 or column.distinct < MIN_CODES:
+        return False
+    if column.present < MIN_RECORDS_PER_CODE * column.distinct:
+        return False
+    codes = np.unique(values)
+    low, high = np.quantile(codes, (0.25, 0.75))
+    middle = codes[(codes >= low) & (codes <= high)]
+    if len(middle) < MIN_CODES / 2 or np.mean(codes % 10 == 0) > MAX_ROUNDED_CODES:
+        return False
+    step = np.gcd.reduce(np.diff(codes).astype(np.int64))
+    return bool(step == 1 and len(middle) <= MAX_OCCUPIED * (high - low + 1))
+
+
+def _is_even(values: np.ndarray) -> bool:
+    """Return whether values are uniformly distributed over their range, by Kolmogorov's distance."""
+    if not len(values):
+        return False
+    ordered = np.sort(values)
+    position = (ordered - ordered[0]) / max(ordered[-1] - ordered[0], 1.0)
+    return bool(np.abs(position - np.linspace(0.0, 1.0, len(ordered))).max() <= MAX_KOLMOGOROV_DISTANCE)

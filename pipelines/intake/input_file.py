@@ -1,0 +1,76 @@
+"""Find an input that is missing, empty or of another program's format before Spark starts."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+from pathlib import Path
+
+from microguard.pipelines.intake.faults import input_label
+from microguard.pipelines.intake.lake_tables import local_path
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
+
+_EXPORT = "Export it as CSV or Parquet from {0}"
+_OF_SAS = _EXPORT.format("SAS (PROC EXPORT) or pandas.read_sas")
+_FORMATS = (
+    (b"\xd0\xcf\x11\xe0", "an Excel workbook (.xls)", _EXPORT.format("Excel or LibreOffice")),
+    (b"PK\x03\x04", "an Excel workbook (.xlsx) or another archive", _EXPORT.format("Excel or LibreOffice")),
+    (b"<stata_dta>", "a Stata file", _EXPORT.format("Stata (export delimited) or pandas.read_stata")),
+    (b"$FL", "an SPSS file", _EXPORT.format("SPSS (SAVE TRANSLATE) or pyreadstat")),
+    (b"\0" * 12 + b"\xc2\xea\x81\x60", "a SAS data set", _OF_SAS),
+    (b"HEADER RECORD***", "a SAS transport file", _OF_SAS),
+    (b"RDX", "an R data file", _EXPORT.format("R (arrow::write_parquet or write.csv)")),
+    (b"SQLite format 3", "an SQLite database", _EXPORT.format("SQLite (.mode csv)")),
+)  # fmt: skip
+"""First bytes of a file, what it is, and what to do."""
+_OLD_STATA = tuple(bytes((version, order)) for version in range(0x69, 0x74) for order in (1, 2))
+
+
+def foreign_format(file: Path) -> tuple[str, str] | None:
+    """Return what a file of another program is and what to do, or None.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    """
+    with open(file, "rb") as stream:
+        begin = stream.read(64)
+    if begin.startswith(b"\x1f\x8b"):
+        with gzip.open(file) as inside:
+            begin = inside.read(64)
+    if not begin:
+        return "an empty file", "Write the records again, or name another file"
+    for mark, what, remedy in _FORMATS:
+        if begin.startswith(mark):
+            return what, remedy
+    if begin.startswith(_OLD_STATA) and file.suffix.lower() == ".dta":
+        return "a Stata file", _EXPORT.format("Stata (export delimited) or pandas.read_stata")
+    return None
+
+
+def require_input(specification: Specification) -> None:
+    """Refuse a local input that does not exist, is empty or is a file of another program.
+
+    Raises
+    ------
+    InputRejected
+    """
+    path = local_path(specification.input_path)
+    if path is None:
+        return
+    place, label = Path(path), input_label(specification)
+    if not place.exists() and not glob.glob(path, recursive=True):
+        raise InputRejected(
+            f"{label} does not exist. Set input.path to a file, a directory or a glob; it is relative to the "
+            "specification."
+        )
+    if not place.is_file():
+        return
+    try:
+        foreign = foreign_format(place)
+    except (OSError, EOFError):
+        return  # the reader names what cannot be read
+    if foreign is not None:
+        raise InputRejected(f"{label} is {foreign[0]}, expected Parquet or CSV. {foreign[1]}.")

@@ -1,0 +1,124 @@
+"""Drafts of files as foreign software writes them: read, or refused for what they are."""
+
+import gzip
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pytest
+from microguard.pipelines.draft import draft
+from microguard.pipelines.intake.input_file import require_input
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.read import build_specification
+
+CANARY = "Zebedee"
+
+
+def drafted(path):
+    return tomllib.loads(draft(str(path)).summary())
+
+
+def specification(folder, **of_input):
+    content = {
+        "release": {"name": "r", "k": 3},
+        "input": of_input,
+        "variables": {"a": {"role": "quasi_identifier", "kind": "nominal"}},
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    return build_specification(content, folder)
+
+
+FOREIGN = {
+    "d.xlsx": (b"PK\x03\x04rest", "Excel"),
+    "d.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel"),
+    "d.dta": (b"<stata_dta><header>", "Stata"),
+    "old.dta": (b"\x72\x02\x01\x00", "Stata"),
+    "d.sav": (b"$FL2@(#) SPSS", "SPSS"),
+    "d.sas7bdat": (b"\0" * 12 + b"\xc2\xea\x81\x60", "SAS"),
+    "d.csv": (b"", "empty"),
+    "d.csv.gz": (gzip.compress(b""), "empty"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_draft_and_run_name_a_file_of_another_program(name, tmp_path):
+    content, what = FOREIGN[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputRejected, match=what):
+        draft(str(tmp_path / name))
+    with pytest.raises(InputRejected, match=what):
+        require_input(specification(tmp_path, path=name, format="csv" if ".csv" in name else "parquet"))
+
+
+def test_require_input_finds_a_wrong_path_without_spark(tmp_path):
+    with pytest.raises(InputRejected, match="does not exist"):
+        require_input(specification(tmp_path, path="absent.csv"))
+    (tmp_path / "part-0.csv").write_text("a\nx\n")
+    require_input(specification(tmp_path, path="part-*.csv"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("d.csv", b"a,b\n1,2\n", ("csv", ",")),
+        ("d.tsv", b"a\tb\n1\t2\n", ("csv", "\t")),
+        ("d.txt", b"a;b\n1;2\n", ("csv", ",")),
+        ("d.dat", b"a;b\n1;2\n", ("csv", ",")),
+        ("d.dat", b"PAR1\x15\x04", ("parquet", ",")),
+        ("absent", None, ("parquet", ",")),
+    ],
+)
+def test_format_is_recognised_by_suffix_and_content(name, content, expected, tmp_path):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    found = specification(tmp_path, path=name).input
+    assert (found.format, found.delimiter) == expected
+
+
+def test_draft_of_a_fixed_width_file_is_refused_without_its_first_record(tmp_path):
+    path = tmp_path / "d.asc"
+    path.write_text("".join(f"84 {34100 + i} 1 {CANARY}  2.2  {9000 + i}\n" for i in range(40)))
+    with pytest.raises(InputRejected, match="fixed-width") as caught:
+        draft(str(path))
+    assert CANARY not in str(caught.value)
+    assert "34100" not in str(caught.value)
+
+
+def test_draft_reads_single_quoted_fields(tmp_path):
+    lines = "".join(f"'x{i % 3}, y',{i * 3.5}\n" for i in range(100))
+    (tmp_path / "d.csv").write_text(f"'kind','amount'\n{lines}")
+    content = drafted(tmp_path / "d.csv")
+    assert list(content["variables"]) == ["kind", "amount"]
+    assert content["input"]["quote"] == "'"
+    assert content["variables"]["amount"]["kind"] == "numeric"
+
+
+@pytest.mark.parametrize("blank", ["\u2009", "\u202f", "\u00a0", " "])
+def test_draft_reads_thousands_blanks_and_the_minus_sign(blank, tmp_path):
+    lines = "".join(f"f;\u22121{blank}{100 + 37 * i % 900:03d},5\nm;{700 + i},5\n" for i in range(60))
+    (tmp_path / "d.csv").write_text(f"sex;profit\n{lines}")
+    content = drafted(tmp_path / "d.csv")
+    assert (content["input"]["decimal"], content["input"]["thousands"]) == (",", " ")
+    assert content["variables"]["profit"]["kind"] == "numeric"
+
+
+def test_draft_ignores_a_trailing_delimiter_and_the_index_of_pandas(tmp_path):
+    lines = "".join(f"{'fm'[i % 2]};{1000 + 37 * i};\n" for i in range(60))
+    (tmp_path / "d.csv").write_text(f"sex;income;\n{lines}")
+    assert "unmentioned" not in drafted(tmp_path / "d.csv")["input"]
+    frame = pd.DataFrame({"sex": ["f", "m"] * 50, "income": np.arange(100) * 3.5}, index=np.arange(100)[::-1])
+    frame.to_parquet(tmp_path / "d.parquet")
+    content = drafted(tmp_path / "d.parquet")
+    assert list(content["variables"]) == ["sex", "income"]
+    assert "unmentioned" not in content["input"]
+
+
+def test_draft_writes_a_normalised_relative_path(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "data" / "d.csv").write_text("a,b\n" + "".join(f"{i % 3},{i}.5\n" for i in range(60)))
+    monkeypatch.chdir(tmp_path / "work")
+    assert drafted("../work/../data/d.csv")["input"]["path"] == "../data/d.csv"
+    assert drafted(tmp_path / "work" / ".." / "data" / "d.csv")["input"]["path"] == str(
+        tmp_path / "data" / "d.csv"
+    )
