@@ -17,7 +17,6 @@ from typing import Any
 from microguard.pipelines.description.descriptor import DESCRIPTOR, descriptor
 from microguard.pipelines.description.public_page import PAGE, public_page
 from microguard.pipelines.description.record_columns import partition_field
-from microguard.pipelines.description.sdmx import write_sdmx
 from microguard.pipelines.description.statistics import ColumnStatistics, column_statistics
 
 MICRODATA, TABLE = "microdata", "table"
@@ -38,13 +37,19 @@ def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, 
         Checksums of the data files.
     """
     statistics = {MICRODATA: _record_statistics(folder, manifest)} if manifest.get("columns") else {}
-    exchanged = write_sdmx(folder, manifest)
+    exchanged = _write_tables(folder, manifest) if manifest["tables"] else []
     every = {**checksums, **{name: _checksum(folder / name) for name in exchanged}}
     package = descriptor(folder, manifest, every, statistics)
     (folder / DESCRIPTOR).write_text(json.dumps(package, indent=2), encoding="utf-8")
     page = public_page(folder, manifest, statistics.get(MICRODATA, ()))
     (folder / PAGE).write_text(page, encoding="utf-8")
     return (PAGE, DESCRIPTOR, *exchanged)
+
+
+def _write_tables(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    from microguard.pipelines.description.sdmx import write_sdmx
+
+    return write_sdmx(folder, manifest)
 
 
 def _record_statistics(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnStatistics, ...]:

@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.description.record_columns import column_type, folder_value, partition_field
-from microguard.pipelines.description.sdmx import OBSERVATION
 from microguard.pipelines.description.statistics import ColumnStatistics
 
 DESCRIPTOR = "datapackage.json"
@@ -147,6 +146,8 @@ def _records_as_csv(folder: Path, manifest: Mapping[str, Any], checksum: str) ->
 
 def _exchanged(folder: Path, name: str, checksum: str) -> dict[str, Any]:
     """Return the resource of a table as SDMX-CSV: its codes are text, its observation is a number."""
+    from microguard.pipelines.description.sdmx import OBSERVATION
+
     with open(folder / name, encoding="utf-8", newline="") as file:
         columns = next(csv.reader(file))
     types = ["number" if each == OBSERVATION else "string" for each in columns]

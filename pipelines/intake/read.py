@@ -18,7 +18,6 @@ from microguard.pipelines.gate.expected import AgencySuite
 from microguard.pipelines.intake.column_types import SchemaConflict
 from microguard.pipelines.intake.columns import check_columns, check_types
 from microguard.pipelines.intake.contract import Contract, contract_from_files
-from microguard.pipelines.intake.csv_files import read_csv
 from microguard.pipelines.intake.faults import input_label, translate_read_errors
 from microguard.pipelines.intake.lake_tables import local_path, refuse_lake_tables, table_format
 from microguard.pipelines.intake.parquet_files import read_parquet
@@ -102,7 +101,7 @@ def read(
             return _with_suite(microdata, suite, microdata.raw, declared)
         refuse_lake_tables([specification.input_path], input_label(specification), spark)
         raw, names = (
-            read_csv(spark, specification)
+            _read_csv(spark, specification)
             if specification.input.format == "csv"
             else read_parquet(spark, specification)
         )
@@ -112,6 +111,12 @@ def read(
         _refuse_public(files, specification)
         microdata = _microdata(raw, names, files, specification)
         return _with_suite(microdata, suite, raw, declared)
+
+
+def _read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFrame, list[str]]:
+    from microguard.pipelines.intake.csv_files import read_csv
+
+    return read_csv(spark, specification)
 
 
 def _names_snapshot(spark: SparkSession, specification: Specification) -> bool:

@@ -18,7 +18,6 @@ from microguard.pipelines.engine.row_hash import content_of
 from microguard.pipelines.intake.cost_matrices import cost_matrices
 from microguard.pipelines.intake.faults import translate_read_errors
 from microguard.pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_from_sums
-from microguard.pipelines.intake.population import population
 from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.recode import hierarchy_paths
 from microguard.pipelines.intake.reject import REASON, REASONS, flag_rejected, not_finite, not_positive
@@ -156,8 +155,17 @@ def validate(
         totals=totals_from_sums(parts, REGION, specification.numeric, specification.weights),
         fingerprint=_fingerprint(row, microdata, specification),
         metrics=metrics,
-        population=population(microdata.frame, specification),
+        population=_population(microdata.frame, specification),
     )
+
+
+def _population(frame: DataFrame, specification: Specification) -> DataFrame | None:
+    """Return the counts of the population, if the specification names a file of them."""
+    if specification.population is None:
+        return None
+    from microguard.pipelines.intake.population import population
+
+    return population(frame, specification)
 
 
 def require_unchanged(microdata: Microdata, specification: Specification, validated: ValidatedInput) -> None:

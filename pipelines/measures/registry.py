@@ -44,7 +44,7 @@ MEASURES: dict[str, tuple[Row, ...]] = {
         Row("risk", f"{_RECORDS}.risk_before_and_after:RISK"),
         Row("individual_risk", f"{_RECORDS}.individual_risk:INDIVIDUAL_RISK"),
         Row("household_risk", f"{_RECORDS}.household_risk:HOUSEHOLD_RISK", "household"),
-        Row("k_map", f"{_RECORDS}.k_map:K_MAP"),
+        Row("k_map", f"{_RECORDS}.k_map:K_MAP", "population"),
         Row("record_linkage", f"{_RECORDS}.record_linkage:RECORD_LINKAGE"),
         Row("special_uniques", f"{_RECORDS}.suda2:SPECIAL_UNIQUES"),
         Row("uniques_published", f"{_RECORDS}.uniques:UNIQUES"),

@@ -21,7 +21,6 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.parameters import parameter_faults
 from microguard.schemas.specification.recode_consistency import recode_faults, rule_faults
 from microguard.schemas.specification.series_consistency import series_faults
-from microguard.schemas.specification.table_consistency import table_faults
 
 FREQUENCY = "frequency"
 """Column of the published tables that holds the number of records."""
@@ -68,9 +67,18 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
             diversity_faults,
             _dependencies,
             rule_faults,
-            table_faults,
+            _table,
         ]
     return [each for check in checks for each in check(specification)]
+
+
+def _table(spec: Specification) -> Iterable[Fault]:
+    """Check `[table]`, if there is one."""
+    if spec.table is None:
+        return []
+    from microguard.schemas.specification.table_consistency import table_faults
+
+    return table_faults(spec)
 
 
 def _parameters(spec: Specification) -> Iterator[Fault]:

@@ -17,10 +17,8 @@ from microguard.schemas.specification.consistency import inconsistencies
 from microguard.schemas.specification.faults import Fault, faults_of, shown_key
 from microguard.schemas.specification.faults import Path as Key
 from microguard.schemas.specification.input_format import with_format
-from microguard.schemas.specification.key_lines import key_lines, line_of
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.repair import related, repaired
-from microguard.schemas.specification.tau_argus import described
 from microguard.schemas.specification.toml_text import merged, parsed, parsed_override
 from pydantic import ValidationError
 
@@ -48,8 +46,18 @@ def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Speci
     for override in overrides:
         overridden = merged(overridden, parsed_override(override))
     folder = path.absolute().parent
-    whole = described(merged(content, overridden), folder)
+    whole = _described(merged(content, overridden), folder)
     return build_specification(whole, folder, str(path), lambda key: _place(key, path, overridden))
+
+
+def _described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Add the keys that tau-ARGUS metadata state, if the specification names a file of them."""
+    source = content.get("input")
+    if not isinstance(source, dict) or "metadata" not in source:
+        return content
+    from microguard.schemas.specification.tau_argus import described
+
+    return described(content, folder)
 
 
 def build_specification(
@@ -94,6 +102,8 @@ def _place(key: Key, path: Path, overridden: dict[str, Any]) -> str:
         inside = inside[part]
     else:
         return "--set"
+    from microguard.schemas.specification.key_lines import key_lines, line_of
+
     line = line_of(key, key_lines(path.read_text(encoding="utf-8-sig")))
     return str(path) if line is None else f"{path}:{line}"
 

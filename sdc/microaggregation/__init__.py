@@ -4,8 +4,21 @@
 variable separately.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from microguard.sdc.microaggregation.clustering import Clustering
-from microguard.sdc.microaggregation.individual_ranking import IndividualRanking, individual_ranking
 from microguard.sdc.microaggregation.microaggregate import microaggregate
 
+if TYPE_CHECKING:
+    from microguard.sdc.microaggregation.ranking import IndividualRanking, individual_ranking
+
 __all__ = ["Clustering", "IndividualRanking", "individual_ranking", "microaggregate"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import individual ranking, with the heuristics that only it needs, at first use."""
+    if name not in ("IndividualRanking", "individual_ranking"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from microguard.sdc.microaggregation import ranking
+
+    return getattr(ranking, name)
