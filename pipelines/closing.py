@@ -16,7 +16,7 @@ from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.rebuild_report import measured_release
 
 #: Measures whose headlines say what the protection cost, in the order of the line.
-LOSS = ("loss", "changed", "by_dimension", "table", "noise")
+LOSS = ("loss", "changed", "by_dimension", "exchanged_areas", "table", "noise", "suppression")
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,14 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
             )
         )
 
+    def headline(self, section: ExchangedAreas, k: int) -> Iterator[str]:
+        """Return what the exchange changed, at the finest level."""
+        finest = section.levels[-1]
+        yield (
+            f"At least {finest.moved:,} records changed their {finest.area}: chi-square of its counts by each "
+            f"risk variable is {finest.chi_square:.3g}, over {finest.cells:,} cells."
+        )
+
     def attacks(self, section: ExchangedAreas, k: int) -> Iterator[tuple[float, str]]:
         """Return how often the claim is right at the finest level."""
         finest = section.levels[-1]
