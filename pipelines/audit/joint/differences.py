@@ -78,5 +78,5 @@ def single_differences(
     real = np.zeros(len(unit), bool)
     for part in units:
         real |= np.isin(unit, part)
-    columns = (np.concatenate(each or [empty])[real] for each in (more, less))
-    return Differences(*columns, unit[real], skipped)
+    first, second = (np.concatenate(each or [empty])[real] for each in (more, less))
+    return Differences(first, second, unit[real], skipped)
