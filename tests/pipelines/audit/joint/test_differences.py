@@ -1,6 +1,10 @@
 """Large sets of units are compared by differences of one unit, and the answer says so."""
 
+from dataclasses import replace
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from microguard.pipelines.audit.joint import unit_sets
 from microguard.pipelines.audit.joint.differences import single_differences
 from microguard.pipelines.audit.joint.exposure import audit
@@ -26,6 +30,19 @@ def test_single_differences_agree_with_brute_force():
     assert set(pairs) == expected
     assert len(expected) >= 10
     assert found.skipped == 0
+
+
+def test_cells_that_agree_in_six_digits_are_two_if_their_contributors_differ(tmp_path):
+    releases = whole_and_part(tmp_path, 4, True)
+    for release in releases:
+        path = release.evidence / "cells.parquet"
+        cells = pq.read_table(path).to_pandas()
+        for name in ("original", "published"):
+            cells[name] += 1e9 * (cells["code_branch"] != "c")
+        pq.write_table(pa.Table.from_pandas(cells, preserve_index=False), path)
+    found = audit([replace(each, public=None, manifest=None) for each in releases])
+    assert found.contradictory == 0
+    assert found.known["outsider"] == 1
 
 
 def test_a_unit_that_a_large_cell_lacks_is_found_and_large_sets_are_counted(tmp_path, monkeypatch):
