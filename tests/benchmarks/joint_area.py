@@ -62,7 +62,7 @@ def run(quick: bool = False) -> Iterator[Table]:
 
 def _population(units: int) -> pd.DataFrame:
     random = np.random.default_rng(0)
-    columns = {f"c{i}": np.minimum(random.geometric(2.0 / (size + 1), units) - 1, size - 1)
+    columns = {f"c{i}": np.minimum(random.geometric(min(0.5, 8.0 / (size + 1)), units) - 1, size - 1)
                for i, size in enumerate(CLASSES)}  # fmt: skip
     return pd.DataFrame({**columns, "amount": np.round(random.lognormal(6, 1, units)) + 1})
 

@@ -89,21 +89,31 @@ def build(tables: Sequence[Table], records: Sequence[Records], values: np.ndarra
     positive = all(bool((t.cells.truth >= 0).all()) for t in tables) and all(
         bool((each.upper >= 0).all()) for each in partitions
     )
+    none = np.zeros(n_cells, np.int64)
     system = System(
-        np.concatenate([cells.key, atoms.key]),
-        np.concatenate([np.zeros(n_cells, np.int64), atoms.units]),
-        np.concatenate([cells.secret, atoms.units == 1]),
-        np.concatenate([np.zeros(n_cells, np.int64), atoms.k]),
-        sparse.vstack([structure, matrix]).tocsr(),
-        np.concatenate([zeros, low]),
-        np.concatenate([zeros, high]),
-        np.concatenate([np.full(len(zeros), STRUCTURE), releases]),
-        stated[0].astype(np.int64), *stated[1:5], stated[5].astype(bool), stated[6].astype(np.int64),
-        whole,
-        positive,
-        *(np.concatenate([each, nan]) for each in (cells.truth, cells.largest, cells.second, cells.last)),
-        values,
-    )  # fmt: skip
+        key=np.concatenate([cells.key, atoms.key]),
+        units=np.concatenate([none, atoms.units]),
+        secret=np.concatenate([cells.secret, atoms.units == 1]),
+        k=np.concatenate([none, atoms.k]),
+        rows=sparse.vstack([structure, matrix]).tocsr(),
+        low=np.concatenate([zeros, low]),
+        high=np.concatenate([zeros, high]),
+        row_release=np.concatenate([np.full(len(zeros), STRUCTURE), releases]),
+        said=stated[0].astype(np.int64),
+        said_low=stated[1],
+        said_high=stated[2],
+        said_gap=stated[3],
+        said_shown=stated[4],
+        said_secret=stated[5].astype(bool),
+        said_release=stated[6].astype(np.int64),
+        whole=whole,
+        positive=positive,
+        truth=np.concatenate([cells.truth, nan]),
+        largest=np.concatenate([cells.largest, nan]),
+        second=np.concatenate([cells.second, nan]),
+        last=np.concatenate([cells.last, nan]),
+        values=values,
+    )
     return Built(system, left_out)
 
 
@@ -122,7 +132,7 @@ def _linked(
             epochs = partition.epochs
             if table.release.period in version:
                 index, known = version[table.release.period]
-                place = index.get_indexer(partition.units)
+                place = index.get_indexer(pd.Index(partition.units))
                 epochs = np.where(place >= 0, known[np.maximum(place, 0)], epochs)
             linked.append(
                 Partition(partition.release, partition.units, epochs, partition.part_of, partition.weights,
@@ -138,6 +148,8 @@ def _unknown_cells(
     if not tables:
         return np.zeros(0, np.int64)
     labels = np.concatenate([_identities(t) for t in tables])
+    rounded = np.concatenate([_identities(t, rounded=True) for t in tables])
+    counted = np.concatenate([~np.isnan(t.cells.contributors) for t in tables])
     marks = np.concatenate(
         [text_hash([f"{t.release.period}\x1e{m}\x1e{v!r}" if m and v else "" for m, v in
                     zip(t.cells.members, t.cells.truth.tolist(), strict=True)]) for t in tables]
@@ -145,8 +157,8 @@ def _unknown_cells(
     marked = np.concatenate([(t.cells.members != "") & (t.cells.truth != 0) for t in tables])
     sets = _cell_sets(tables, starts, partitions, hashes)
     rows = np.arange(len(labels))
-    names = np.concatenate([labels, marks[marked], sets[sets != 0]])
-    places = np.concatenate([rows, rows[marked], rows[sets != 0]])
+    names = np.concatenate([labels, rounded[counted], marks[marked], sets[sets != 0]])
+    places = np.concatenate([rows, rows[counted], rows[marked], rows[sets != 0]])
     _, name = np.unique(names, return_inverse=True)
     graph = sparse.csr_matrix((np.ones(len(name)), (places, len(labels) + name)),
                               (len(labels) + name.max() + 1,) * 2)  # fmt: skip
@@ -154,10 +166,17 @@ def _unknown_cells(
     return np.unique(component[: len(labels)], return_inverse=True)[1].reshape(-1)
 
 
-def _identities(table: Table) -> np.ndarray:
-    """Return the hash of period, codes and true value: cells of other units are not the same."""
+def _identities(table: Table, *, rounded: bool = False) -> np.ndarray:
+    """Return the hash of period, codes and true value: cells of other units are not the same.
+
+    Parameters
+    ----------
+    rounded : bool
+        Compare six digits of the value and the number of contributors, as tables differ in their decimals.
+    """
     cells, period = table.cells, table.release.period
-    amounts = [f"{truth:.6g}" for truth in cells.truth]
+    amounts = [f"{truth:.6g} {number:g}" if rounded else f"{truth:.12g}"
+               for truth, number in zip(cells.truth, cells.contributors, strict=True)]  # fmt: skip
     return text_hash(
         [f"{period}\x1e{label}\x1e{each}" for label, each in zip(cells.labels, amounts, strict=True)]
     )
@@ -281,7 +300,7 @@ def _totals_said(
         for t, table in enumerate(tables)
     ]
     listed = pd.concat(parts or [pd.DataFrame(columns=["period", "label", "records", "unknown"])])
-    said = []
+    said: list[tuple[np.ndarray, ...]] = []
     for each in records:
         if each.totals is None:
             continue

@@ -213,7 +213,7 @@ def _relations(codes: pd.DataFrame, layout: TableLayout) -> tuple[np.ndarray, np
     place = pd.Series(np.arange(len(codes)), index=_joined(codes))
     pairs, numbers, count = [], [], 0
     for name in codes:
-        parents = layout.parents.get(name, {})
+        parents = layout.parents.get(str(name), {})
         parts = np.flatnonzero((codes[name] != layout.total).to_numpy())
         above = codes.iloc[parts].copy()
         above[name] = [parents.get(code, layout.total) for code in above[name]]

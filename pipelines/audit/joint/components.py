@@ -42,7 +42,8 @@ def components(system: System) -> Iterator[Component]:
     open_unknowns = np.flatnonzero(~fixed)
     kept = np.flatnonzero(np.diff(shifted.rows[:, open_unknowns].tocsr().indptr) > 0)
     part = shifted.part(open_unknowns, kept)
-    yield from _split(replace(part, rows=_without_zeros(part.rows), **_rounded(part)))
+    low, high = (np.where(np.abs(end) < 1e-9, 0.0, end) for end in (part.low, part.high))
+    yield from _split(replace(part, rows=_without_zeros(part.rows), low=low, high=high))
 
 
 def published_secrets(system: System) -> tuple[np.ndarray, np.ndarray]:
@@ -95,12 +96,6 @@ def _without_zeros(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
     matrix = matrix.copy()
     matrix.eliminate_zeros()
     return matrix
-
-
-def _rounded(part: System) -> dict[str, np.ndarray]:
-    """Return the ends of rows without the rounding of sums of known values."""
-    return {name: np.where(np.abs(end) < 1e-9, 0.0, end) for name, end in
-            (("low", part.low), ("high", part.high))}  # fmt: skip
 
 
 def _split(part: System) -> Iterator[Component]:

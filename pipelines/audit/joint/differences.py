@@ -75,8 +75,20 @@ def single_differences(
             found.append(apart[row, column])
     empty = np.zeros(0, np.int64)
     unit = np.concatenate(found or [empty.astype(np.uint64)])
-    real = np.zeros(len(unit), bool)
-    for part in units:
-        real |= np.isin(unit, part)
-    columns = (np.concatenate(each or [empty])[real] for each in (more, less))
-    return Differences(*columns, unit[real], skipped)
+    real = np.isin(unit, np.concatenate([empty.astype(np.uint64), *(among(part, unit) for part in units)]))
+    first, second = (np.concatenate(each or [empty])[real] for each in (more, less))
+    return Differences(first, second, unit[real], skipped)
+
+
+def among(values: np.ndarray, few: np.ndarray) -> np.ndarray:
+    """Return those of many values that are among few, by binary search in these."""
+    return values[is_among(values, few)]
+
+
+def is_among(values: np.ndarray, few: np.ndarray) -> np.ndarray:
+    """Return whether each of many values is among few."""
+    if not len(few):
+        return np.zeros(len(values), bool)
+    ordered = np.sort(few)
+    place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.asarray(ordered[place] == values)

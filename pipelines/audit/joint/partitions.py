@@ -218,7 +218,7 @@ def read_contributors(release: Release, position: int, table: TableStatements) -
             width = len(categories) + 1
             part = part * width + coded[name].indices.to_numpy(zero_copy_only=False)
             cell = cell * width + categories.get_indexer(table.codes[name].iloc[rows])
-        place = pd.Index(cell).get_indexer(part)
+        place = pd.Index(cell).get_indexer(pd.Index(part))
         inside = place >= 0
         ends = np.full(len(rows), np.inf)
         partitions.append(

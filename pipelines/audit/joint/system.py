@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -92,18 +93,21 @@ class System:
         stated = {name: getattr(self, name)[said] for name in _OF_STATEMENTS}
         stated["said"] = place[stated["said"]]
         matrix = self.rows[rows][:, unknowns]
-        return replace(self, rows=matrix, **self._rows(rows), **chosen, **stated)
+        columns: dict[str, Any] = {**self._rows(rows), **chosen, **stated}
+        return replace(self, rows=matrix, **columns)
 
     def with_rows(self, rows: np.ndarray) -> System:
         """Return the system with some rows, in the order given."""
-        return replace(self, rows=self.rows[rows], **self._rows(rows))
+        columns: dict[str, Any] = self._rows(rows)
+        return replace(self, rows=self.rows[rows], **columns)
 
     def of_release(self, release: int) -> System:
         """Return what one release states, with the structure of tables."""
         rows = np.flatnonzero((self.row_release == release) | (self.row_release == STRUCTURE))
         said = self.said_release == release
         stated = {name: getattr(self, name)[said] for name in _OF_STATEMENTS}
-        return replace(self.with_rows(rows), **stated)
+        columns: dict[str, Any] = stated
+        return replace(self.with_rows(rows), **columns)
 
     def _rows(self, rows: np.ndarray) -> dict[str, np.ndarray]:
         return {name: getattr(self, name)[rows] for name in _OF_ROWS}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from microguard.pipelines.audit.differencing.histories import mix_bits
-from microguard.pipelines.audit.joint.differences import Differences, single_differences
+from microguard.pipelines.audit.joint.differences import Differences, is_among, single_differences
 from microguard.pipelines.audit.joint.partitions import Partition
 from microguard.pipelines.audit.joint.system import MIXED, STRUCTURE
 from scipy import sparse
@@ -196,7 +196,7 @@ def _entities_apart(partitions: Sequence[Partition], apart: Differences | None) 
     for partition in partitions:
         entities = entities_of(partition)
         hashes = mix_bits(entities + np.float64(1).view(np.uint64), 13)
-        inside = np.isin(hashes, apart.units)
+        inside = is_among(hashes, apart.units)
         for hashed, entity in zip(hashes[inside], entities[inside], strict=True):
             ends = np.searchsorted(apart.units[order], (hashed, hashed + np.uint64(1)))
             found[order[ends[0] : ends[1]]] = entity

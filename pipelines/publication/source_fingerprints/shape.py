@@ -78,7 +78,7 @@ def shapes(
     pairs : mapping of two columns to counts
         By `ordered_hash`.
     """
-    tables = {}
+    tables: dict[Subset, np.ndarray] = {}
     for pair, counts in pairs.items():
         rows, columns = (cells.get((name,)) for name in pair)
         if rows is None or columns is None or not (rows.whole and columns.whole and counts.whole):

@@ -250,11 +250,15 @@ def value_list(folder: Path, seed: int, leak: bool) -> list[Release]:
         near = [np.abs(sums - np.round(sums / step)[:, None] * step) <= step / 2 for step in (50.0, 20.0)]
         unique = (near[0] & near[1]).sum(axis=1) == 1
         unique &= np.minimum(near[0].sum(axis=1), near[1].sum(axis=1)) > 1
+        # multiples of 100 look as if they were rounded to 100
+        unique &= (np.round(sums / 50) % 2 == 1) & (np.round(sums / 20) % 5 != 0)
     units = list(range(30))
     class_of = np.repeat(np.arange(10), 3)
-    pay = random.choice(values, 30)
-    pay[:3] = several[random.choice(np.flatnonzero(unique))]
-    means = np.bincount(class_of, pay) / 3
+    means = np.zeros(10)
+    while min(len(np.unique(np.round(means / step))) for step in (50.0, 20.0)) < 10:
+        pay = random.choice(values, 30)
+        pay[:3] = several[random.choice(np.flatnonzero(unique))]
+        means = np.bincount(class_of, pay) / 3
     steps = (50.0, 20.0) if leak else (50.0, 50.0)
     return [
         write_classes(folder / f"r{i}", units, class_of, {"pay": np.round(means / step) * step},
