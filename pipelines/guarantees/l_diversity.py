@@ -18,8 +18,8 @@ from microguard.schemas.requirements.requirement import MetricKey, Requirement
 MINIMALITY = (
     "Clusters hold at least {} different values of each sensitive variable. Whoever knows the protected "
     "variables of everybody, and the method, can ask which clusters were not made for lack of them: in our "
-    "own attacks the odds of the boldest claims rose to two to three times what the shares in the classes "
-    "say, in single small files to nine times."
+    "own attacks the odds of the boldest claims rose to two and a half times what the shares in the classes "
+    "say."
 )
 
 WITHHELD = (

@@ -21,7 +21,7 @@ from microguard.pipelines.synthetic.dataset import generate_persons
 from microguard.sdc.clusters.codes import category_codes
 from microguard.sdc.clusters.diversity import Diversity
 from microguard.sdc.microaggregation import microaggregate
-from microguard.sdc.microaggregation.minimality_attack_mitigation import PERTURBATION, TO_VARIANCE_1
+from microguard.sdc.microaggregation.minimality_attack_mitigation import TO_VARIANCE_1, perturbation_of
 from microguard.sdc.microaggregation.sse import typical_cost
 from scipy.spatial import cKDTree
 
@@ -173,7 +173,7 @@ def _persons(n: int) -> tuple[np.ndarray, np.ndarray]:
 def _blur(values: np.ndarray, labels: np.ndarray) -> float:
     """Return the standard deviation of the noise, which the attacker can compute."""
     typical = typical_cost(values, np.ones(len(values)), labels)
-    return float(PERTURBATION * (typical / values.shape[1]) ** 0.5)
+    return float(perturbation_of(len(values)) * (typical / values.shape[1]) ** 0.5)
 
 
 def _shares(labels: np.ndarray, hidden: np.ndarray) -> np.ndarray:

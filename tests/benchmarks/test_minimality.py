@@ -9,10 +9,11 @@ def test_minimality_attack_on_changes_succeeds_only_without_mitigation():
     bare = attacked(600, 3, 2, False, 0)
     assert bare.right >= 0.95
     assert bare.expected < 0.75
-    concealed = [attacked(600, 3, 2, True, seed) for seed in range(3)]  # single seeds vary around the mean
+    concealed = [attacked(600, 3, 2, True, seed) for seed in (1, 2)]  # the worst ones with less perturbation
     right, expected = (np.mean([getattr(each, name) for each in concealed]) for name in ("right", "expected"))
-    assert right < expected + 0.2
-    assert max(each.loss for each in concealed) < 1.2 * bare.loss
+    assert right < expected + 0.15
+    assert max(each.odds for each in concealed) < 3
+    assert max(each.loss for each in concealed) < 1.3 * bare.loss
 
 
 def test_minimality_attack_on_mergers_succeeds_only_without_mitigation():

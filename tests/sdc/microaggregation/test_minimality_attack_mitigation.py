@@ -6,6 +6,8 @@ from microguard.sdc.clusters.diversity import Diversity, diversify
 from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.microaggregation.minimality_attack_mitigation import (
     PERTURBATION,
+    SMALL_PERTURBATION,
+    SMALL_RECORDS,
     merge_until_diverse,
     perturb_records,
 )
@@ -28,12 +30,13 @@ def test_perturb_records_returns_records_without_hidden_requirements(options):
     assert perturb_records(original, labels, 1) is original
 
 
-def test_perturb_records_perturbs_coordinates_by_a_share_of_the_deviation_within_clusters():
-    original, labels = records(4000)
+@pytest.mark.parametrize(("n", "share"), [(4000, PERTURBATION), (SMALL_RECORDS, SMALL_PERTURBATION)])
+def test_perturb_records_perturbs_coordinates_by_a_share_of_the_deviation_within_clusters(n, share):
+    original, labels = records(n)
     perturbation = perturb_records(original, labels, 1).values - original.values
-    typical = typical_cost(original.values, np.ones(4000), labels)
-    assert perturbation.std() == pytest.approx(PERTURBATION * (typical / 3) ** 0.5, rel=0.05)
-    assert np.abs(perturbation.mean(axis=0)).max() < 0.05 * perturbation.std()
+    typical = typical_cost(original.values, np.ones(n), labels)
+    assert perturbation.std() == pytest.approx(share * (typical / 3) ** 0.5, rel=0.05)
+    assert np.abs(perturbation.mean(axis=0)).max() < 4 * perturbation.std() / n**0.5
 
 
 def test_perturb_records_keeps_equal_records_equal():
