@@ -82,8 +82,8 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
         """Return what the exchange changed, at the finest level."""
         finest = section.levels[-1]
         yield (
-            f"At least {finest.moved:,} records changed their {finest.area}: chi-square of its counts by each "
-            f"risk variable is {finest.chi_square:.3g}, over {finest.cells:,} cells."
+            f"At least {finest.moved:,} records changed their {finest.area}: chi-square of its counts by "
+            f"each risk variable is {finest.chi_square:.3g}, over {finest.cells:,} cells."
         )
 
     def attacks(self, section: ExchangedAreas, k: int) -> Iterator[tuple[float, str]]:
