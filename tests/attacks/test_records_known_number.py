@@ -10,6 +10,7 @@ import pandas as pd
 from microguard.pipelines.gate.gate import judge
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.uniques import UNIQUES
+from microguard.schemas.refusal import Failure
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification
 
@@ -58,7 +59,7 @@ def specification(folder: Path, accept: dict[str, str] | None = None) -> Specifi
     )
 
 
-def failures(spark, frame: pd.DataFrame, spec: Specification) -> tuple[str, ...]:
+def failures(spark, frame: pd.DataFrame, spec: Specification) -> tuple[Failure, ...]:
     """What the gate does not let pass of a release that has these records."""
     screened = SimpleNamespace(frame=None, remaining=len(frame))
     comparison = Comparison(spec, screened, None, spark.createDataFrame(frame), len(frame), {}, {})
@@ -77,7 +78,8 @@ def test_savings_in_bands_give_hardly_any_diagnosis() -> None:
 
 
 def test_the_gate_refuses_exact_savings_beside_diagnoses_and_says_what_to_do(spark, tmp_path: Path) -> None:
-    (reason,) = failures(spark, persons(), specification(tmp_path))
+    (failure,) = failures(spark, persons(), specification(tmp_path))
+    reason = str(failure)
     assert reason.startswith("unique_with_number of savings is 0.")
     for word in ("round it", "bands", "leave it out", "quality.accept"):
         assert word in reason
