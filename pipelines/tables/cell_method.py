@@ -37,7 +37,7 @@ from microguard.pipelines.tables.published_before import (
 )
 from microguard.pipelines.tables.published_cells import write_published_cells
 from microguard.pipelines.tables.suppressed_before import Joined, joined, tables_before, write_suppressed
-from microguard.pipelines.tables.suppression import original_cells, suppression_problem, within_reach
+from microguard.pipelines.tables.suppression import original_cells, suppression_problem
 from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct, cells_of
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
@@ -144,8 +144,7 @@ class CellTables(TableProduct[CellComparison]):
         standing = self._standing(job, cells)
         with job.progress.stage("adjust"):
             whole = self._joined(job, cells, by_rule, standing) if self.suppression else None
-            asked = None if whole is None else within_reach(whole.problem)
-            decided = self._decided(CellProblem(by_rule, asked), key, standing)
+            decided = self._decided(CellProblem(by_rule, whole and whole.problem), key, standing)
         proof = None if isinstance(decided, np.ndarray) else decided
         hidden = proof is not None and proof.suppressed[: len(cells)]
         values = decided if isinstance(decided, np.ndarray) else np.where(hidden, np.nan, cells.units)
