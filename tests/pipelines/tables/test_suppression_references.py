@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pandas as pd
 import pytest
 from microguard.schemas.errors import InputRejected
@@ -17,7 +19,7 @@ def parents(name: str, *columns: str, codes: pd.Series) -> dict[str, str]:
     nested = pd.read_csv(reference_file(name), dtype=str)
     pairs = {
         lower: upper
-        for above, below in zip(columns[:-1], columns[1:], strict=True)
+        for above, below in itertools.pairwise(columns)
         for upper, lower in zip(nested[above], nested[below], strict=True)
         if lower != upper
     }
