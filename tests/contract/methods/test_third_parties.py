@@ -131,5 +131,5 @@ def test_a_suppressed_table_after_another_of_its_source_is_refused(adjusting, tm
     adjusting(turnover.specification(tmp_path, turnover.records()))
     chosen = suppressing(tmp_path, release={"name": "again", "source": "turnover"})
     apart = chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": "apart"})})
-    with pytest.raises(GateRefused, match="published before, in another table"):
+    with pytest.raises(GateRefused, match="published before with changed values"):
         adjusting(apart)
