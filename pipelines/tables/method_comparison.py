@@ -21,7 +21,7 @@ _ALL = set(Table.model_fields) - {
 
 
 @dataclass(frozen=True)
-class MethodRowOfTable:
+class MethodOnTable:
     """One method on a table; shares are of the cells or of the value of all cells.
 
     Attributes
@@ -76,7 +76,7 @@ def with_method(specification: Specification, method: str) -> Specification:
     return build_specification(content, specification.folder)
 
 
-def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> MethodRowOfTable:
+def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> MethodOnTable:
     """Measure a table that a method protected."""
     cells = comparison.cells
     values, given_away = _published(comparison, metrics)
@@ -91,7 +91,7 @@ def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> Method
     relative = error[sizes > 0] / sizes[sizes > 0]
     whole = (abs(relations) @ hidden.astype(float)) == 0
     open_lines = int(np.sum(np.abs(relations @ np.where(hidden, 0.0, values))[whole] > 0.5))
-    return MethodRowOfTable(
+    return MethodOnTable(
         method,
         suppressed=float(hidden.mean()),
         changed=float(np.mean(~hidden & (values != cells.units))),
@@ -135,7 +135,7 @@ def _published(comparison: Any, metrics: Mapping[str, float]) -> tuple[np.ndarra
     return comparison.adjustment.values[comparison.problem.variables], int(away)
 
 
-def format_methods(rows: Sequence[MethodRowOfTable]) -> list[str]:
+def format_methods(rows: Sequence[MethodOnTable]) -> list[str]:
     """Format the rows as lines of a table with a header."""
     columns = [
         ["method", *(row.method for row in rows)],
