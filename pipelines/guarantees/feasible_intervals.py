@@ -188,7 +188,11 @@ def _coalitions(
         cells_of[unit][cell] += amount
     alone = sorted({tuple(units) for units in units_of.values() if len(units) == 1})
     pairs = sorted({tuple(sorted(units)) for units in units_of.values() if len(units) == 2})
-    every = {"single": alone, "pair": pairs, "unit": sorted((unit,) for unit in cells_of)}
+    every: dict[str, list[tuple[int, ...]]] = {
+        "single": alone,
+        "pair": pairs,
+        "unit": sorted((unit,) for unit in cells_of),
+    }
     for kind in kinds:
         for units in every.get(kind, ()):
             cells = sorted({cell for unit in units for cell in cells_of[unit]})

@@ -97,7 +97,7 @@ def suppress_table(
     rows = frame[frame[value].notna()]
     columns = [name for names in levels for name in names]
     contributor = pd.Series(np.arange(len(rows)), rows.index) if unit is None else rows[unit]
-    rows = rows.assign(__unit=contributor).groupby([*columns, "__unit"], as_index=False)[value].sum()
+    rows = rows.assign(__unit=contributor).groupby([*columns, "__unit"], as_index=False)[[value]].sum()
     trees = [Dimension.from_levels(names[-1], *(rows[name] for name in names)) for names in levels]
     codes = [tree.labels(len(names) - 1, rows[names[-1]]) for tree, names in zip(trees, levels, strict=True)]
     tabulation = tabulate(trees, codes)
@@ -106,7 +106,7 @@ def suppress_table(
     own = pd.DataFrame(
         {"cell": cells, "unit": units[records], "amount": rows[value].to_numpy(float)[records]}
     )
-    own = own.groupby(["cell", "unit"], as_index=False)["amount"].sum()
+    own = own.groupby(["cell", "unit"], as_index=False)[["amount"]].sum()
     values = np.bincount(own["cell"], own["amount"], minlength=tabulation.cells)
     number = np.bincount(own["cell"], minlength=tabulation.cells)
     largest = _largest(own, tabulation.cells, max(nk[0] if nk else 0, 2))

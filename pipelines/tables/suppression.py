@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from microguard.pipelines.guarantees.original_cells import Contributed, OriginalCells
 from microguard.pipelines.tables.a_priori import FIXED, a_priori_information
@@ -101,7 +103,7 @@ def original_cells(
     """Return the cells before protection: of suppressed tables with what attackers know of them."""
     own = len(cells)
     given = None if joined is None else joined.problem.contributions
-    amounts = {
+    amounts: dict[str, Any] = {
         "lower": by_rule.lower_protection,
         "upper": by_rule.upper_protection,
         "fall": by_rule.lower_capacity,
