@@ -15,7 +15,7 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import Limits
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.cover import complete, prune
-from microguard.sdc.suppression.cuts import Pool
+from microguard.sdc.suppression.cuts import Cut, Pool
 from microguard.sdc.suppression.problem import SuppressionProblem
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
@@ -40,7 +40,7 @@ _ROUGH_GAP, _ROUGH_STEPS = 0.03, 60
 #: Integer programs after which their pattern is repaired, and not only attacked.
 _REPAIRS = 6
 #: Times that cells which no cut needs are left out of a pattern, and the pattern is attacked again.
-_PRUNED = 3
+_PRUNED = 2
 
 Choice = tuple[np.ndarray, float, StoppedBy]
 
@@ -170,7 +170,16 @@ class _Search:
     def _completed(self, chosen: np.ndarray) -> np.ndarray:
         problem = self._problem
         costs = np.maximum(self._relaxation.reduced_costs, 0.01 * problem.costs)
-        return complete(*self._rows(), chosen | problem.must, costs, ~problem.keep)
+        chosen = complete(*self._rows(), chosen | problem.must, costs, ~problem.keep)
+        while True:
+            # a secondary cell alone in a relation protects nothing until the relation has another one
+            alone = self._relaxation.bridges.cuts(chosen.astype(float))
+            others = [cut.cells[cut.weights > 0] for cut in alone]
+            rows = self._relaxation.pool.matrix([Cut(cells, np.ones(len(cells)), 1.0) for cells in others])
+            more = complete(*rows, chosen, costs, ~problem.keep)
+            if np.array_equal(more, chosen):
+                return chosen
+            chosen = more
 
     def _pruned(self, chosen: np.ndarray) -> np.ndarray:
         return prune(*self._rows(), chosen, self._problem.costs, self._problem.must)
