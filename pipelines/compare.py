@@ -31,7 +31,7 @@ from microguard.pipelines.method import table_method
 from microguard.pipelines.publication.record_files.layout import laid_out
 from microguard.pipelines.start_job import start_job
 from microguard.pipelines.tables.method_comparison import (
-    MethodRowOfTable,
+    MethodOnTable,
     format_methods,
     row_of,
     with_method,
@@ -132,7 +132,7 @@ def _compare_methods(specification: Specification, master: str | None, progress:
     return CommandResult(text, content)
 
 
-def _by_method(job: Job, screened: ValidatedInput, method: str) -> MethodRowOfTable:
+def _by_method(job: Job, screened: ValidatedInput, method: str) -> MethodOnTable:
     name = hashlib.sha256(f"compare {method}".encode()).hexdigest()[:32]
     try:
         chosen = with_method(job.specification, method)
@@ -143,7 +143,7 @@ def _by_method(job: Job, screened: ValidatedInput, method: str) -> MethodRowOfTa
         found = {key.metric: value for key, value in metrics.items()}
         return row_of(method, protected.comparison, found)
     except MicroguardError as error:
-        return MethodRowOfTable(method, reason=str(error))
+        return MethodOnTable(method, reason=str(error).rpartition(" is faulty: ")[2])
     finally:
         job.areas.forget_work(name)
         shutil.rmtree(job.areas.record(name), ignore_errors=True)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +46,7 @@ class _Coalition:
 
 @dataclass(frozen=True, eq=False)
 class _Knowledge:
-    """How far each cell may be from its value, and how far it must be possible that it is."""
+    """How far each cell may be from its value, and must be able to be, as (cells,) arrays."""
 
     fall: np.ndarray
     rise: np.ndarray
@@ -54,23 +55,34 @@ class _Knowledge:
     sliding: np.ndarray
 
     def of(self, coalition: _Coalition, values: np.ndarray) -> _Knowledge:
-        """Return what a coalition knows; it can be left in doubt about the amounts of others only.
+        """Return what a coalition knows of its cells: it can be left in doubt about others' amounts only.
 
         Of a cell that it contributes to, it is left with as much of the levels as the others contribute of
         the cell at the most.
         """
-        fall, rise, upper = self.fall.copy(), self.rise.copy(), self.upper.copy()
         cells = coalition.cells
-        others = np.maximum(values[cells] - coalition.amounts, 0.0)
-        signed = fall[cells] > values[cells]
-        fall[cells] = np.where(signed, fall[cells], np.minimum(fall[cells], others))
-        left = np.where(signed, 1.0, others / np.maximum(values[cells], 1e-300))
-        upper[cells] = np.minimum(upper[cells], rise[cells] * left)
-        fall[cells[coalition.alone]] = rise[cells[coalition.alone]] = 0.0
-        lower, upper = np.minimum(self.lower, fall), np.minimum(upper, rise)
-        sliding = self.sliding.copy()
-        sliding[cells] = np.minimum(sliding[cells], lower[cells] + upper[cells])
-        return _Knowledge(fall, rise, lower, upper, sliding)
+        fall, rise, value = self.fall[cells], self.rise[cells], values[cells]
+        others = np.maximum(value - coalition.amounts, 0.0)
+        signed = fall > value
+        left = np.where(signed, 1.0, others / np.maximum(value, 1e-300))
+        upper = np.minimum(self.upper[cells], rise * left)
+        fall = np.where(signed, fall, np.minimum(fall, others))
+        fall, rise = np.where(coalition.alone, 0.0, fall), np.where(coalition.alone, 0.0, rise)
+        lower, upper = np.minimum(self.lower[cells], fall), np.minimum(upper, rise)
+        return _Knowledge(fall, rise, lower, upper, np.minimum(self.sliding[cells], lower + upper))
+
+    @contextmanager
+    def replaced(self, cells: np.ndarray, by: _Knowledge) -> Iterator[None]:
+        """Replace what is known of some cells for a while."""
+        names = ("fall", "rise", "lower", "upper", "sliding")
+        kept = [getattr(self, name)[cells] for name in names]
+        try:
+            for name in names:
+                getattr(self, name)[cells] = getattr(by, name)
+            yield
+        finally:
+            for name, array in zip(names, kept, strict=True):
+                getattr(self, name)[cells] = array
 
 
 def too_narrow(
@@ -88,31 +100,34 @@ def too_narrow(
     """
     search = _Search(relations, suppressed)
     sliding = np.zeros(len(original.units)) if original.sliding is None else original.sliding
-    everybody = _Knowledge(original.fall, original.rise, original.lower, original.upper, sliding)
+    given = (original.fall, original.rise, original.lower, original.upper, sliding)
+    everybody = _Knowledge(*(np.array(each, dtype=float) for each in given))
     failed: dict[str, set[int]] = {kind: set() for kind in original.attackers}
-    cells, sides, rows = [], [], []
-    for cell in np.flatnonzero(original.sensitive):
-        ends = search.ends(int(cell), everybody) if suppressed[cell] else None
+    targets: list[int] = []
+    witnesses: list[_Table] = []
+    for cell in np.flatnonzero(original.sensitive).tolist():
+        ends = search.ends(cell, everybody) if suppressed[cell] else None
         if ends is None:
-            failed["outsider"].add(int(cell))
-            continue
-        for side, witness in zip((-1, 1), ends, strict=True):
-            cells.append(int(cell))
-            sides.append(side)
-            rows.append(sparse.csr_matrix(witness))
-    if original.contributed is None or not rows:
+            failed["outsider"].add(cell)
+        else:
+            targets += [cell, cell]
+            witnesses += ends
+    if original.contributed is None or not witnesses:
         return {kind: len(found) for kind, found in failed.items()}
-    witnesses = sparse.vstack(rows).tocsc()
-    targets = np.array(cells)
+    by_cell = _by_cell(witnesses, len(suppressed))
+    reached = np.array(targets)
     results: dict[tuple[int, ...], set[int]] = {}
     for kind, units, coalition in _coalitions(original.contributed, suppressed, original.attackers):
         if units not in results:
             known = everybody.of(coalition, original.units)
-            again = _contradicted(witnesses, coalition.cells, known)
-            again &= ~np.isin(targets, coalition.cells[coalition.alone])
-            results[units] = {
-                cell for cell in np.unique(targets[again]).tolist() if search.ends(cell, known) is None
-            }
+            again = _contradicted(by_cell, coalition.cells, known)
+            again &= ~np.isin(reached, coalition.cells[coalition.alone])
+            with everybody.replaced(coalition.cells, known):
+                results[units] = {
+                    cell
+                    for cell in np.unique(reached[again]).tolist()
+                    if search.ends(cell, everybody) is None
+                }
         failed[kind] |= results[units]
     return {kind: len(found) for kind, found in failed.items()}
 
@@ -129,8 +144,8 @@ def widest_intervals(
     known = _Knowledge(fall, rise, none, none, none)
     lower, upper = units.astype(float).copy(), units.astype(float).copy()
     for cell in np.flatnonzero(suppressed).tolist():
-        lower[cell] += search.reach(cell, known, -1, np.inf)[cell]
-        upper[cell] += search.reach(cell, known, 1, np.inf)[cell]
+        lower[cell] += search.reach(cell, known, -1, np.inf).at(cell)
+        upper[cell] += search.reach(cell, known, 1, np.inf).at(cell)
     return lower, upper
 
 
@@ -162,11 +177,20 @@ def determined(relations: sparse.csr_matrix, suppressed: np.ndarray) -> int:
     return follows + int(np.sum(moved < TOLERANCE))
 
 
+def _by_cell(witnesses: list[_Table], cells: int) -> sparse.csc_matrix:
+    """Return the deviations of all witnesses, sparse (witnesses, cells)."""
+    sizes = [len(each.cells) for each in witnesses]
+    columns = np.concatenate([each.cells for each in witnesses])
+    deviations = np.concatenate([each.deviations for each in witnesses])
+    rows = np.repeat(np.arange(len(witnesses)), sizes)
+    return sparse.csc_matrix((deviations, (rows, columns)), shape=(len(witnesses), cells))
+
+
 def _contradicted(witnesses: sparse.csc_matrix, cells: np.ndarray, known: _Knowledge) -> np.ndarray:
     """Return which witnesses a coalition can exclude by what it knows of its cells."""
     deviations = witnesses[:, cells].toarray()
     slack = TOLERANCE * np.maximum(np.abs(deviations), 1e-300)
-    outside = (deviations < -known.fall[cells] - slack) | (deviations > known.rise[cells] + slack)
+    outside = (deviations < -known.fall - slack) | (deviations > known.rise + slack)
     contradicted: np.ndarray = outside.any(axis=1)
     return contradicted
 
@@ -188,13 +212,36 @@ def _coalitions(
         cells_of[unit][cell] += amount
     alone = sorted({tuple(units) for units in units_of.values() if len(units) == 1})
     pairs = sorted({tuple(sorted(units)) for units in units_of.values() if len(units) == 2})
-    every = {"single": alone, "pair": pairs, "unit": sorted((unit,) for unit in cells_of)}
+    every: dict[str, list[tuple[int, ...]]] = {
+        "single": alone,
+        "pair": pairs,
+        "unit": sorted((unit,) for unit in cells_of),
+    }
     for kind in kinds:
         for units in every.get(kind, ()):
             cells = sorted({cell for unit in units for cell in cells_of[unit]})
             amounts = [sum(cells_of[unit].get(cell, 0.0) for unit in units) for cell in cells]
             only = [set(units_of[cell]) <= set(units) for cell in cells]
             yield kind, units, _Coalition(np.array(cells), np.array(amounts), np.array(only))
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Deviations of some cells from their values; the others have their values."""
+
+    cells: np.ndarray
+    deviations: np.ndarray
+
+    def at(self, cell: int) -> float:
+        """Return the deviation of a cell."""
+        return float(self.deviations[self.cells == cell].sum())
+
+    def times(self, factor: float) -> _Table:
+        """Return the deviations multiplied, which keeps every sum."""
+        return _Table(self.cells, self.deviations * factor)
+
+
+_SAME = _Table(np.zeros(0, np.int64), np.zeros(0))
 
 
 class _Search:
@@ -207,47 +254,47 @@ class _Search:
         matrix = sparse.csr_matrix(relations[:, self._columns])
         self._lines = sparse.csr_matrix(matrix[np.diff(matrix.indptr) > 0])
         self._cells = self._lines.tocsc()
-        self._width = len(suppressed)
 
-    def ends(self, cell: int, known: _Knowledge) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return (cells,) deviations to the lower and the upper level of a cell, None if there are none."""
+    def ends(self, cell: int, known: _Knowledge) -> tuple[_Table, _Table] | None:
+        """Return deviations to the lower and the upper level of a cell, None if there are none."""
         lower, upper, sliding = (float(each[cell]) for each in (known.lower, known.upper, known.sliding))
         if sliding > lower + upper:  # as far as it goes on both sides
             least, most = self.reach(cell, known, -1, np.inf), self.reach(cell, known, 1, np.inf)
-            fall, rise = -least[cell], most[cell]
+            fall, rise = -least.at(cell), most.at(cell)
             slack = TOLERANCE * sliding
             wide = fall >= lower - slack and rise >= upper - slack and fall + rise >= sliding - slack
             return (least, most) if wide else None
         most = self.reach(cell, known, 1, upper)
-        if most[cell] < upper * (1 - TOLERANCE):
+        risen = most.at(cell)
+        if risen < upper * (1 - TOLERANCE):
             return None
-        mirrored = most * (-lower / most[cell]) if most[cell] > 0 else most
-        if most[cell] > 0 and np.all(mirrored >= -known.fall) and np.all(mirrored <= known.rise):
-            return mirrored, most
+        if risen > 0:
+            mirrored = most.times(-lower / risen)
+            fall_, rise_ = known.fall[mirrored.cells], known.rise[mirrored.cells]
+            if np.all(mirrored.deviations >= -fall_) and np.all(mirrored.deviations <= rise_):
+                return mirrored, most
         least = self.reach(cell, known, -1, lower)
-        return None if -least[cell] < lower * (1 - TOLERANCE) else (least, most)
+        return None if -least.at(cell) < lower * (1 - TOLERANCE) else (least, most)
 
-    def reach(self, cell: int, known: _Knowledge, side: int, level: float) -> np.ndarray:
-        """Return (cells,) deviations that move a cell to a level, or as far as they can."""
-        deviations = np.zeros(self._width)
+    def reach(self, cell: int, known: _Knowledge, side: int, level: float) -> _Table:
+        """Return deviations that move a cell to a level, or as far as they can."""
         room = float((known.rise if side > 0 else known.fall)[cell])
         wanted = min(level, room)
         if wanted <= 0:
-            return deviations
+            return _SAME
         free = _FEW
         while True:
             near = self._near(int(self._place[cell]), free)
             found = self._solved(near, cell, known, side, wanted)
-            if found is not None and side * found[cell] >= level * (1 - TOLERANCE):
-                return found * min(1.0, level / (side * found[cell]))
+            moved = side * found.at(cell)
+            if moved >= level * (1 - TOLERANCE):
+                return found.times(min(1.0, level / moved))
             if len(near) < free:
-                return deviations if found is None else found
+                return found
             free *= _MORE
 
-    def _solved(
-        self, near: np.ndarray, cell: int, known: _Knowledge, side: int, scale: float
-    ) -> np.ndarray | None:
-        """Move a cell as far as possible with some suppressed cells free; None if no solution was found."""
+    def _solved(self, near: np.ndarray, cell: int, known: _Knowledge, side: int, scale: float) -> _Table:
+        """Move a cell as far as possible with some suppressed cells free; not at all if that fails."""
         columns = self._columns[near]
         lines = np.unique(self._cells[:, near].indices)
         matrix = self._lines[lines][:, near]
@@ -261,10 +308,10 @@ class _Search:
             bounds=np.column_stack([low, high]),
         )
         if result.status != 0:
-            return None
-        found = np.zeros(self._width)
-        found[columns] = np.clip(result.x, low, high) * scale
-        return found
+            return _SAME
+        found = np.clip(result.x, low, high) * scale
+        moved = found != 0
+        return _Table(columns[moved], found[moved])
 
     def _near(self, place: int, count: int) -> np.ndarray:
         """Return suppressed cells that few lines part from one, at least `count` or all that any do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -103,7 +104,7 @@ class OriginalCells:
         if earlier is None:
             return self
         sliding = np.zeros(len(self.units)) if self.sliding is None else self.sliding
-        both = {
+        both: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(earlier, name)])
             for name in ("units", "lower", "upper", "sensitive", "fall", "rise")
         }

@@ -26,6 +26,7 @@ from microguard.pipelines.tables.cell_list import write_cells
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups
+from microguard.pipelines.tables.nested_columns import refuse_nested_columns
 from microguard.pipelines.tables.problem import few_with_nothing, rule_table
 from microguard.pipelines.tables.published_before import (
     CHANGED,
@@ -37,7 +38,7 @@ from microguard.pipelines.tables.published_before import (
 )
 from microguard.pipelines.tables.published_cells import write_published_cells
 from microguard.pipelines.tables.suppressed_before import Joined, joined, tables_before, write_suppressed
-from microguard.pipelines.tables.suppression import original_cells, suppression_problem, within_reach
+from microguard.pipelines.tables.suppression import original_cells, suppression_problem
 from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
@@ -141,11 +142,12 @@ class CellTables(TableProduct[CellComparison]):
                 by_rule = rule_table(cells, self.specification)
             except SdcError as error:
                 raise InputRejected(f"The input makes no table: {error}.") from error
-        standing = self._standing(job, cells)
+        standing = self._standing(job, cells, screened)
         with job.progress.stage("adjust"):
             whole = self._joined(job, cells, by_rule, standing) if self.suppression else None
-            asked = None if whole is None else within_reach(whole.problem)
-            decided = self._decided(CellProblem(by_rule, asked), key, standing)
+            decided = self._decided(
+                CellProblem(by_rule, None if whole is None else whole.problem), key, standing
+            )
         proof = None if isinstance(decided, np.ndarray) else decided
         hidden = proof is not None and proof.suppressed[: len(cells)]
         values = decided if isinstance(decided, np.ndarray) else np.where(hidden, np.nan, cells.units)
@@ -165,7 +167,7 @@ class CellTables(TableProduct[CellComparison]):
         origin = {**self._origin, "release_id": release_id}
         return ProtectedTable(comparison, contents, standing, origin)
 
-    def _standing(self, job: Job, cells: Cells) -> PublishedValues:
+    def _standing(self, job: Job, cells: Cells, screened: ValidatedInput) -> PublishedValues:
         """Return the cells of this table that were published before, and refuse those of other methods."""
         before = self._before(job, cells)
         if not self.suppression and before and self.specification.publish.successive != "accept":
@@ -174,6 +176,9 @@ class CellTables(TableProduct[CellComparison]):
                 "cannot publish them with the values of then. Nothing was published. Withdraw that table, or "
                 'set publish.successive to "accept" if a steward decides that they may be compared.'
             )
+        if self.table.source == "microdata" and self.specification.publish.successive != "accept":
+            known = cells.members is not None and bool((cells.members != "").any())
+            refuse_nested_columns(screened.raw, self.table, before, known=known)
         try:
             return standing_cells(cells, self.table, before if self.suppression else [])
         except StandingValueFails as error:

@@ -12,6 +12,7 @@ from microguard.schemas.method_registry import BUILT_IN
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
 from microguard.schemas.specification.table_input import table_of
+from scipy import sparse
 
 #: Keys of `[table]` that every method heeds.
 _ALL = set(Table.model_fields) - {
@@ -20,7 +21,7 @@ _ALL = set(Table.model_fields) - {
 
 
 @dataclass(frozen=True)
-class MethodRowOfTable:
+class MethodOnTable:
     """One method on a table; shares are of the cells or of the value of all cells.
 
     Attributes
@@ -75,7 +76,7 @@ def with_method(specification: Specification, method: str) -> Specification:
     return build_specification(content, specification.folder)
 
 
-def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> MethodRowOfTable:
+def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> MethodOnTable:
     """Measure a table that a method protected."""
     cells = comparison.cells
     values, given_away = _published(comparison, metrics)
@@ -83,14 +84,14 @@ def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> Method
     guess = values.copy()
     relations = cells.tabulation.relations
     if hidden.any():
-        known = np.abs(cells.units)
-        lower, upper = widest_intervals(relations, hidden, cells.units, known, known)
+        fall, rise = _read_from_lines(relations, hidden, cells.units)
+        lower, upper = widest_intervals(relations, hidden, cells.units, fall, rise)
         guess[hidden] = ((lower + upper) / 2)[hidden]
     error, sizes = np.abs(guess - cells.units), np.abs(cells.units)
     relative = error[sizes > 0] / sizes[sizes > 0]
     whole = (abs(relations) @ hidden.astype(float)) == 0
     open_lines = int(np.sum(np.abs(relations @ np.where(hidden, 0.0, values))[whole] > 0.5))
-    return MethodRowOfTable(
+    return MethodOnTable(
         method,
         suppressed=float(hidden.mean()),
         changed=float(np.mean(~hidden & (values != cells.units))),
@@ -100,6 +101,26 @@ def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> Method
         open_lines=open_lines,
         given_away=given_away,
     )
+
+
+def _read_from_lines(
+    relations: sparse.csr_matrix, hidden: np.ndarray, units: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far each suppressed cell may be from its value for a reader who knows no contributor.
+
+    Where no value is negative a cell is at least 0, and at most what the suppressed parts of any line with a
+    published total add up to.
+    """
+    far = float(np.abs(units).sum())
+    if np.any(units < 0):
+        return np.full(len(units), far), np.full(len(units), far)
+    rise = np.full(len(units), far)
+    for start, stop in zip(relations.indptr[:-1], relations.indptr[1:], strict=True):
+        cells, signs = relations.indices[start:stop], relations.data[start:stop]
+        parts = cells[(signs > 0) & hidden[cells]]
+        if not hidden[cells[signs < 0]].any():
+            rise[parts] = np.minimum(rise[parts], units[parts].sum() - units[parts])
+    return units.astype(float), rise
 
 
 def _published(comparison: Any, metrics: Mapping[str, float]) -> tuple[np.ndarray, int]:
@@ -114,7 +135,7 @@ def _published(comparison: Any, metrics: Mapping[str, float]) -> tuple[np.ndarra
     return comparison.adjustment.values[comparison.problem.variables], int(away)
 
 
-def format_methods(rows: Sequence[MethodRowOfTable]) -> list[str]:
+def format_methods(rows: Sequence[MethodOnTable]) -> list[str]:
     """Format the rows as lines of a table with a header."""
     columns = [
         ["method", *(row.method for row in rows)],

@@ -136,7 +136,7 @@ def kept_original(folder: Path, manifest: Mapping[str, Any]) -> OriginalCells | 
     own = int(kept["own"].to_numpy().sum())
     kind = str(manifest["value"]["type"])
     digits = int(kind.removesuffix(")").rpartition(",")[2]) if kind.startswith("decimal") else 0
-    arrays = {
+    arrays: dict[str, Any] = {
         name: np.array([float(int(Decimal(each).scaleb(digits))) for each in kept[name].to_pylist()])
         for name in _AMOUNTS
     }

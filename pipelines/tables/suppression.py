@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from microguard.pipelines.guarantees.original_cells import Contributed, OriginalCells
@@ -16,10 +16,6 @@ from microguard.schemas.specification.table_input import table_of
 from microguard.sdc.cta import CellTable
 from microguard.sdc.errors import ImpossibleProtection, SdcError
 from microguard.sdc.suppression import SuppressionProblem
-from scipy import sparse
-
-#: Share of a cell below which the other contributors contribute nothing.
-_NOBODY = 1e-9
 
 
 def suppression_problem(
@@ -84,37 +80,6 @@ def suppression_problem(
         ) from error
 
 
-def within_reach(problem: SuppressionProblem) -> SuppressionProblem:
-    """Return the problem with upper levels that every contributor to the cell can be left with.
-
-    Contributors know their own part of a cell, so that the rest of it can rise by its own share at the most,
-    whatever is suppressed. The method is not asked for more of these cells. What the rule asks for against
-    all others is counted on the files.
-    """
-    given, upper = problem.contributions, np.array(problem.upper_level)
-    if given is None:
-        return problem
-    amounts = sparse.csr_matrix(
-        (given.amount, (np.unique(given.unit, return_inverse=True)[1], given.cell)),
-        shape=(len(np.unique(given.unit)), problem.cells),
-    )
-    by_cell = amounts.tocsc()
-    number = np.diff(by_cell.indptr)
-    pairs = {tuple(by_cell.indices[by_cell.indptr[c] :][:2]) for c in np.flatnonzero(number == 2)}
-    together = [amounts]
-    if pairs:
-        one, other = (np.array(each) for each in zip(*sorted(pairs), strict=True))
-        together.append(amounts[one] + amounts[other])
-    known = sparse.vstack(together).tocsc()
-    for cell in np.flatnonzero(problem.primary & (problem.lower_bound >= 0) & (problem.values > 0)):
-        others = problem.values[cell] - known.data[known.indptr[cell] : known.indptr[cell + 1]]
-        others = others[others > problem.values[cell] * _NOBODY]
-        if len(others):
-            rise = problem.upper_bound[cell] - problem.values[cell]
-            upper[cell] = min(upper[cell], rise * float(others.min()) / problem.values[cell])
-    return replace(problem, upper_level=upper, unit=0.0)
-
-
 def _costs(cells: Cells, specification: Specification) -> np.ndarray:
     """Return what each cell costs; no cell is free."""
     table = table_of(specification)
@@ -138,7 +103,7 @@ def original_cells(
     """Return the cells before protection: of suppressed tables with what attackers know of them."""
     own = len(cells)
     given = None if joined is None else joined.problem.contributions
-    amounts = {
+    amounts: dict[str, Any] = {
         "lower": by_rule.lower_protection,
         "upper": by_rule.upper_protection,
         "fall": by_rule.lower_capacity,

@@ -11,7 +11,8 @@ suppression
 intervals
     By kind of attacker: attackers (how many), narrowest and median (width of the interval over the width that
     the levels ask for), too_narrow (sensitive cells), known (sensitive cells with an interval of width 0),
-    narrower (sensitive cells of which an attacker of this kind knows more than any reader does).
+    narrower (sensitive cells of which an attacker of this kind knows more than any reader does), best_known
+    (numbers of the sensitive cells with the narrowest intervals).
 
 ``cells.parquet`` has the status of every cell, and for a sensitive one the interval that each kind of
 attacker is left with, of the worst attacker of the kind.
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 _NOTHING = 1e-9
 #: Widths that differ by less than this share are equal.
 _EQUAL = 1e-6
+#: Sensitive cells that are listed by their numbers.
+_LISTED = 5
 
 
 def measured(comparison: CellComparison) -> dict[str, Any]:
@@ -115,6 +118,7 @@ def intervals_by_attacker(audited: Audit, problem: SuppressionProblem) -> dict[s
             "too_narrow": int(audited.too_narrow[:, column].sum()),
             "known": int(np.sum(of_kind < _NOTHING)),
             "narrower": int(np.sum(of_kind < widths[:, 0] * (1 - _EQUAL))),
+            "best_known": audited.cells[np.argsort(of_kind, kind="stable")[:_LISTED]].tolist(),
         }
     return section
 

@@ -99,12 +99,14 @@ def attackers_of(
     found: list[Attacker] = []
     number = contributors.number
     if "single" in kinds:
-        units = {int(contributors.contributors_of(cell)[0]) for cell in np.flatnonzero(number == 1)}
+        units = {int(contributors.contributors_of(cell)[0]) for cell in np.flatnonzero(number == 1).tolist()}
         found += [contributors.coalition("single", (unit,)) for unit in sorted(units)]
     if "pair" in kinds:
         pairs = {
             (int(pair[0]), int(pair[1]))
-            for pair in (np.sort(contributors.contributors_of(cell)) for cell in np.flatnonzero(number == 2))
+            for pair in (
+                np.sort(contributors.contributors_of(cell)) for cell in np.flatnonzero(number == 2).tolist()
+            )
         }
         found += [contributors.coalition("pair", pair) for pair in sorted(pairs)]
     if "unit" in kinds:

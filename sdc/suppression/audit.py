@@ -109,6 +109,12 @@ class _Ranges:
         both, none = sparse.hstack([matrix, -matrix]), np.zeros(2 * count)
         self._few = Master(Program(none, both, rows, rows, none, none), options)
 
+    def ends(self, cell: int, bounds: Bounds) -> tuple[float, float]:
+        """Return the largest decrease and increase of a cell; they agree if all bounds are symmetric."""
+        fall, rise = bounds.fall[self.columns], bounds.rise[self.columns]
+        up = self.end(cell, bounds, 1)
+        return (up if np.array_equal(fall, rise) else self.end(cell, bounds, -1)), up
+
     def end(self, cell: int, bounds: Bounds, side: int) -> float:
         """Return the largest deviation of a cell to one side."""
         scale = max(bounds.fall[cell], bounds.rise[cell])
@@ -193,7 +199,7 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
         if not suppressed[cell]:
             narrow[row] = True
             continue
-        fall, rise = (ranges.end(int(cell), outsider, side) for side in (-1, 1))
+        fall, rise = ranges.ends(int(cell), outsider)
         levels = _Levels.of(problem, int(cell))
         lowest[row], highest[row] = problem.values[cell] - fall, problem.values[cell] + rise
         narrow[row] = levels.margin(fall, rise) < 0
@@ -208,11 +214,10 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
             if cell in one.cells[one.known]:
                 continue
             bounds, kind = bounds_of(problem, one), kinds.index(one.kind)
-            fall, rise = (ranges.end(int(cell), bounds, side) for side in (-1, 1))
+            fall, rise = ranges.ends(int(cell), bounds)
             margin = levels.margin(fall, rise)
             if margin < 0:
-                most = [unpublished.end(int(cell), bounds, side) for side in (-1, 1)]
-                margin = levels.at_most(*most).margin(fall, rise)
+                margin = levels.at_most(*unpublished.ends(int(cell), bounds)).margin(fall, rise)
             narrow[row, kind] |= margin < 0
             if margin < worst[kind]:
                 worst[kind] = margin

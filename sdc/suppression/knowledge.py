@@ -85,10 +85,15 @@ class Knowledge:
 
     def pooled(self, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the (cells,) least decrease and increase that any attacker of a group considers possible."""
-        inside = np.zeros(self.count, dtype=bool)
-        inside[group] = True
-        used = inside[self._attacker]
+        used = _ranges(self._starts[group], self._starts[group + 1])
         fall, rise = self.fall.copy(), self.rise.copy()
         np.minimum.at(fall, self._cells[used], self._fall[used])
         np.minimum.at(rise, self._cells[used], self._rise[used])
         return fall, rise
+
+
+def _ranges(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return the numbers of several ranges, one after the other."""
+    sizes = ends - starts
+    offsets = np.repeat(starts - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+    return offsets + np.arange(len(offsets))

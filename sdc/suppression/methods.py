@@ -15,7 +15,7 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import Limits
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.cover import complete, prune
-from microguard.sdc.suppression.cuts import Pool
+from microguard.sdc.suppression.cuts import Cut, Pool
 from microguard.sdc.suppression.problem import SuppressionProblem
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
@@ -28,15 +28,19 @@ _SMALL = 10
 #: By effort: relative gap that ends the search, rounds of the relaxation, integer programs, and interrupt
 #: checks of one integer program (see `Limits.steps`).
 _EFFORTS: dict[str, tuple[float, int, int, int]] = {
-    "fast": (0.05, 40, 2, 300),
-    "standard": (0.01, 100, 8, 2_000),
-    "thorough": (0.002, 300, 20, 10_000),
+    "fast": (0.05, 40, 6, 300),
+    "standard": (0.01, 100, 24, 2_000),
+    "thorough": (0.002, 300, 96, 10_000),
 }
 #: Relative gap at which a pattern counts as optimal: rounding of sums of costs.
 _PROVED = 1e-7
 _ALWAYS = 10**9
+#: Relative gap and interrupt checks of an integer program until its pattern withstands the attacks.
+_ROUGH_GAP, _ROUGH_STEPS = 0.03, 60
+#: Integer programs after which their pattern is repaired, and not only attacked.
+_REPAIRS = 6
 #: Times that cells which no cut needs are left out of a pattern, and the pattern is attacked again.
-_PRUNED = 3
+_PRUNED = 2
 
 Choice = tuple[np.ndarray, float, StoppedBy]
 
@@ -89,18 +93,28 @@ class _Search:
         for contributors in (False, True):
             relaxation.converge(self._separation, self._deadline, contributors=contributors, rounds=rounds)
         bound = relaxation.bound
-        for _ in range(programs):
+        rough = True
+        for number in range(1, programs + 1):
             if self._close(bound, max(gap, _PROVED)):
                 break
             if self._deadline.passed:
                 if self._best is None:
                     self._repair(relaxation.x > 0.5)
                 return self._chosen(), bound, "time"
-            limits = Limits(relative_gap=gap / 2, steps=steps, seconds=max(self._deadline.remaining, 1.0))
+            limits = Limits(
+                relative_gap=max(gap / 2, _ROUGH_GAP if rough else 0.0),
+                steps=_ROUGH_STEPS if rough else steps,
+                seconds=max(self._deadline.remaining, 1.0),
+            )
             beyond = relaxation.bound + relaxation.reduced_costs > self._cost * (1 + _PROVED)
             chosen, proved = relaxation.integer(limits, self._best, beyond & ~self._problem.must)
             bound = max(bound, min(proved, self._cost))
-            self._repair(relaxation.x > 1 - 1e-6 if chosen is None else chosen)
+            if chosen is None:
+                rough = False
+                self._repair(relaxation.x > 1 - 1e-6)
+            elif number % _REPAIRS == 0 or number == programs or not self._attacked(chosen):
+                rough = rough and number % _REPAIRS == 0
+                self._repair(chosen)
         return self._chosen(), bound, "proof" if self._close(bound, _PROVED) else "work"
 
     def _close(self, bound: float, gap: float) -> bool:
@@ -126,6 +140,15 @@ class _Search:
         if cost < self._cost:
             self._best, self._cost = chosen, cost
 
+    def _attacked(self, chosen: np.ndarray) -> bool:
+        """Add the cuts that a pattern violates and return whether there are any."""
+        for contributors in (False, True) if self._separation.knowledge.count else (False,):
+            cuts, _ = self._separation.cuts(chosen.astype(float), contributors=contributors)
+            if cuts:
+                self._relaxation.add(cuts)
+                return True
+        return False
+
     def _protected(self, chosen: np.ndarray) -> np.ndarray:
         """Return a pattern with further cells in which no attack succeeds.
 
@@ -147,7 +170,16 @@ class _Search:
     def _completed(self, chosen: np.ndarray) -> np.ndarray:
         problem = self._problem
         costs = np.maximum(self._relaxation.reduced_costs, 0.01 * problem.costs)
-        return complete(*self._rows(), chosen | problem.must, costs, ~problem.keep)
+        chosen = complete(*self._rows(), chosen | problem.must, costs, ~problem.keep)
+        while True:
+            # a secondary cell alone in a relation protects nothing until the relation has another one
+            alone = self._relaxation.bridges.cuts(chosen.astype(float))
+            others = [cut.cells[cut.weights > 0] for cut in alone]
+            rows = self._relaxation.pool.matrix([Cut(cells, np.ones(len(cells)), 1.0) for cells in others])
+            more = complete(*rows, chosen, costs, ~problem.keep)
+            if np.array_equal(more, chosen):
+                return chosen
+            chosen = more
 
     def _pruned(self, chosen: np.ndarray) -> np.ndarray:
         return prune(*self._rows(), chosen, self._problem.costs, self._problem.must)

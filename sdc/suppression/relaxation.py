@@ -25,6 +25,8 @@ class Relaxation:
     x : (cells,) its optimum
     bound : lower bound on the cost of every pattern
     reduced_costs : (cells,)
+    pool : Pool
+    bridges : Bridges
     """
 
     def __init__(self, problem: SuppressionProblem, pool: Pool) -> None:
@@ -37,7 +39,7 @@ class Relaxation:
         matrix, least = pool.matrix()
         self._master = Master(Program(costs, matrix, least, np.full(len(least), INFINITY), lower, upper))
         self._base = float(problem.costs[problem.must].sum())
-        self._bridges = Bridges(problem)
+        self.bridges = Bridges(problem)
         self.x, self.bound, self.reduced_costs = lower, self._base, costs
         self.rounds = 0
 
@@ -111,7 +113,7 @@ class Relaxation:
             stalled = len(history) > _ROUNDS and history[-1] <= history[-1 - _ROUNDS] * (1 + _PROGRESS)
             if stalled or deadline.passed:
                 break
-            new = self.add(self._bridges.cuts(self.x))
+            new = self.add(self.bridges.cuts(self.x))
             for who in (False, True) if contributors else (False,):
                 new = new or self.add(separation.cuts(self.x, contributors=who, most=_MOST_CUTS)[0])
             if not new:

@@ -177,9 +177,8 @@ class Separation:
 
         The table is one of the outsider, and the same for all groups.
         """
-        fall, rise = self.knowledge.fall.copy(), self.knowledge.rise.copy()
         if cell not in tables:
-            room = np.minimum(fall, rise)
+            room = np.minimum(self.knowledge.fall, self.knowledge.rise)
             tables[cell] = ranges.table(cell, float(self._level[cell]), room, self._weights)
         table = tables[cell]
         if table is None:
@@ -188,14 +187,22 @@ class Separation:
             members = np.union1d(
                 *(self.knowledge.contradicted(group, cell, side * table, ranges.x) for side in (1, -1))
             )
-        for member in np.setdiff1d(members, self.knowledge.knowing(cell)):
-            cells, own_fall, own_rise = self.knowledge.entries(int(member))
-            fall[cells], rise[cells] = own_fall, own_rise
-            found = self._attack(ranges, cell, fall, rise, int(member))
-            if found:
-                return found
-            fall[cells], rise[cells] = self.knowledge.fall[cells], self.knowledge.rise[cells]
-        return []
+        return self._attack_by_halves(ranges, cell, np.setdiff1d(members, self.knowledge.knowing(cell)))
+
+    def _attack_by_halves(self, ranges: Ranges, cell: int, members: np.ndarray) -> list[Cut]:
+        """Return the cuts of one primary and some attackers, who pool their knowledge as long as it fails."""
+        if len(members) == 0:
+            return []
+        fall, rise = self.knowledge.pooled(members)
+        if len(members) == 1:
+            return self._attack(ranges, cell, fall, rise, int(members[0]))
+        level, room = float(self._level[cell]), np.minimum(fall, rise)
+        if ranges.table(cell, level, room, self._weights) is not None:
+            return []
+        half = len(members) // 2
+        return self._attack_by_halves(ranges, cell, members[:half]) or self._attack_by_halves(
+            ranges, cell, members[half:]
+        )
 
     def _cut(
         self,

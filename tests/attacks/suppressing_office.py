@@ -92,10 +92,11 @@ class SuppressingOffice:
         self.evidence(release_id).mkdir(parents=True, exist_ok=True)
         keyed = cells.keyed(self.key)
         with (
+            mock.patch.object(cell_method, "refuse_nested_columns"),
             mock.patch.object(cell_method, "cells_of", return_value=keyed),
             mock.patch.object(table_product, "published_cells", return_value=self.ledger()),
         ):
-            protected = product.protect(job, None, release_id)  # type: ignore[arg-type]
+            protected = product.protect(job, mock.Mock(), release_id)
         files = self.folder / "lake" / release_id
         (files / FOLDER).mkdir(parents=True, exist_ok=True)
         for name, content in protected.contents.items():

@@ -58,6 +58,7 @@ def test_a_built_in_method_states_the_guarantees_of_its_row(tmp_path):
         ({}, "additive table"),
         ({"method": "rounding", "base": 5}, "rounded table"),
         ({"method": "cell_key"}, "bounded noise"),
+        ({"method": "suppression"}, "suppressed table"),
     ):
         roles = NOMINAL | {"sex": {"role": "other"}, "age": {"role": "other"}}
         chosen = specification(tmp_path, roles, table=COUNTS | options, method={"effort": "standard"})

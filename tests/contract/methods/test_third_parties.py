@@ -8,9 +8,6 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from microguard.pipelines import start_job
-from microguard.pipelines.adjust import adjust
-from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.publication.key import KEY_BYTES, KEY_VARIABLE
 from microguard.pipelines.verify import verify
 from microguard.schemas.errors import GateRefused, ProtectionFailed
@@ -30,19 +27,6 @@ def perturbing(folder, **parameters):
     given = content(ROLES)
     given["method"] = {"name": "pram", "parameters": parameters}
     return build_specification(given, folder)
-
-
-@pytest.fixture
-def adjusting(spark, monkeypatch):
-    """The verb `adjust` on the shared session."""
-    from contextlib import contextmanager
-
-    @contextmanager
-    def shared(private, master, input_path, *, clustering):
-        yield spark
-
-    monkeypatch.setattr(start_job, "session", shared)
-    return lambda chosen: adjust(chosen, progress=Progress(quiet=True)).content
 
 
 def suppressing(folder, **given):
@@ -120,8 +104,9 @@ def test_cell_suppression_is_published_with_null_and_status_and_verified(adjusti
     assert lines[0].endswith("OBS_VALUE,OBS_STATUS,CONF_STATUS")
     assert sum(line.endswith(",_U,Q,C") for line in lines) == (frame["status"] == "suppressed").sum()
     assert "suppressed" in (release / "report.html").read_text()
-    cells = pq.read_table(Path(released["report"]).parent / "published_cells.parquet")
-    assert len(cells) == (frame["status"] == "published").sum()
+    cells = pq.read_table(Path(released["report"]).parent / "published_cells.parquet").to_pandas()
+    assert len(cells) == len(frame)
+    assert (cells["status"] == "suppressed").sum() == (frame["status"] == "suppressed").sum()
 
 
 @pytest.mark.parametrize(
@@ -146,5 +131,5 @@ def test_a_suppressed_table_after_another_of_its_source_is_refused(adjusting, tm
     adjusting(turnover.specification(tmp_path, turnover.records()))
     chosen = suppressing(tmp_path, release={"name": "again", "source": "turnover"})
     apart = chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": "apart"})})
-    with pytest.raises(GateRefused, match="published before, in another table"):
+    with pytest.raises(GateRefused, match="published before with changed values"):
         adjusting(apart)

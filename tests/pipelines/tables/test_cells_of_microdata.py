@@ -143,3 +143,50 @@ def _codes_and_members(cells):
 def code_of_two(cells):
     whole = (cells.codes["twin"] == "4") & (cells.codes["region"] == "Total")
     return cells.members[int(np.flatnonzero(whole)[0])]
+
+
+SUPPRESSION = {"method": "suppression", "effort": None}
+
+
+@pytest.mark.parametrize("unit", [None, "firm"], ids=["records", "units"])
+def test_contributions_add_up_to_every_cell_and_name_its_contributors(spark, tmp_path, unit):
+    frame = records()
+    variables = {unit: {"role": "unit"}} if unit else {}
+    cells = tabulated(spark, specification(tmp_path, frame, variables, **SUPPRESSION), 3)
+    other = tabulated(spark, specification(tmp_path, frame.iloc[::-1], variables, **SUPPRESSION), 1)
+    given = cells.contributions
+    assert given is not None
+    assert np.array_equal(np.bincount(given.cell), cells.contributors)
+    assert np.bincount(given.cell, given.amount) == pytest.approx(cells.units)
+    for name in ("cell", "unit", "amount"):
+        assert np.array_equal(getattr(given, name), getattr(other.contributions, name))
+    assert not set(given.unit) & set(cells.keyed(b"k" * 32).contributions.unit)
+    if unit:
+        assert len(np.unique(given.unit)) == frame["firm"].nunique()
+
+
+def test_units_of_a_holding_are_one_contributor_and_others_stand_for_themselves(spark, tmp_path):
+    frame = records()
+    firms = frame["firm"].astype(int)
+    frame["holding"] = np.where(firms % 3 == 0, (firms % 2).astype(str), None)
+    variables = {"firm": {"role": "unit"}, "holding": {"role": "other"}}
+    chosen = specification(tmp_path, frame, variables, holding="holding", **SUPPRESSION)
+    cells = tabulated(spark, chosen)
+    whole = int(np.flatnonzero((cells.codes == "Total").all(axis=1))[0])
+    alone = frame[frame["holding"].isna()]["firm"].nunique()
+    assert cells.contributors is not None
+    assert cells.contributors[whole] == alone + 2
+    assert np.array_equal(np.bincount(cells.contributions.cell), cells.contributors)
+
+
+def test_contributions_of_parts_and_of_other_hierarchies_add_up(spark, tmp_path):
+    frame = records()
+    frame["branch"] = frame["a21"].map({"A": "x", "B": "y", "C": "x", "D": "y", "E": "x"})
+    tables = {"tables": [["a21", "region"], ["branch"]], "hierarchies": [["a10", "a21"], ["branch", "a21"]]}
+    branches = specification(tmp_path, frame, {"branch": {"role": "other"}}, **tables, **SUPPRESSION)
+    parts = specification(tmp_path, with_parts(frame), NUMBERS, **PARTS, **SUPPRESSION)
+    for chosen in (branches, parts):
+        cells = tabulated(spark, chosen)
+        positive = cells.units > 0
+        sums = np.bincount(cells.contributions.cell, cells.contributions.amount, minlength=len(cells))
+        assert sums[positive] == pytest.approx(cells.units[positive])

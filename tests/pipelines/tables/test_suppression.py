@@ -22,6 +22,7 @@ from microguard.schemas.specification.tau_argus import parents_of
 from microguard.sdc.suppression import SuppressionProblem, audit
 from scipy import sparse
 
+import microguard
 from tests.attacks.office import specification
 from tests.attacks.suppressing_office import (
     SuppressingOffice,
@@ -316,3 +317,14 @@ def test_the_reference_table_of_tau_argus_is_protected_from_every_attacker(tmp_p
     published = SuppressingOffice(tmp_path).publish(*tau_argus_table(**rule))
     assert published.broken == []
     assert published.protected.comparison.by_rule.sensitive.sum() == 9
+
+
+def test_a_frame_is_suppressed_in_one_call_as_its_specification_is(tmp_path):
+    frame = firms(2)
+    table = microguard.suppress_table(frame, ["activity", "region"], "turnover", unit="firm", nk=None, p=10.0)
+    spec = chosen(frame)
+    published = SuppressingOffice(tmp_path).publish(cells_of_firms(frame, spec), spec)
+    assert int((table.frame["status"] == "suppressed").sum()) == int(published.suppressed.sum())
+    assert table.frame["turnover"].isna().equals(table.frame["status"] == "suppressed")
+    assert table.private["sensitive"].sum() == published.protected.comparison.by_rule.sensitive.sum()
+    assert table.suppression.audit.protected

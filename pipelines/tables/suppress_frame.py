@@ -1,0 +1,164 @@
+"""Suppress the cells of a table of a pandas frame in one call, without Spark, files or a ledger.
+
+Nothing is published and no earlier table is heeded: `microguard adjust` does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+import numpy as np
+import pandas as pd
+from microguard.sdc.cta.rules.sensitivity import (
+    capacities,
+    dominance,
+    minimum_contributors,
+    p_percent,
+)
+from microguard.sdc.cta.table.relations import Dimension, tabulate
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.suppression import Contributions, Suppression, SuppressionProblem, suppress
+
+COSTS = ("value", "number", "contributors")
+
+
+@dataclass(frozen=True, eq=False)
+class SuppressedFrame:
+    """A table with suppressed cells.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        A column for each dimension, the value (NaN where suppressed) and ``status``: what may be published.
+    private : DataFrame
+        In the same order ``true``, ``sensitive``, and for sensitive cells ``lowest`` and ``highest``: the
+        interval of a reader.
+    suppression : Suppression
+        Cost, lower bound, gap, and the audit for all attackers.
+    """
+
+    frame: pd.DataFrame
+    private: pd.DataFrame
+    suppression: Suppression
+
+
+def suppress_table(
+    frame: pd.DataFrame,
+    dimensions: Sequence[str | Sequence[str]],
+    value: str,
+    *,
+    unit: str | None = None,
+    minimum_frequency: int | None = 3,
+    safety_range: float = 20.0,
+    nk: tuple[int, float] | None = (1, 85.0),
+    p: float | None = None,
+    costs: str = "value",
+    capacity: float = 100.0,
+    attackers: Sequence[str] = ("outsider", "single", "pair", "unit"),
+    effort: str = "standard",
+    seed: int = 0,
+) -> SuppressedFrame:
+    """Suppress the sensitive cells of a table and others with them, so that no attacker can compute them.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row for each contribution; rows without a value are left out.
+    dimensions : sequence
+        A column, or the columns of a hierarchy from coarse to fine, for each dimension.
+    value : str
+        Column that is added up.
+    unit : str, optional
+        Column of the contributor; by default each row is one.
+    minimum_frequency, safety_range : int or None, float
+        A cell with fewer contributors is sensitive, with levels of so many percent of its value.
+    nk : (n, k), optional
+        Dominance rule: the n largest contributors exceed k percent of the cell.
+    p : float, optional
+        p-percent rule.
+    costs : "value", "number" or "contributors"
+    capacity : float
+        How closely everybody knows a cell beforehand, in percent of its value.
+    attackers, effort, seed
+        As `microguard.sdc.suppression.suppress`.
+
+    Raises
+    ------
+    InvalidParameter, ImpossibleProtection
+    """
+    if costs not in COSTS:
+        raise InvalidParameter(
+            f"costs: expected one of {', '.join(COSTS)}, found {costs!r}", variable="costs"
+        )
+    levels = [(each,) if isinstance(each, str) else tuple(each) for each in dimensions]
+    rows = frame[frame[value].notna()]
+    columns = [name for names in levels for name in names]
+    contributor = pd.Series(np.arange(len(rows)), rows.index) if unit is None else rows[unit]
+    rows = rows.assign(__unit=contributor).groupby([*columns, "__unit"], as_index=False)[[value]].sum()
+    trees = [Dimension.from_levels(names[-1], *(rows[name] for name in names)) for names in levels]
+    codes = [tree.labels(len(names) - 1, rows[names[-1]]) for tree, names in zip(trees, levels, strict=True)]
+    tabulation = tabulate(trees, codes)
+    cells, records = tabulation.pairs(codes)
+    units = np.unique(rows["__unit"].to_numpy(), return_inverse=True)[1]
+    own = pd.DataFrame(
+        {"cell": cells, "unit": units[records], "amount": rows[value].to_numpy(float)[records]}
+    )
+    own = own.groupby(["cell", "unit"], as_index=False)[["amount"]].sum()
+    values = np.bincount(own["cell"], own["amount"], minlength=tabulation.cells)
+    number = np.bincount(own["cell"], minlength=tabulation.cells)
+    largest = _largest(own, tabulation.cells, max(nk[0] if nk else 0, 2))
+    rules = (
+        [minimum_contributors(number, values, minimum_frequency, safety_range)] if minimum_frequency else []
+    )
+    rules += [dominance(largest, values, *nk)] if nk else []
+    rules += [p_percent(largest, values, p)] if p else []
+    if not rules:
+        raise InvalidParameter("expected a rule: minimum_frequency, nk or p", variable="nk")
+    rule = reduce(or_, rules)
+    room = capacities(values, capacity, np.maximum(rule.lower, rule.upper))
+    signed = bool(np.any(own["amount"] < 0))
+    price = {"value": np.abs(values), "number": np.ones(len(values)), "contributors": number.astype(float)}
+    positive = own[own["amount"] != 0]
+    problem = SuppressionProblem(
+        values=values,
+        relations=tabulation.relations,
+        primary=rule.sensitive,
+        lower_level=rule.lower if signed else np.minimum(rule.lower, values),
+        upper_level=rule.upper,
+        lower_bound=values - room if signed else np.maximum(values - room, 0.0),
+        upper_bound=values + room,
+        costs=np.maximum(price[costs], price["value"][values != 0].min() if costs == "value" else 1.0),
+        contributions=Contributions(*(positive[name].to_numpy() for name in ("cell", "unit", "amount"))),
+    )
+    found = suppress(problem, effort=effort, attackers=tuple(attackers), seed=seed)
+    shown = {names[-1]: tabulation.codes(place) for place, names in enumerate(levels)}
+    hidden = found.suppressed
+    lowest, highest = np.full((2, len(values)), np.nan)
+    lowest[found.audit.cells], highest[found.audit.cells] = (
+        found.audit.lowest[:, 0],
+        found.audit.highest[:, 0],
+    )
+    return SuppressedFrame(
+        pd.DataFrame(
+            {
+                **shown,
+                value: np.where(hidden, np.nan, values),
+                "status": np.where(hidden, "suppressed", "published"),
+            }
+        ),
+        pd.DataFrame({"true": values, "sensitive": rule.sensitive, "lowest": lowest, "highest": highest}),
+        found,
+    )
+
+
+def _largest(own: pd.DataFrame, cells: int, most: int) -> np.ndarray:
+    """Return the (cells, most) largest contributions by size."""
+    sizes = own.assign(size=own["amount"].abs()).sort_values(["cell", "size"], ascending=[True, False])
+    rank = sizes.groupby("cell").cumcount().to_numpy()
+    largest = np.zeros((cells, most))
+    top = rank < most
+    largest[sizes["cell"].to_numpy()[top], rank[top]] = sizes["size"].to_numpy()[top]
+    return largest
