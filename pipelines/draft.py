@@ -12,6 +12,7 @@ from typing import Any
 
 from microguard.pipelines.drafting.comparison_row import format_comparison, percent
 from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
+from microguard.pipelines.drafting.derived import Derived
 from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import MOST_RECORDS, Column, Profile
 from microguard.pipelines.drafting.roles import guess_roles, is_nameable
@@ -56,11 +57,11 @@ def draft(named: str) -> CommandResult:
             raise InputRejected(
                 f"{named} has {profile.records} record(s), expected at least k = {K}. Name a larger file."
             )
-        guesses, _ = guess_roles(profile)
+        guesses, derived = guess_roles(profile)
         tried = trial(profile, guesses)
         k = K if tried is None else tried.k
         risk = _risk(profile, guesses, k)
-        text = _text(profile, guesses, risk, tried, k)
+        text = _text(profile, guesses, derived, risk, tried, k)
     build_specification(tomllib.loads(text), Path.cwd(), "draft")
     variables = {
         each.name: {
@@ -94,7 +95,12 @@ def _columns(guesses: Sequence[Guess], role: str) -> list[Column]:
 
 
 def _text(
-    profile: Profile, guesses: Sequence[Guess], risk: dict[str, Any], tried: Trial | None, k: int
+    profile: Profile,
+    guesses: Sequence[Guess],
+    derived: Sequence[Derived],
+    risk: dict[str, Any],
+    tried: Trial | None,
+    k: int,
 ) -> str:
     name = _release_name(profile.source)
     parts = [
@@ -103,6 +109,7 @@ def _text(
         f"[release]\nname = {quoted(name)}\nk = {k}{_why(tried)}\nseed = 0",
         "[input]\n" + "\n".join(_input(profile)),
         "[variables]\n" + "\n".join(_variables(guesses, tried)),
+        _derived(derived),
         _method(profile, guesses, tried),
         _missing(profile, guesses),
         _publish(name, guesses),
@@ -111,6 +118,14 @@ def _text(
         draft_table(profile, guesses, k),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _derived(derived: Sequence[Derived]) -> str:
+    if not derived:
+        return ""
+    lines = [f"{_key(each.column.name)} = {quoted(each.expression or '')}" for each in derived]
+    head = "[derived]    # computed after protection, so that columns do not contradict each other"
+    return "\n".join([head, *lines])
 
 
 def _method(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> str:

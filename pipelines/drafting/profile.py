@@ -402,7 +402,7 @@ class Profile:
             dates = "true"
         row = self._engine.execute(
             f"""SELECT count(x), count(DISTINCT x), count(v), count(*) FILTER ({whole}),
-            count(x) FILTER ({dates}), count(*) FILTER (regexp_full_match(s, '^0[0-9]+$')),
+            count(x) FILTER ({dates}), count(*) FILTER (regexp_full_match(s, '^0[0-9]+([.,][0-9]*)?$')),
             count(*) FILTER (v > 0), count(*) FILTER ({_finite("v")}),
             count(*) FILTER (fmod(v, 10) = 0 AND {whole}),
             min(length(s)), max(length(s)), avg(length(s) - length(replace(s, ' ', '')) + 1), min(v), max(v)

@@ -231,8 +231,8 @@ def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
     numbers = any(map(_is_number, header))
     if len(header) == 1 and (len(header[0].split()) > 2 or re.search(r"[0-9] +\S", header[0])):
         raise InputRejected(
-            f"{path.name}: expected fields with one of the delimiters , ; | or a tab, found one column, as in "
-            "a fixed-width file. Convert the file to CSV with a header."
+            f"{path.name}: expected fields with one of the delimiters , ; | or a tab, found one column, as "
+            "in a fixed-width file. Convert the file to CSV with a header."
         )
     duplicates = len(set(header)) < len(header)
     if not header or duplicates or unnamed > 1 or numbers or repeated >= MIN_REPEATED_NAMES:

@@ -352,7 +352,7 @@ def test_read_refuses_records_in_the_public_area_through_a_glob_or_link(spark, t
 
 def test_read_publishes_integer_codes_of_a_csv_as_integers(spark, tmp_path):
     (tmp_path / "data.csv").write_text("isco,postal,band,mark\n211,007,1,x\n,012,2,?\n-9,100,3,2\n")
-    roles = dict.fromkeys(["isco", "postal", "mark"], {"role": "quasi_identifier", "kind": "nominal"})
+    roles = {key: {"role": "quasi_identifier", "kind": "nominal"} for key in ["isco", "postal", "mark"]}
     roles["band"] = {"role": "quasi_identifier", "kind": "ordinal", "order": ["1", "2", "3"]}
     microdata = read(spark, csv_specification(tmp_path, roles, missing="?"))
     types = {entry.name: str(entry.type) for entry in microdata.contract.schema}

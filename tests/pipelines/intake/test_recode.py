@@ -111,7 +111,7 @@ def test_read_refuses_a_column_without_a_type(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_read_returns_partition_columns_of_csv_folders_as_text(spark, tmp_path):
+def test_read_returns_partition_columns_of_csv_folders_as_integers(spark, tmp_path):
     for year in (2024, 2025):
         (tmp_path / "data" / f"year={year}").mkdir(parents=True)
         (tmp_path / "data" / f"year={year}" / "part.csv").write_text("sex,age\nf,1\nm,2\n")
@@ -119,7 +119,7 @@ def test_read_returns_partition_columns_of_csv_folders_as_text(spark, tmp_path):
     roles["year"] = {"role": "quasi_identifier", "kind": "nominal"}
     microdata = read(spark, specification(tmp_path, roles, input={"format": "csv"}))
     assert microdata.published == ["sex", "age", "year"]
-    assert sorted(row["year"] for row in microdata.frame.collect()) == ["2024", "2024", "2025", "2025"]
+    assert sorted(row["year"] for row in microdata.frame.collect()) == [2024, 2024, 2025, 2025]
 
 
 @pytest.mark.parametrize(
