@@ -14,7 +14,12 @@ import pyarrow as pa
 from microguard.pipelines.drafting.entities import Entity
 from microguard.pipelines.drafting.guess import LIKELY, SURE, UNSURE
 from microguard.pipelines.drafting.profile import Column
-from microguard.pipelines.drafting.shapes import is_code_list, is_registration_number, is_serial_number
+from microguard.pipelines.drafting.shapes import (
+    is_code_list,
+    is_numbering,
+    is_registration_number,
+    is_serial_number,
+)
 
 READINGS = ("category", "place", "amount", "key", "household", "weight", "date", "text")
 FEWEST_CATEGORIES, MOST_CATEGORIES, RECORDS_PER_CATEGORY = 30, 1_000, 50
@@ -158,6 +163,8 @@ RULES = (
          and not _amount(f), "a code by name"),
     Rule("category", 5, lambda f: f.whole and not f.named("amount", "key", "age", "line")
          and is_code_list(f.column, f.numbers), "whole numbers with the gaps of a code list"),
+    Rule("category", 5, lambda f: f.whole and not f.named("amount", "key", "age", "line")
+         and is_numbering(f.column, f.numbers), "a numbering without gaps, each number as frequent"),
     Rule("category", 6, lambda f: f.named("period") and f.whole and f.categories, "a period by name"),
     Rule("place", 8, lambda f: f.named("place") and f.listed and (f.whole or f.label)
          and not f.named("amount"), "a region by name"),

@@ -428,8 +428,14 @@ class Profile:
             range=(float(row[12] or 0), float(row[13] or 0)),
             missing_codes=codes,
             doubtful_codes=doubtful,
-            concepts=meant or concepts_of(entry.name),
+            concepts=_concepts(entry.name, meant),
         )
+
+
+def _concepts(name: str, meant: frozenset[str]) -> frozenset[str]:
+    """Return what a name says: by its codebook, which need not say that an age is one, or by its words."""
+    said = concepts_of(name)
+    return meant | (said & {"age"}) if meant else said
 
 
 def _finite(number: str) -> str:

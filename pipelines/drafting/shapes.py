@@ -61,6 +61,14 @@ def is_code_list(column: Column, values: np.ndarray) -> bool:
     return bool(step == 1 and len(middle) <= MAX_OCCUPIED * (high - low + 1))
 
 
+def is_numbering(column: Column, values: np.ndarray) -> bool:
+    """Return whether whole numbers are a numbering from 0 or 1 without gaps, such as strata or weeks."""
+    least, most = column.range
+    full = column.distinct == most - least + 1 and least in (0, 1)
+    repeated = column.present >= MIN_RECORDS_PER_CODE * column.distinct
+    return bool(column.is_whole and full and repeated and _is_even(values))
+
+
 def _is_even(values: np.ndarray) -> bool:
     """Return whether values are uniformly distributed over their range, by Kolmogorov's distance."""
     if not len(values):

@@ -1,4 +1,4 @@
-"""Drafts of thirty office files and of layouts of codebooks: the share of true roles, and of those of an expert."""
+"""Drafts of office files and of layouts of codebooks: the share of true roles and of those of an expert."""
 
 from __future__ import annotations
 

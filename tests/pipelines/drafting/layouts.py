@@ -58,7 +58,7 @@ def disqualified(expert: str, role: str, kind: str | None) -> str | None:
     """Return what a methodologist would call disqualifying, or None."""
     words = set(expert.split("|"))
     averaged = role == "quasi_identifier" and kind == "numeric"
-    if averaged and not words & {"numeric", "left", "sensitive"}:
+    if averaged and words != {"left"} and not words & {"numeric", "sensitive"}:
         return "averaged"
     if words <= {"unit", "household", "key"} and role not in KEYS:
         return "a key is published"
