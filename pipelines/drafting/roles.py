@@ -33,9 +33,8 @@ def guess_roles(profile: Profile) -> tuple[list[Guess], list[Derived]]:
     """Return a guess for every column that a specification can name, and the columns to be recomputed."""
     names = [name for name in profile.source.schema.names if is_nameable(name)]
     known = {column.name: column for column in profile.columns}
-    codes = {
-        label: series.to_numpy(np.int64) for label, series in profile.sampled_codes(profile.columns).items()
-    }
+    sampled = profile.sampled_codes(profile.columns)
+    codes = {str(label): sampled[label].to_numpy(np.int64) for label in sampled.columns}
     numbers = profile.sampled_numbers(profile.columns)
     entities = find_entities(profile, codes, max_categories(profile.records))
     facts = _facts(profile, codes, numbers, entities)
