@@ -29,6 +29,7 @@ RECODED = ("quasi_identifier", "sensitive", "other", "region")
 """Roles whose codes of missing values a draft lists."""
 MOST_LEFT_OUT = 20
 """Maximum number of variables whose contribution to the risk is counted; each costs a pass over the file."""
+PROTECT = "protect it, exclude it or accept it by name"
 ROOM = 1.5
 """Ratio of the drafted limit of the loss to the loss of the trial, which uses a sample and a fast method."""
 
@@ -276,16 +277,17 @@ def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
             line = _line(each.name, each.role, each.kind, (*codes, *doubtful))
             lines.append((f"# {line}", f"if {shown} stands for a missing value"))
         if each.alternative is not None:
-            line = _line(each.name, each.alternative.role, each.alternative.kind, ())
+            chosen = each.alternative
+            line = _line(each.name, chosen.role, chosen.kind, (), chosen.recode)
             lines.append((f"# {line}", each.alternative.when))
     width = max(len(line) for line, _ in lines)
     return [f"{line:<{width}}    # {why}" for line, why in lines]
 
 
-def _line(name: str, role: str, kind: str | None, codes: Sequence[int]) -> str:
+def _line(name: str, role: str, kind: str | None, codes: Sequence[int], recode: str = "") -> str:
     kinds = f', kind = "{kind}"' if kind else ""
     missing = f", missing = {list(codes)}" if codes else ""
-    return f'{_key(name)} = {{ role = "{role}"{kinds}{missing} }}'
+    return f'{_key(name)} = {{ role = "{role}"{kinds}{missing}{recode} }}'
 
 
 def _shown_by(tried: Trial, each: Guess) -> str:
@@ -298,7 +300,7 @@ def _shown_by(tried: Trial, each: Guess) -> str:
         return f"; k = {tried.k} changes {lost} of its values"
     if each.name in tried.unique_with:
         unique = tried.unique_with[each.name]
-        remedy = "protect it, exclude it or accept it by name"
+        remedy = "exclude it or accept it by name" if each.role == "weight" else PROTECT
         above = f", above the limit: {remedy}" if unique > limits.max_unique_published else ""
         return f"; published unmodified, and with it {percent(unique)} of the records are unique{above}"
     if each.name in tried.homogeneous:

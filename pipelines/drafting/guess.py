@@ -11,11 +11,12 @@ SURE, LIKELY, UNSURE = "sure", "likely", "unsure"
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another role and kind that a column may have, and when it has them."""
+    """Another role and kind that a column may have, when it has them, and its recode as TOML."""
 
     role: str
     kind: str | None
     when: str
+    recode: str = ""
 
 
 @dataclass(frozen=True)

@@ -164,3 +164,20 @@ def test_read_replaces_negative_zeros_that_rounding_produced(spark, tmp_path):
     assert result["profit"].to_pylist() == [0.0, 0.0, 7.0, -2.0]
     assert not np.signbit(result["profit"].to_numpy()[:2]).any()
     assert not np.signbit(result["region"].to_numpy()).any()
+
+
+@pytest.mark.parametrize("written", ["2001-02-03", "03.02.2001", "20010203", "date"])
+def test_read_returns_the_year_of_a_date(written, spark, tmp_path):
+    roles = {
+        "born": {"role": "quasi_identifier", "kind": "numeric", "date": "year"},
+        "sex": {"role": "other"},
+    }
+    if written == "date":
+        born = pd.to_datetime(["2001-02-03", "1988-12-31"]).date
+        pd.DataFrame({"born": born, "sex": ["f", "m"]}).to_parquet(tmp_path / "data", index=False)
+        microdata = read(spark, specification(tmp_path, roles))
+    else:
+        (tmp_path / "data").write_text(f"born,sex\n{written},f\n{written.replace('2001', '1988')},m\n")
+        microdata = read(spark, specification(tmp_path, roles, input={"format": "csv"}))
+    assert sorted(row["born"] for row in microdata.frame.collect()) == [1988, 2001]
+    assert str(microdata.contract.schema.field("born").type).startswith("int")
