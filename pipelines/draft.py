@@ -10,11 +10,12 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.comparison_row import format_comparison, percent
 from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
 from microguard.pipelines.drafting.derived import Derived
 from microguard.pipelines.drafting.guess import Guess
-from microguard.pipelines.drafting.profile import MOST_RECORDS, Column, Profile
+from microguard.pipelines.drafting.profile import MOST_RECORDS, Profile
 from microguard.pipelines.drafting.roles import guess_roles, is_nameable
 from microguard.pipelines.drafting.sniff import Source, sniff
 from microguard.pipelines.drafting.table import draft_table, quoted

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.pipelines.drafting.profile import Column
+from microguard.pipelines.drafting.column import Column
 
 FEWEST_RECORDS = 50
 """In a smaller file columns agree by chance."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.entities import Entity
 from microguard.pipelines.drafting.guess import LIKELY, SURE, UNSURE
-from microguard.pipelines.drafting.profile import Column
 from microguard.pipelines.drafting.shapes import (
     is_code_list,
     is_numbering,

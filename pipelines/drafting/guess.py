@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microguard.pipelines.drafting.profile import Column
+from microguard.pipelines.drafting.column import Column
 
 SURE, LIKELY, UNSURE = "sure", "likely", "unsure"
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from microguard.pipelines.drafting.assignment import assigned, with_units
+from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.corrections import (
     with_numeric_codes,
     with_region,
@@ -25,7 +26,7 @@ from microguard.pipelines.drafting.entities import Entity, find_entities
 from microguard.pipelines.drafting.evidence import Facts, max_categories, read_column
 from microguard.pipelines.drafting.guess import LIKELY, SURE, Alternative, Guess
 from microguard.pipelines.drafting.key_variables import with_key_variables
-from microguard.pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.drafting.profile import Profile
 from microguard.pipelines.drafting.weights import weight_signs
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from microguard.pipelines.drafting.profile import Column
+from microguard.pipelines.drafting.column import Column
 
 EXPECTED_TIES = 5.0
 """Whole numbers without ties are serial numbers if chance would produce at least so many ties."""
