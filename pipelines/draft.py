@@ -10,10 +10,12 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.comparison_row import format_comparison, percent
 from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
+from microguard.pipelines.drafting.derived import Derived
 from microguard.pipelines.drafting.guess import Guess
-from microguard.pipelines.drafting.profile import MOST_RECORDS, Column, Profile
+from microguard.pipelines.drafting.profile import MOST_RECORDS, Profile
 from microguard.pipelines.drafting.roles import guess_roles, is_nameable
 from microguard.pipelines.drafting.sniff import Source, sniff
 from microguard.pipelines.drafting.table import draft_table, quoted
@@ -28,6 +30,7 @@ RECODED = ("quasi_identifier", "sensitive", "other", "region")
 """Roles whose codes of missing values a draft lists."""
 MOST_LEFT_OUT = 20
 """Maximum number of variables whose contribution to the risk is counted; each costs a pass over the file."""
+PROTECT = "protect it, exclude it or accept it by name"
 ROOM = 1.5
 """Ratio of the drafted limit of the loss to the loss of the trial, which uses a sample and a fast method."""
 
@@ -56,11 +59,11 @@ def draft(named: str) -> CommandResult:
             raise InputRejected(
                 f"{named} has {profile.records} record(s), expected at least k = {K}. Name a larger file."
             )
-        guesses, _ = guess_roles(profile)
+        guesses, derived = guess_roles(profile)
         tried = trial(profile, guesses)
         k = K if tried is None else tried.k
         risk = _risk(profile, guesses, k)
-        text = _text(profile, guesses, risk, tried, k)
+        text = _text(profile, guesses, derived, risk, tried, k)
     build_specification(tomllib.loads(text), Path.cwd(), "draft")
     variables = {
         each.name: {
@@ -94,7 +97,12 @@ def _columns(guesses: Sequence[Guess], role: str) -> list[Column]:
 
 
 def _text(
-    profile: Profile, guesses: Sequence[Guess], risk: dict[str, Any], tried: Trial | None, k: int
+    profile: Profile,
+    guesses: Sequence[Guess],
+    derived: Sequence[Derived],
+    risk: dict[str, Any],
+    tried: Trial | None,
+    k: int,
 ) -> str:
     name = _release_name(profile.source)
     parts = [
@@ -103,6 +111,7 @@ def _text(
         f"[release]\nname = {quoted(name)}\nk = {k}{_why(tried)}\nseed = 0",
         "[input]\n" + "\n".join(_input(profile)),
         "[variables]\n" + "\n".join(_variables(guesses, tried)),
+        _derived(derived),
         _method(profile, guesses, tried),
         _missing(profile, guesses),
         _publish(name, guesses),
@@ -111,6 +120,14 @@ def _text(
         draft_table(profile, guesses, k),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _derived(derived: Sequence[Derived]) -> str:
+    if not derived:
+        return ""
+    lines = [f"{_key(each.column.name)} = {quoted(each.expression or '')}" for each in derived]
+    head = "[derived]    # computed after protection, so that columns do not contradict each other"
+    return "\n".join([head, *lines])
 
 
 def _method(profile: Profile, guesses: Sequence[Guess], tried: Trial | None) -> str:
@@ -261,16 +278,17 @@ def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
             line = _line(each.name, each.role, each.kind, (*codes, *doubtful))
             lines.append((f"# {line}", f"if {shown} stands for a missing value"))
         if each.alternative is not None:
-            line = _line(each.name, each.alternative.role, each.alternative.kind, ())
+            chosen = each.alternative
+            line = _line(each.name, chosen.role, chosen.kind, (), chosen.recode)
             lines.append((f"# {line}", each.alternative.when))
     width = max(len(line) for line, _ in lines)
     return [f"{line:<{width}}    # {why}" for line, why in lines]
 
 
-def _line(name: str, role: str, kind: str | None, codes: Sequence[int]) -> str:
+def _line(name: str, role: str, kind: str | None, codes: Sequence[int], recode: str = "") -> str:
     kinds = f', kind = "{kind}"' if kind else ""
     missing = f", missing = {list(codes)}" if codes else ""
-    return f'{_key(name)} = {{ role = "{role}"{kinds}{missing} }}'
+    return f'{_key(name)} = {{ role = "{role}"{kinds}{missing}{recode} }}'
 
 
 def _shown_by(tried: Trial, each: Guess) -> str:
@@ -283,7 +301,7 @@ def _shown_by(tried: Trial, each: Guess) -> str:
         return f"; k = {tried.k} changes {lost} of its values"
     if each.name in tried.unique_with:
         unique = tried.unique_with[each.name]
-        remedy = "protect it, exclude it or accept it by name"
+        remedy = "exclude it or accept it by name" if each.role == "weight" else PROTECT
         above = f", above the limit: {remedy}" if unique > limits.max_unique_published else ""
         return f"; published unmodified, and with it {percent(unique)} of the records are unique{above}"
     if each.name in tried.homogeneous:

@@ -9,6 +9,7 @@
 | quasi_identifier | protected |
 | sensitive | published as it is; its diversity within a cluster can be demanded |
 | weight | sampling weight, positive; published as it is; means and losses are weighted by it |
+| derived | computed from other published columns after protection, by its line of `[derived]` |
 | other | published as it is |
 """
 
@@ -17,7 +18,15 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 Role = Literal[
-    "unit", "identifier", "household", "region", "quasi_identifier", "sensitive", "weight", "other"
+    "unit",
+    "identifier",
+    "household",
+    "region",
+    "quasi_identifier",
+    "sensitive",
+    "weight",
+    "derived",
+    "other",
 ]
 Kind = Literal["nominal", "ordinal", "hierarchical", "numeric"]
 
@@ -27,7 +36,7 @@ CATEGORIES: frozenset[str] = frozenset({"nominal", "ordinal", "hierarchical"})
 """Kinds whose values are categories: counted in control tables, published as they occur."""
 
 PUBLISHED_AS_IT_IS: frozenset[str] = frozenset({"region", "sensitive", "weight", "other"})
-PUBLISHED: frozenset[str] = PUBLISHED_AS_IT_IS | {"quasi_identifier"}
+PUBLISHED: frozenset[str] = PUBLISHED_AS_IT_IS | {"quasi_identifier", "derived"}
 AT_MOST_ONE: tuple[str, ...] = ("unit", "household", "region")
 NOMINAL_ONLY: tuple[str, ...] = ("unit", "identifier", "household", "region")
 """Roles whose values are names: declaring them numeric is a mistake ("007" would become 7)."""

@@ -46,7 +46,8 @@ def assigned(facts: Facts, reading: Reading) -> Guess:
         zeros = facts.records - column.positive
         why += f", 0 in {zeros:,} records" if zeros else ", positive in every record"
     elif reading.name == "date":
-        why += ": left out; a year or an age in place of it may be published"
+        why += ": left out"
+        alternative = Alternative("quasi_identifier", "numeric", "to publish its year", ', date = "year"')
     if confidence == UNSURE and alternative is None and reading.second is None:
         confidence = LIKELY
     return Guess(column.name, role, kind, why, column, reading.name, confidence, alternative)
@@ -85,11 +86,11 @@ def with_units(guesses: list[Guess], entities: Mapping[str, Entity], records: in
             each = replace(each, role="unit", why=_why_unit(each, kinds[each.name], records))
         elif each.role == "household" and each.name != home:
             each = replace(each, role="identifier", why=f"a second key of households; {each.why}")
-        elif each in keys and kinds[each.name]:
-            why = f"{entities[each.column.label].why}, and not the unit" if each.column else each.why
-            each = replace(
-                each, why=why, alternative=None if unit else Alternative("unit", None, "if k counts it")
-            )
+        elif each in keys and each.column is not None and kinds[each.name]:
+            why = f"{entities[each.column.label].why}, and not the unit"
+            may_count = unit is None and kinds[each.name] == "repeated"
+            alternative = Alternative("unit", None, "if k counts it") if may_count else None
+            each = replace(each, why=why, alternative=alternative)
         elif panel and each in unique:
             each = replace(each, why="a number of the records of a panel")
         result.append(each)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.guess import Guess
-from microguard.pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.drafting.profile import Profile
 
 K = 3
 """The k of a draft, unless a trial exceeds the limits on disclosure with it."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.pipelines.drafting.profile import Column
+from microguard.pipelines.drafting.column import Column
 
 FEWEST_RECORDS = 50
 """In a smaller file columns agree by chance."""
 FEWEST_VALUES = 8
 """Minimum number of distinct values of a computed number; sums of dummy variables agree by chance."""
+FEWEST_OF_FUNCTIONS = 3
+"""Minimum number of distinct values of a function of one column."""
 MOST_NUMBERS = 60
 """Maximum number of columns of numbers that are compared."""
 FIRST = 200
@@ -47,7 +49,10 @@ class Derived:
 
 
 def find_derived(
-    columns: Sequence[Column], codes: Mapping[str, np.ndarray], numbers: Mapping[str, np.ndarray]
+    columns: Sequence[Column],
+    codes: Mapping[str, np.ndarray],
+    numbers: Mapping[str, np.ndarray],
+    amounts: Collection[str],
 ) -> list[Derived]:
     """Return the computed columns; no term of one is computed itself.
 
@@ -59,7 +64,10 @@ def find_derived(
         Values of the sampled records, numbered in the order of their first records.
     numbers : mapping of label to (n,) float array
         Their numbers; NaN is missing.
+    amounts : collection of str
+        Labels of the columns that are amounts and no codes.
     """
+    magnitudes = {label: values for label, values in numbers.items() if label in amounts}
     if not columns or len(next(iter(codes.values()))) < FEWEST_RECORDS:
         return []
     found: dict[str, Derived] = {}
@@ -67,8 +75,16 @@ def find_derived(
     def left() -> list[Column]:
         return [column for column in columns if column.label not in found]
 
-    for search in (_duplicates, _functions, _sums_and_products, _totals, _bands):
-        for each in search(left(), codes, numbers):
+    searches = (
+        (_functions, numbers),
+        (_copies, numbers),
+        (_duplicates, numbers),
+        (_sums_and_products, magnitudes),
+        (_totals, magnitudes),
+        (_bands, magnitudes),
+    )
+    for search, values in searches:
+        for each in search(left(), codes, values):
             terms_computed = any(term.label in found for term in each.terms)
             used = any(each.column in other.terms for other in found.values())
             if each.column.label not in found and not terms_computed and not used:
@@ -79,18 +95,25 @@ def find_derived(
 _Values = Mapping[str, np.ndarray]
 
 
+def _copies(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
+    """Find columns with the same numbers as an earlier one."""
+    seen: dict[bytes, Column] = {}
+    for column in columns:
+        if column.label in numbers and column.distinct > 1:
+            first = seen.setdefault(numbers[column.label].tobytes(), column)
+            if first is not column:
+                yield Derived(column, _quoted(first), (first,), f"a duplicate of {first.name}")
+
+
 def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
+    """Find columns that tell the same records apart as an earlier one, by other values."""
     seen: dict[tuple[int, bytes], Column] = {}
     for column in columns:
-        if column.distinct < 2 or column.label not in codes:
-            continue
-        first = seen.setdefault((column.distinct, codes[column.label].tobytes()), column)
-        if first is not column:
-            one, other = numbers.get(first.label), numbers.get(column.label)
-            equal = one is not None and other is not None and np.array_equal(one, other, equal_nan=True)
-            if not equal and column.distinct > MOST_CONSTANT * len(codes[column.label]):
-                continue  # values that hardly repeat are numbered alike in all columns
-            yield Derived(column, _quoted(first) if equal else None, (first,), f"a duplicate of {first.name}")
+        # Values that hardly repeat are numbered alike in all columns.
+        if 1 < column.distinct <= MOST_CONSTANT * len(codes[column.label]):
+            first = seen.setdefault((column.distinct, codes[column.label].tobytes()), column)
+            if first is not column:
+                yield Derived(column, None, (first,), f"a duplicate of {first.name}")
 
 
 FUNCTIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
@@ -109,7 +132,7 @@ FUNCTIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
 
 
 def _functions(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
-    able = _numeric(columns, numbers)
+    able = _numeric(columns, numbers, FEWEST_OF_FUNCTIONS)
     first = {column.label: numbers[column.label][:FIRST] for column in able}
     with np.errstate(all="ignore"):
         for base in able:
@@ -144,7 +167,8 @@ def _sums_and_products(columns: Sequence[Column], codes: _Values, numbers: _Valu
                         continue
                     with np.errstate(all="ignore"):
                         whole = _combined(sign, numbers[one.label], numbers[other.label])
-                    if _agree(numbers[target.label], whole):
+                    longest = max(_decimals(numbers[each.label]) for each in (one, other))
+                    if _decimals(numbers[target.label]) >= longest and _agree(numbers[target.label], whole):
                         text = f"{_quoted(one)} {sign} {_quoted(other)}"
                         yield Derived(target, text, (one, other), f"{what} {one.name} and {other.name}")
 
@@ -189,13 +213,19 @@ def _bands(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Itera
                 yield Derived(column, None, (base,), f"bands of {base.name}")
 
 
-def _numeric(columns: Iterable[Column], numbers: _Values) -> list[Column]:
-    able = [column for column in columns if column.label in numbers and column.distinct >= FEWEST_VALUES]
+def _numeric(columns: Iterable[Column], numbers: _Values, fewest: int = FEWEST_VALUES) -> list[Column]:
+    able = [column for column in columns if column.label in numbers and column.distinct >= fewest]
     return able[:MOST_NUMBERS]
 
 
 def _varies(codes: np.ndarray) -> bool:
     return bool(np.unique(codes, return_counts=True)[1].max() <= MOST_CONSTANT * len(codes))
+
+
+def _decimals(values: np.ndarray) -> float:
+    """Return the share of values with more than two decimals, which computed values have."""
+    known = values[np.isfinite(values)][:FIRST]
+    return float(np.mean(np.abs(known - known.round(2)) > 1e-9)) if len(known) else 0.0
 
 
 def _combined(sign: str, one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.drafting.column import Column
+from microguard.pipelines.drafting.profile import Profile
 
 MIN_ENTITIES = 10
 MIN_TIES = 20

@@ -11,10 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.entities import Entity
 from microguard.pipelines.drafting.guess import LIKELY, SURE, UNSURE
-from microguard.pipelines.drafting.profile import Column
-from microguard.pipelines.drafting.shapes import is_code_list, is_registration_number, is_serial_number
+from microguard.pipelines.drafting.shapes import (
+    is_code_list,
+    is_numbering,
+    is_registration_number,
+    is_serial_number,
+)
 
 READINGS = ("category", "place", "amount", "key", "household", "weight", "date", "text")
 FEWEST_CATEGORIES, MOST_CATEGORIES, RECORDS_PER_CATEGORY = 30, 1_000, 50
@@ -154,9 +159,12 @@ RULES = (
     Rule("category", 4, lambda f: f.categories and f.label, "categories"),
     Rule("category", 3, lambda f: f.label and f.few, "few values"),
     Rule("category", 2, lambda f: f.column.zero_led > 0 and f.listed, "digits with leading zeros"),
-    Rule("category", 7, lambda f: f.named("code") and f.listed and (f.whole or f.label), "a code by name"),
+    Rule("category", 7, lambda f: f.named("code") and f.listed and (f.whole or f.label)
+         and not _amount(f), "a code by name"),
     Rule("category", 5, lambda f: f.whole and not f.named("amount", "key", "age", "line")
          and is_code_list(f.column, f.numbers), "whole numbers with the gaps of a code list"),
+    Rule("category", 5, lambda f: f.whole and not f.named("amount", "key", "age", "line")
+         and is_numbering(f.column, f.numbers), "a numbering without gaps, each number as frequent"),
     Rule("category", 6, lambda f: f.named("period") and f.whole and f.categories, "a period by name"),
     Rule("place", 8, lambda f: f.named("place") and f.listed and (f.whole or f.label)
          and not f.named("amount"), "a region by name"),
@@ -165,8 +173,8 @@ RULES = (
     Rule("amount", 4, lambda f: f.numeric and not f.whole, "numbers with decimals"),
     Rule("amount", 3, lambda f: f.numeric and _amount(f), "an amount by name"),
     Rule("amount", 4, lambda f: f.numeric and f.named("age") and not f.few, "an age by name"),
-    Rule("key", 8, lambda f: f.named("key") and f.unique and f.column.is_key_type, "a key by name"),
-    Rule("key", 8, lambda f: f.serial and not _amount(f), "a serial number: evenly spread whole numbers"),
+    Rule("key", 12, lambda f: f.named("key") and f.unique and f.column.is_key_type, "a key by name"),
+    Rule("key", 8, lambda f: f.serial, "a serial number: evenly spread whole numbers"),
     Rule("key", 6, lambda f: f.registration and not _amount(f), "a registration number"),
     Rule("key", 6, lambda f: f.named("line") and f.column.is_key_type,
          "a number within the household by name"),

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microguard.pipelines.drafting.profile import Column
+from microguard.pipelines.drafting.column import Column
 
 SURE, LIKELY, UNSURE = "sure", "likely", "unsure"
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another role and kind that a column may have, and when it has them."""
+    """Another role and kind that a column may have, when it has them, and its recode as TOML."""
 
     role: str
     kind: str | None
     when: str
+    recode: str = ""
 
 
 @dataclass(frozen=True)

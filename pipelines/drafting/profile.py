@@ -6,7 +6,6 @@ DuckDB computes the counts in memory and writes no files.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import TracebackType
 
 import duckdb
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from microguard.pipelines.drafting.codebooks import recognise
+from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.names import concepts_of
 from microguard.pipelines.drafting.number_format import NumberFormat, detect_number_format
 from microguard.pipelines.drafting.sentinels import CODES, sentinels
@@ -45,76 +45,6 @@ _DATE = (
     r"|[0-9]{1,2} ?[A-Za-z]{3,9}\.? ?[0-9]{2,4}"  # 21 Nov 2026
     r"|[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9].*)?)$"  # 12:30
 )
-
-
-@dataclass(frozen=True)
-class Column:
-    """Counts of the values of one column.
-
-    Attributes
-    ----------
-    name : str
-    label : str
-        Name of the column in the queries of `Profile`.
-    type : pyarrow.DataType
-    present : int
-        Number of values that are not missing.
-    distinct : int
-        Number of distinct values that are not missing.
-    numbers, whole, dates, zero_led : int
-        Number of values that are, or can be parsed as, a number, a whole number, a date or time, and a number
-        with leading zeros ("007").
-    positive, finite, round : int
-        Number of positive numbers, of numbers up to `LARGEST_NUMBER`, and of multiples of ten.
-    range : tuple of float
-        Smallest and largest number, 0 if there is none.
-    missing_codes, doubtful_codes : tuple of int
-        Numeric codes that are treated as missing values, and numbers that may be such codes.
-    widths : tuple of int
-        Smallest and largest number of characters.
-    words : float
-        Mean number of words.
-    concepts : frozenset of str
-        What the name says, by `concepts_of` and the codebook that the file follows.
-    """
-
-    name: str
-    label: str
-    type: pa.DataType
-    present: int
-    distinct: int
-    numbers: int
-    whole: int
-    dates: int
-    zero_led: int
-    positive: int
-    finite: int
-    round: int
-    range: tuple[float, float]
-    widths: tuple[int, int]
-    words: float
-    missing_codes: tuple[int, ...]
-    doubtful_codes: tuple[int, ...]
-    concepts: frozenset[str]
-
-    def named(self, *concepts: str) -> bool:
-        """Return whether the name says one of these concepts."""
-        return not self.concepts.isdisjoint(concepts)
-
-    @property
-    def is_key_type(self) -> bool:
-        """Whether values are text or whole numbers; pandas writes a key with gaps as 1001.0."""
-        return self.is_whole or not (self.numbers or pa.types.is_boolean(self.type))
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every value is a whole number; 6000.0 is one."""
-        return 0 < self.present == self.whole
-
-    @property
-    def ties(self) -> int:
-        """Number of records whose value also occurs in an earlier record."""
-        return self.present - self.distinct
 
 
 class Profile:
@@ -402,7 +332,7 @@ class Profile:
             dates = "true"
         row = self._engine.execute(
             f"""SELECT count(x), count(DISTINCT x), count(v), count(*) FILTER ({whole}),
-            count(x) FILTER ({dates}), count(*) FILTER (regexp_full_match(s, '^0[0-9]+$')),
+            count(x) FILTER ({dates}), count(*) FILTER (regexp_full_match(s, '^0[0-9]+([.,][0-9]*)?$')),
             count(*) FILTER (v > 0), count(*) FILTER ({_finite("v")}),
             count(*) FILTER (fmod(v, 10) = 0 AND {whole}),
             min(length(s)), max(length(s)), avg(length(s) - length(replace(s, ' ', '')) + 1), min(v), max(v)
@@ -428,8 +358,14 @@ class Profile:
             range=(float(row[12] or 0), float(row[13] or 0)),
             missing_codes=codes,
             doubtful_codes=doubtful,
-            concepts=meant or concepts_of(entry.name),
+            concepts=_concepts(entry.name, meant),
         )
+
+
+def _concepts(name: str, meant: frozenset[str]) -> frozenset[str]:
+    """Return what a name says: by its codebook, which need not say that an age is one, or by its words."""
+    said = concepts_of(name)
+    return meant | (said & {"age"}) if meant else said
 
 
 def _finite(number: str) -> str:

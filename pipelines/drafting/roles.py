@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from microguard.pipelines.drafting.assignment import assigned, with_units
+from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.corrections import (
     with_numeric_codes,
     with_region,
@@ -25,17 +26,16 @@ from microguard.pipelines.drafting.entities import Entity, find_entities
 from microguard.pipelines.drafting.evidence import Facts, max_categories, read_column
 from microguard.pipelines.drafting.guess import LIKELY, SURE, Alternative, Guess
 from microguard.pipelines.drafting.key_variables import with_key_variables
-from microguard.pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.drafting.profile import Profile
 from microguard.pipelines.drafting.weights import weight_signs
 
 
 def guess_roles(profile: Profile) -> tuple[list[Guess], list[Derived]]:
-    """Return a guess for every column that a specification can name, and the computed columns."""
+    """Return a guess for every column that a specification can name, and the columns to be recomputed."""
     names = [name for name in profile.source.schema.names if is_nameable(name)]
     known = {column.name: column for column in profile.columns}
-    codes = {
-        label: series.to_numpy(np.int64) for label, series in profile.sampled_codes(profile.columns).items()
-    }
+    sampled = profile.sampled_codes(profile.columns)
+    codes = {str(label): sampled[label].to_numpy(np.int64) for label in sampled.columns}
     numbers = profile.sampled_numbers(profile.columns)
     entities = find_entities(profile, codes, max_categories(profile.records))
     facts = _facts(profile, codes, numbers, entities)
@@ -52,13 +52,13 @@ def guess_roles(profile: Profile) -> tuple[list[Guess], list[Derived]]:
         if each.column is not None and each.role in ("quasi_identifier", "sensitive", "other")
     ]
     amounts = {each.column.label for each in guesses if each.column is not None and each.kind == "numeric"}
-    computed = find_derived(data, codes, {label: numbers[label] for label in amounts & numbers.keys()})
+    computed = find_derived(data, codes, numbers, amounts)
     guesses = _without_computed(guesses, computed)
     guesses = with_region(guesses, profile)
     guesses = without_sparse_numbers(with_key_variables(guesses, codes, numbers), profile)
     guesses = without_small_region(guesses, profile)
     guesses = without_unusable_weights(without_dependencies(guesses, profile), profile)
-    return with_some_quasi_identifier(guesses), computed
+    return _with_recomputed(with_some_quasi_identifier(guesses), computed)
 
 
 def _facts(
@@ -117,6 +117,27 @@ def _without_computed(guesses: list[Guess], computed: list[Derived]) -> list[Gue
             )
         result.append(each)
     return result
+
+
+def _with_recomputed(guesses: list[Guess], computed: list[Derived]) -> tuple[list[Guess], list[Derived]]:
+    """Recompute columns whose terms are published numbers; return also how they are computed."""
+    published = {each.name for each in guesses if each.role in ("quasi_identifier", "sensitive", "other")}
+    able = {
+        each.column.name: each
+        for each in computed
+        if each.expression is not None
+        and all(term.name in published and term.numbers == term.present for term in each.terms)
+    }
+    result = []
+    for each in guesses:
+        found = able.get(each.name)
+        if found is not None and each.reading == "derived":
+            why = f"{found.what}: computed after protection, by [derived]"
+            alternative = Alternative("identifier", None, "to leave it out, without its line of [derived]")
+            each = replace(each, role="derived", kind="numeric", why=why, alternative=alternative)
+        result.append(each)
+    recomputed = {each.name for each in result if each.role == "derived"}
+    return result, [each for name, each in able.items() if name in recomputed]
 
 
 def is_nameable(name: str) -> bool:

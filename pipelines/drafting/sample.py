@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.comparison_row import ComparisonRow
 from microguard.pipelines.drafting.counting import counted_unit
 from microguard.pipelines.drafting.guess import Guess
-from microguard.pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.drafting.profile import Profile
 from microguard.schemas.specification.sections import Quality
 from microguard.sdc.clusters.diversity import Diversity, diversify
 from microguard.sdc.errors import ImpossibleProtection, NoVariation

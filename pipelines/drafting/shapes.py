@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from microguard.pipelines.drafting.profile import Column
+from microguard.pipelines.drafting.column import Column
 
 EXPECTED_TIES = 5.0
 """Whole numbers without ties are serial numbers if chance would produce at least so many ties."""
@@ -59,6 +59,14 @@ def is_code_list(column: Column, values: np.ndarray) -> bool:
         return False
     step = np.gcd.reduce(np.diff(codes).astype(np.int64))
     return bool(step == 1 and len(middle) <= MAX_OCCUPIED * (high - low + 1))
+
+
+def is_numbering(column: Column, values: np.ndarray) -> bool:
+    """Return whether whole numbers are a numbering from 0 or 1 without gaps, such as strata or weeks."""
+    least, most = column.range
+    full = column.distinct == most - least + 1 and least in (0, 1)
+    repeated = column.present >= MIN_RECORDS_PER_CODE * column.distinct
+    return bool(column.is_whole and full and repeated and _is_even(values))
 
 
 def _is_even(values: np.ndarray) -> bool:

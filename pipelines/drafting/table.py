@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.counting import K
 from microguard.pipelines.drafting.guess import Guess
-from microguard.pipelines.drafting.profile import Column, Profile
+from microguard.pipelines.drafting.profile import Profile
 
 MOST_COLUMNS = 12
 """Maximum number of columns that are tested for nesting; each pair costs a pass over the file."""

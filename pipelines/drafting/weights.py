@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.entities import Entity
-from microguard.pipelines.drafting.profile import Column
 
 MOST_STRATA = 500
 """Maximum number of distinct values for which strata are searched."""

@@ -83,6 +83,7 @@ def check_types(frame: DataFrame, specification: Specification) -> None:
         elif (
             specification.input.format == "parquet"
             and is_number(variable)
+            and variable.date is None
             and not isinstance(entry.dataType, _NUMERIC)
         ):
             faults.append(f"{entry.name} is declared numeric and is {entry.dataType.simpleString()}")

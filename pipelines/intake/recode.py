@@ -44,7 +44,9 @@ def retyped(specification: Specification) -> frozenset[str]:
     return frozenset(
         name
         for name, variable in specification.variables.items()
-        if variable.bands is not None or (variable.hierarchy is not None and (variable.level or 1) > 1)
+        if variable.date is not None
+        or variable.bands is not None
+        or (variable.hierarchy is not None and (variable.level or 1) > 1)
     )
 
 

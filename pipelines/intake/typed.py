@@ -27,6 +27,7 @@ NUMBER, CODE, TEXT, ORDER, COSTS, COMMA = 1, 2, 4, 8, 16, 32
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]{1,18}$"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+_YEAR = "(1[6-9]|20|21)[0-9]{2}"
 _WITH_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
 _UNKNOWN = "__unknown_code"
 
@@ -38,6 +39,9 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
     numbers = [name for name in names if csv and is_number(specification.variables[name])]
     values = {name: _present(name, specification) if name in text else column(name) for name in names}
     decimal = specification.input.decimal if csv else "."
+    for name in names:
+        if specification.variables[name].date == "year":
+            values[name] = _year(values[name], csv)
     for entry in raw.select([column(name) for name in names]).schema:
         variable = specification.variables[entry.name]
         if variable.missing and entry.name not in numbers:
@@ -136,6 +140,13 @@ def number_in_text(text: Column, specification: Specification) -> Column:
     """Parse a text as a double; NULL if it is no number."""
     number = _point(f.trim(text), specification)
     return f.when(number.rlike(_NUMBER), number).try_cast(t.DoubleType())
+
+
+def _year(date: Column, csv: bool) -> Column:
+    """Return the year of a date as text of a CSV, else as an integer; missing if there is none."""
+    year = f.regexp_extract(date.cast("string"), _YEAR, 0)
+    year = f.when(year != "", year)
+    return year if csv else year.cast(t.IntegerType())
 
 
 def _may_be_integers(variable: Variable) -> bool:

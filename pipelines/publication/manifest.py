@@ -107,6 +107,8 @@ def _column(entry: pa.Field, specification: Specification, contract: Contract) -
         "kind": variable.kind,
         "protected": variable.role == "quasi_identifier",
     }
+    if entry.name in specification.derived:
+        described["derived"] = specification.derived[entry.name]
     if entry.name in contract.declared:
         described["type_in_input"] = contract.declared[entry.name]
     if pa.types.is_floating(entry.type) and entry.name in specification.published_as_it_is:

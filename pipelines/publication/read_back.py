@@ -36,6 +36,8 @@ class Written:
         Whether every file has exactly the columns and types of the contract.
     others_as_read : bool
         Whether the columns that protection does not touch hold, record by record, what the input holds.
+    derived_contradicted : int
+        Number of records whose derived columns are not what `[derived]` computes from the others.
     """
 
     records: int
@@ -43,6 +45,7 @@ class Written:
     as_staged: bool
     as_declared: bool
     others_as_read: bool
+    derived_contradicted: int = 0
 
     def metrics(self) -> dict[MetricKey, float]:
         """Return the metrics of the written files for the gate (`schemas.requirements.records`)."""
@@ -51,6 +54,7 @@ class Written:
             MetricKey("content_as_staged"): float(self.as_staged),
             MetricKey("columns_as_declared"): float(self.as_declared),
             MetricKey("others_as_read"): float(self.others_as_read),
+            MetricKey("derived_contradicted"): float(self.derived_contradicted),
         }
 
 
@@ -88,7 +92,16 @@ def verify_written(
         as_staged=as_staged,
         as_declared=as_declared and bool(staged.microdata),
         others_as_read=others_as_read,
+        derived_contradicted=_contradicted(frame, staged, specification),
     )
+
+
+def _contradicted(frame: DataFrame, staged: Staged, specification: Specification) -> int:
+    if not specification.derived:
+        return 0
+    from microguard.pipelines.intake.derived_columns import contradictions
+
+    return contradictions(frame, specification, staged.contract.plain)
 
 
 class StagedRecords(RecordFiles):

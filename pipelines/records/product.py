@@ -28,7 +28,7 @@ from microguard.pipelines.publication.manifest import manifest
 from microguard.pipelines.publication.read_back import Written, verify_written
 from microguard.pipelines.publication.record_files.layout import laid_out, require_regions
 from microguard.pipelines.publication.stage import Staged, stage
-from microguard.schemas.requirements.records import integrity_requirements
+from microguard.schemas.requirements.records import derived_requirement, integrity_requirements
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.specification.model import Specification
 
@@ -75,6 +75,10 @@ class Records:
             exposed = exposure(screened, specification)
         frame = with_originals(screened.frame, specification, screened.remaining)
         frame, reports = self.method.protect(job, screened, frame, release_id)
+        if specification.derived:
+            from microguard.pipelines.intake.derived_columns import with_derived
+
+            frame = with_derived(frame, specification, self.contract.plain)
         return Comparison(
             specification, screened, exposed, frame, screened.remaining, reports, screened.scales
         )
@@ -97,6 +101,8 @@ class Records:
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
         """The files hold what was protected, and what `[quality]` asks of the measures."""
         yield from integrity_requirements()
+        if self.specification.derived:
+            yield derived_requirement()
         for measure in self.measures:
             yield from measure.limits(self.specification)
 

@@ -30,6 +30,7 @@ Metrics of every release of records (`integrity_requirements`). What a release p
 | records_unaccounted | - | absolute value of n in - rejected - suppressed - n out |
 | content_as_staged | - | 1 where the written files hold exactly the protected records |
 | columns_as_declared | - | 1 where every written file has the columns and types of the input |
+| derived_contradicted | - | records whose derived columns are not what `[derived]` computes from the others |
 | others_as_read | - | 1 where the columns published as they are hold the input's values, record by record |
 
 Of all releases of a source together, in a series: ``joint_`` and a name of `JOINT`.
@@ -74,6 +75,11 @@ def integrity_requirements() -> tuple[Requirement, ...]:
         Requirement(MetricKey("columns_as_declared"), altered, at_least=1, promised=True),
         Requirement(MetricKey("others_as_read"), BROKEN, at_least=1, promised=True),
     )
+
+
+def derived_requirement() -> Requirement:
+    """Return what the written files must satisfy if columns are derived from others."""
+    return Requirement(MetricKey("derived_contradicted"), BROKEN, at_most=0, promised=True)
 
 
 def joint_requirements(collisions: tuple[str, ...]) -> Iterator[Requirement]:

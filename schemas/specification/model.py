@@ -11,6 +11,7 @@ from typing import Annotated, Any, Self
 from microguard.schemas.methods import BY_CONTROL_TABLES, STRATEGIES, Kinds, Strategy, max_records
 from microguard.schemas.paths import expanded
 from microguard.schemas.roles import CATEGORIES, PUBLISHED, PUBLISHED_AS_IT_IS
+from microguard.schemas.specification.expressions import Expression, parse_expression
 from microguard.schemas.specification.rules import Rule, parse_rule
 from microguard.schemas.specification.section import Section, Text
 from microguard.schemas.specification.sections import (
@@ -54,6 +55,10 @@ class Specification(Section):
     """How many the population has of each combination."""
     rules: dict[Text, Text] = Field(default={})
     """Edit rules by name, such as child = "relationship = 'child' -> marital_status = 'single'"."""
+    derived: dict[Text, Text] = Field(default={})
+    """Columns that are computed from others after protection, such as log_income = "log(income)". Expressions
+    have numbers, published variables that are not derived, + - * /, brackets and the functions log, log10,
+    exp, sqrt and abs. The written files must satisfy them; a value that cannot be computed is missing."""
     quality: Quality = Quality()
     """The gate."""
     publish: Publish
@@ -304,6 +309,11 @@ class Specification(Section):
     def edit_rules(self) -> dict[str, Rule]:
         """The edit rules, parsed."""
         return {name: parse_rule(text) for name, text in self.rules.items()}
+
+    @cached_property
+    def derived_expressions(self) -> dict[str, Expression]:
+        """The expressions of derived columns, parsed."""
+        return {name: parse_expression(text) for name, text in self.derived.items()}
 
     @cached_property
     def max_block_records(self) -> int:

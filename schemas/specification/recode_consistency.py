@@ -45,6 +45,8 @@ def _recodes(spec: Specification) -> Iterator[Fault]:
         for part in ("top_code", "bottom_code", "round_to"):
             if part in given and variable.kind != "numeric":
                 yield fault((*key, part), given[part], 'no such key unless kind is "numeric"')
+        if variable.date is not None and (variable.missing or variable.hierarchy is not None):
+            yield fault((*key, "date"), variable.date, "no such key together with missing or hierarchy")
         low, high = variable.bottom_code, variable.top_code
         if low is not None and high is not None and low >= high:
             yield fault((*key, "bottom_code"), low, f"below top_code = {high:g}")

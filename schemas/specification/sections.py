@@ -33,7 +33,7 @@ from pydantic import Field
 MethodName = Annotated[
     Text, OneOfOrText(*(name for name, row in BUILT_IN.items() if row.content == "records"))
 ]
-RECODES = ("missing", "top_code", "bottom_code", "round_to", "bands", "hierarchy", "level")
+RECODES = ("date", "missing", "top_code", "bottom_code", "round_to", "bands", "hierarchy", "level")
 
 
 class Release(Section):
@@ -103,6 +103,9 @@ class Variable(Section):
     Without numeric variables counts of combinations are protected, and records carried to the nearest of
     them by these distances. Clusters publish a category of one of their records: the one chosen for the
     control tables (`auto`), or the lower median (where nominal ones get the mode)."""
+    date: Literal["year"] | None = None
+    """Dates, as such or as text with a year of four digits (2001-02-03, 03.02.2001, 20010203), become the
+    year, a whole number, before any other recode."""
     missing: Annotated[tuple[Code, ...], Field(strict=False)] = ()
     """Codes that stand for a missing value, such as [97, 99], besides empty fields and `input.missing`."""
     top_code: Number | None = None

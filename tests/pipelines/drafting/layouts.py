@@ -43,9 +43,11 @@ class Layout:
 def is_right(expert: str, role: str, kind: str | None) -> bool:
     """Return whether a drafted role and kind is one of an expert's."""
     for word in expert.split("|"):
-        if (word == "key" and role in KEYS) or (word == "left" and role == "identifier") or word == role:
+        if word == role or (word == "key" and role in KEYS):
             return True
-        if word in ("nominal", "numeric") and role in ("quasi_identifier", "other") and word == kind:
+        if word == "left" and role in ("identifier", "derived"):
+            return True
+        if word == kind and role in ("quasi_identifier", "other"):
             return True
         if word == "nominal" and role == "region":
             return True
@@ -56,7 +58,7 @@ def disqualified(expert: str, role: str, kind: str | None) -> str | None:
     """Return what a methodologist would call disqualifying, or None."""
     words = set(expert.split("|"))
     averaged = role == "quasi_identifier" and kind == "numeric"
-    if averaged and not words & {"numeric", "left"}:
+    if averaged and words != {"left"} and not words & {"numeric", "sensitive"}:
         return "averaged"
     if words <= {"unit", "household", "key"} and role not in KEYS:
         return "a key is published"
@@ -64,7 +66,7 @@ def disqualified(expert: str, role: str, kind: str | None) -> str | None:
         return "unit mistaken"
     if ("household" in words) != (role == "household") and role == "household" and "key" not in words:
         return "household mistaken"
-    if words == {"weight"} and role not in ("weight", "identifier"):
+    if words == {"weight"} and role == "quasi_identifier":
         return "a weight is protected"
     return None
 
@@ -334,14 +336,15 @@ def rand_hie(rng: np.random.Generator, n: int = 4_000) -> tuple[pd.DataFrame, di
     return frame, {name: expert.get(name, "nominal") for name in frame}
 
 
-DEVELOPED: tuple[Callable[..., tuple[pd.DataFrame, dict[str, str]]], ...] = (
+Maker = Callable[..., tuple[pd.DataFrame, dict[str, str]]]
+"""Makes a file and the roles of an expert from a random generator."""
+
+DEVELOPED: tuple[Maker, ...] = (
     eu_silc, ses, eu_lfs, ipums, rand_hie,
 )  # fmt: skip
 
 
-def layouts(
-    makers: tuple[Callable[..., tuple[pd.DataFrame, dict[str, str]]], ...], seed: int = 7
-) -> list[Layout]:
+def layouts(makers: tuple[Maker, ...], seed: int = 7) -> list[Layout]:
     """Return the files of the layouts, which depend only on the seed."""
     made = []
     for number, make in enumerate(makers):

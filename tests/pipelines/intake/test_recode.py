@@ -111,7 +111,7 @@ def test_read_refuses_a_column_without_a_type(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_read_returns_partition_columns_of_csv_folders_as_text(spark, tmp_path):
+def test_read_returns_partition_columns_of_csv_folders_as_integers(spark, tmp_path):
     for year in (2024, 2025):
         (tmp_path / "data" / f"year={year}").mkdir(parents=True)
         (tmp_path / "data" / f"year={year}" / "part.csv").write_text("sex,age\nf,1\nm,2\n")
@@ -119,7 +119,7 @@ def test_read_returns_partition_columns_of_csv_folders_as_text(spark, tmp_path):
     roles["year"] = {"role": "quasi_identifier", "kind": "nominal"}
     microdata = read(spark, specification(tmp_path, roles, input={"format": "csv"}))
     assert microdata.published == ["sex", "age", "year"]
-    assert sorted(row["year"] for row in microdata.frame.collect()) == ["2024", "2024", "2025", "2025"]
+    assert sorted(row["year"] for row in microdata.frame.collect()) == [2024, 2024, 2025, 2025]
 
 
 @pytest.mark.parametrize(
@@ -164,3 +164,20 @@ def test_read_replaces_negative_zeros_that_rounding_produced(spark, tmp_path):
     assert result["profit"].to_pylist() == [0.0, 0.0, 7.0, -2.0]
     assert not np.signbit(result["profit"].to_numpy()[:2]).any()
     assert not np.signbit(result["region"].to_numpy()).any()
+
+
+@pytest.mark.parametrize("written", ["2001-02-03", "03.02.2001", "20010203", "date"])
+def test_read_returns_the_year_of_a_date(written, spark, tmp_path):
+    roles = {
+        "born": {"role": "quasi_identifier", "kind": "numeric", "date": "year"},
+        "sex": {"role": "other"},
+    }
+    if written == "date":
+        born = pd.to_datetime(["2001-02-03", "1988-12-31"]).date
+        pd.DataFrame({"born": born, "sex": ["f", "m"]}).to_parquet(tmp_path / "data", index=False)
+        microdata = read(spark, specification(tmp_path, roles))
+    else:
+        (tmp_path / "data").write_text(f"born,sex\n{written},f\n{written.replace('2001', '1988')},m\n")
+        microdata = read(spark, specification(tmp_path, roles, input={"format": "csv"}))
+    assert sorted(row["born"] for row in microdata.frame.collect()) == [1988, 2001]
+    assert str(microdata.contract.schema.field("born").type).startswith("int")

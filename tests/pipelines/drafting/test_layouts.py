@@ -1,0 +1,109 @@
+"""Drafts of files in the layouts of published codebooks, next to the roles of an expert."""
+
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pytest
+from microguard.pipelines.draft import draft
+from microguard.schemas.specification.read import build_specification
+
+from tests.pipelines.drafting.layouts import DEVELOPED, disqualified, eu_silc, is_right, layouts
+
+LEAST_RIGHT = 0.95
+LAYOUTS = {layout.name: layout for layout in layouts(DEVELOPED)}
+
+
+def drafted(path, folder):
+    """Return the variables of the JSON answer; the text is a valid specification."""
+    answer = draft(str(path)).as_json()
+    build_specification(tomllib.loads(answer["draft"]), folder)
+    return answer["variables"], tomllib.loads(answer["draft"])
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_draft_has_the_roles_of_an_expert_and_no_disqualifying_one(name, tmp_path):
+    layout = LAYOUTS[name]
+    variables, content = drafted(layout.write(tmp_path), tmp_path)
+    wrong = [
+        column
+        for column, expert in layout.expert.items()
+        if not is_right(expert, variables[column]["role"], variables[column]["kind"])
+    ]
+    assert len(wrong) <= (1 - LEAST_RIGHT) * len(layout.expert), wrong
+    for column, expert in layout.expert.items():
+        assert disqualified(expert, variables[column]["role"], variables[column]["kind"]) is None, column
+    roles = [line["role"] for line in content["variables"].values()]
+    assert 4 <= roles.count("quasi_identifier") <= 8
+    assert {each["confidence"] for each in variables.values()} <= {"sure", "likely", "unsure"}
+    assert all(each["why"] for each in variables.values())
+
+
+def test_draft_of_rand_hie_recomputes_logarithms_and_sums(tmp_path):
+    _, content = drafted(LAYOUTS["rand_hie"].write(tmp_path), tmp_path)
+    assert content["derived"] == {
+        "lfam": "log(num)",
+        "lnum": "log(num)",
+        "meddol": "outpdol + drugdol + suppdol + inpdol",
+    }
+
+
+def test_draft_keeps_minus_one_of_newborn_children_and_asks(tmp_path):
+    frame, _ = eu_silc(np.random.default_rng(1))
+    frame.to_csv(tmp_path / "silc.csv", index=False)
+    text = draft(str(tmp_path / "silc.csv")).summary()
+    assert "missing" not in tomllib.loads(text)["variables"]["age"]
+    assert any(line.startswith("# age = ") and "[-1]" in line for line in text.splitlines())
+
+
+def test_draft_of_a_layout_does_not_depend_on_the_order_of_records(tmp_path):
+    frame, _ = eu_silc(np.random.default_rng(1))
+    texts = []
+    for seed in (None, 5):
+        ordered = frame if seed is None else frame.sample(frac=1, random_state=seed)
+        ordered.to_csv(tmp_path / "silc.csv", index=False)
+        texts.append(draft(str(tmp_path / "silc.csv")).summary())
+    assert texts[0] == texts[1]
+
+
+def people(n=400):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "sex": rng.choice(["f", "m"], n),
+            "age": rng.integers(18, 80, n),
+            "rent": rng.gamma(9, 100, n).round(2),
+        }
+    )
+
+
+def test_draft_takes_a_key_with_a_duplicate_for_the_unit_and_reports_it(tmp_path):
+    key = np.random.default_rng(1).permutation(400) + 1_000
+    key[3] = key[7]
+    people().assign(person_id=key).to_csv(tmp_path / "d.csv", index=False)
+    text = draft(str(tmp_path / "d.csv")).summary()
+    content = tomllib.loads(text)
+    assert content["variables"]["person_id"]["role"] == "unit"
+    assert content["method"]["unit"] == "unit"
+    assert "1 record(s) repeat a value" in text
+
+
+@pytest.mark.parametrize("name", ["region", "municipality", "kommune", "nuts3", "country"])
+def test_draft_never_averages_numbers_of_a_region_by_name(name, tmp_path):
+    codes = np.random.default_rng(1).integers(100, 460, 60)
+    people(600).assign(**{name: np.resize(codes, 600)}).to_csv(tmp_path / "d.csv", index=False)
+    line = drafted(tmp_path / "d.csv", tmp_path)[1]["variables"][name]
+    assert line["role"] == "region" or line.get("kind") == "nominal"
+
+
+@pytest.mark.parametrize("name", ["hid", "ori_hid", "hhid", "HHNR", "db030"])
+def test_draft_recognises_households_by_name(name, tmp_path):
+    people().assign(**{name: np.arange(400) // 2 + 7}).to_csv(tmp_path / "d.csv", index=False)
+    role = drafted(tmp_path / "d.csv", tmp_path)[1]["variables"][name]["role"]
+    assert role == "household" or (name == "db030" and role in ("household", "unit", "identifier"))
+
+
+def test_draft_keeps_a_category_of_few_long_texts(tmp_path):
+    species = np.repeat(["Adelie Penguin (Pygoscelis adeliae)", "Gentoo penguin (Pygoscelis papua) x"], 200)
+    people().assign(Species=species).to_csv(tmp_path / "d.csv", index=False)
+    assert drafted(tmp_path / "d.csv", tmp_path)[1]["variables"]["Species"]["kind"] == "nominal"
