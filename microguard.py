@@ -105,7 +105,7 @@ class _DeprecatedName(MetaPathFinder, Loader):
 def deprecate_sdc() -> None:
     """Register ``sdc`` as an alias of ``microguard.sdc`` with a warning; called by the package ``sdc``."""
     warnings.warn(
-        "the name sdc is deprecated and will be removed in the next minor version: "
+        "the name sdc is deprecated and will be removed in a later minor version: "
         "import microguard.sdc instead",
         DeprecationWarning,
         stacklevel=3,

@@ -181,7 +181,7 @@ def _with_deprecated(parameters: Parameters | None, keywords: dict[str, Any]) ->
         value = "maximum-distance"
     built = value if isinstance(value, Parameters) else _DEPRECATED[keyword](value)
     warnings.warn(
-        f"the keyword {keyword} is deprecated and goes with the next minor version: give "
+        f"the keyword {keyword} is deprecated and will be removed in a later minor version: give "
         f"parameters={type(built).__name__}(...) instead",
         DeprecationWarning,
         stacklevel=3,

@@ -1,4 +1,4 @@
-"""Deprecated name of ``microguard.sdc``, in wheels until the next minor version."""
+"""Deprecated name of ``microguard.sdc``, in wheels."""
 
 import microguard
 
