@@ -148,8 +148,6 @@ def _unknown_cells(
     if not tables:
         return np.zeros(0, np.int64)
     labels = np.concatenate([_identities(t) for t in tables])
-    rounded = np.concatenate([_identities(t, rounded=True) for t in tables])
-    counted = np.concatenate([~np.isnan(t.cells.contributors) for t in tables])
     marks = np.concatenate(
         [text_hash([f"{t.release.period}\x1e{m}\x1e{v!r}" if m and v else "" for m, v in
                     zip(t.cells.members, t.cells.truth.tolist(), strict=True)]) for t in tables]
@@ -157,8 +155,8 @@ def _unknown_cells(
     marked = np.concatenate([(t.cells.members != "") & (t.cells.truth != 0) for t in tables])
     sets = _cell_sets(tables, starts, partitions, hashes)
     rows = np.arange(len(labels))
-    names = np.concatenate([labels, rounded[counted], marks[marked], sets[sets != 0]])
-    places = np.concatenate([rows, rows[counted], rows[marked], rows[sets != 0]])
+    names = np.concatenate([labels, marks[marked], sets[sets != 0]])
+    places = np.concatenate([rows, rows[marked], rows[sets != 0]])
     _, name = np.unique(names, return_inverse=True)
     graph = sparse.csr_matrix((np.ones(len(name)), (places, len(labels) + name)),
                               (len(labels) + name.max() + 1,) * 2)  # fmt: skip
@@ -166,20 +164,11 @@ def _unknown_cells(
     return np.unique(component[: len(labels)], return_inverse=True)[1].reshape(-1)
 
 
-def _identities(table: Table, *, rounded: bool = False) -> np.ndarray:
-    """Return the hash of period, codes and true value: cells of other units are not the same.
-
-    Parameters
-    ----------
-    rounded : bool
-        Compare six digits of the value and the number of contributors, as tables differ in their decimals.
-    """
+def _identities(table: Table) -> np.ndarray:
+    """Return the hash of period, codes and true value: cells of other units are not the same."""
     cells, period = table.cells, table.release.period
-    amounts = [f"{truth:.6g} {number:g}" if rounded else f"{truth:.12g}"
-               for truth, number in zip(cells.truth, cells.contributors, strict=True)]  # fmt: skip
-    return text_hash(
-        [f"{period}\x1e{label}\x1e{each}" for label, each in zip(cells.labels, amounts, strict=True)]
-    )
+    pairs = zip(cells.labels, cells.truth, strict=True)
+    return text_hash([f"{period}\x1e{label}\x1e{truth:.12g}" for label, truth in pairs])
 
 
 def _cell_sets(

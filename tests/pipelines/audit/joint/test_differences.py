@@ -32,7 +32,7 @@ def test_single_differences_agree_with_brute_force():
     assert found.skipped == 0
 
 
-def test_cells_that_agree_in_six_digits_are_two_if_their_contributors_differ(tmp_path):
+def test_cells_that_nearly_agree_are_two(tmp_path):
     releases = whole_and_part(tmp_path, 4, True)
     for release in releases:
         path = release.evidence / "cells.parquet"
