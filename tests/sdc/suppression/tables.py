@@ -166,9 +166,11 @@ def cheaper(problem: SuppressionProblem, cost: float, kinds: tuple[str, ...]) ->
         more = patterns[able]
         more[:, cell] = True
         patterns, totals = np.concatenate([patterns, more]), np.append(totals, totals[able] + costs[cell])
-    wide = (patterns & (problem.upper_bound > problem.lower_bound)).astype(np.int16)
-    counts = wide @ abs(problem.relations).T.astype(np.int16).toarray()
-    for pattern in patterns[(counts != 1).all(axis=1)]:
-        if protects(problem, pattern, kinds):
-            return pattern
+    wide = problem.upper_bound > problem.lower_bound
+    members = abs(problem.relations).T.astype(np.int16).toarray()
+    for part in np.array_split(patterns, 1 + len(patterns) // 100_000):
+        counts = (part & wide).astype(np.int16) @ members
+        for pattern in part[(counts != 1).all(axis=1)]:
+            if protects(problem, pattern, kinds):
+                return pattern
     return None

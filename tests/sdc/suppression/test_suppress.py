@@ -117,7 +117,7 @@ def _compare_intervals(problem: SuppressionProblem, suppressed: np.ndarray) -> N
 
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)
 def test_suppress_and_audit_agree_with_enumeration(kind: str) -> None:
-    for seed in range(2 if kind == "3-D" else 6):
+    for seed in (10,) if kind == "3-D" else range(6):
         _compare(kind, seed)
 
 
