@@ -67,10 +67,6 @@ class Master:
         """Start the next solve from a basis."""
         self._check(self._highs.setBasis(basis.state))
 
-    def set_program(self, program: Program) -> None:
-        """Replace the program, which is faster than a new solver; the next solve starts from no basis."""
-        pass_program(self._highs, program)
-
     def add_columns(
         self, costs: np.ndarray, entries: sparse.spmatrix, lower: np.ndarray, upper: np.ndarray
     ) -> None:

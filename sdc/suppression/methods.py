@@ -28,7 +28,7 @@ _SMALL = 10
 #: By effort: relative gap that ends the search, rounds of the relaxation, integer programs, and interrupt
 #: checks of one integer program (see `Limits.steps`).
 _EFFORTS: dict[str, tuple[float, int, int, int]] = {
-    "fast": (0.05, 40, 6, 300),
+    "fast": (0.05, 40, 3, 300),
     "standard": (0.01, 100, 24, 2_000),
     "thorough": (0.002, 300, 96, 10_000),
 }

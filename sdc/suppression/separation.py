@@ -22,7 +22,7 @@ from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProbl
 from microguard.sdc.suppression.ranges import Ranges
 from scipy import sparse
 
-#: Attackers whose knowledge is pooled: a group knows at most this share of the cells with known values.
+#: Groups of attackers who pool their knowledge.
 _GROUPS = 12
 #: Weight of a cell that some attacker knows, in tables that should be contradicted by few; others weigh 1.
 _WATCHED = 10.0

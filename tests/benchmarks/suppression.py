@@ -126,7 +126,8 @@ def pattern(name: str, problem: SuppressionProblem, cells: pd.DataFrame) -> np.n
     """Return the suppressed cells of a result of pytauargus: status U (primary) and M (secondary)."""
     columns = [levels[-1] for levels in SURVEY[name]]
     hidden = cells[cells["status"].isin(["U", "M"])]
-    keys = set(hidden[columns].astype(str).itertuples(index=False, name=None))
+    codes = hidden[columns].astype(str).apply(lambda column: column.str.strip())  # padded to one width
+    keys = set(codes.itertuples(index=False, name=None))
     return np.array([key in keys for key in survey_nodes(name)]) | problem.primary
 
 
