@@ -14,12 +14,14 @@ from typing import Any
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.consistency import inconsistencies
 from microguard.schemas.specification.faults import Fault, faults_of
-from microguard.schemas.specification.input_format import with_format
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.repair import related, repaired
 from microguard.schemas.specification.tau_argus import described
 from microguard.schemas.specification.toml_text import merged, parsed, parsed_override
 from pydantic import ValidationError
+
+_TEXT = ("csv", "tsv", "txt", "tab")
+"""Suffixes of text files."""
 
 
 def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Specification:
@@ -47,7 +49,7 @@ def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Speci
 
 def build_specification(content: dict[str, Any], folder: Path, name: str = "specification") -> Specification:
     """Check parsed TOML; `name` is how the report calls it."""
-    content = with_format(content, folder)
+    content = _with_format(content, folder)
     faults: list[Fault] = []
     in_doubt = False
     try:
@@ -74,3 +76,41 @@ def _report(name: str, faults: list[Fault]) -> SpecificationError:
         return SpecificationError(f"The specification {name} is faulty: {texts[0]}.", texts)
     listed = " ".join(f"({number}) {text}." for number, text in enumerate(texts, start=1))
     return SpecificationError(f"The specification {name} has {len(texts)} faults. {listed}", texts)
+
+
+def _with_format(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return parsed TOML with `input.format`, if it is not stated and the input is text.
+
+    A suffix of text files is a CSV. A local file without such a suffix is one unless it begins as Parquet
+    does. Fields of a `.tsv` are separated by tabs.
+
+    Parameters
+    ----------
+    content : dict
+        Parsed TOML, which may be faulty.
+    folder : Path
+        Folder of the specification.
+    """
+    given = content.get("input")
+    if not isinstance(given, dict) or "format" in given or not isinstance(given.get("path"), str):
+        return content
+    suffix = given["path"].lower().removesuffix(".gz").rpartition(".")[2]
+    if suffix not in _TEXT and not (suffix != "parquet" and _is_text(folder, given["path"])):
+        return content
+    found = {"format": "csv"} | ({"delimiter": "\t"} if suffix == "tsv" and "delimiter" not in given else {})
+    return content | {"input": given | found}
+
+
+def _is_text(folder: Path, path: str) -> bool:
+    """Return whether a local file begins with text."""
+    if "\0" in path or "://" in path:
+        return False
+    try:
+        place = folder / Path(path).expanduser()
+        if not place.is_file():
+            return False
+        with open(place, "rb") as stream:
+            begin = stream.read(512)
+    except (OSError, RuntimeError):
+        return False
+    return bool(begin) and not begin.startswith(b"PAR1") and not any(byte < 9 for byte in begin)
