@@ -15,6 +15,8 @@ from microguard.schemas.errors import InputRejected
 
 MOST_REJECTED = 0.2
 """Maximum share of records that may be rejected because a number is missing."""
+MOST_OTHERS = 30
+"""Maximum number of columns of no special role that are compared with the key variables, in their order."""
 UNMODIFIED_ROLES = ("region", "sensitive", "weight", "other")
 """Roles of columns that vary and are published without modification."""
 
@@ -118,6 +120,8 @@ def without_dependencies(guesses: list[Guess], profile: Profile) -> list[Guess]:
     told: set[str] = set()
     while True:
         published = [each for each in guesses if each.role in UNMODIFIED_ROLES and each.name not in told]
+        others = [each for each in published if each.role == "other"][MOST_OTHERS:]
+        published = [each for each in published if each not in others]
         protected = [each for each in guesses if each.role == "quasi_identifier"]
         determining = {each.column: each for each in reversed(dependencies(published, protected, profile))}
         if not determining:

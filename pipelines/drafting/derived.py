@@ -26,6 +26,8 @@ TOLERANCE = 1e-6
 MOST_CONSTANT = 0.9
 """Maximum share of one value in a term of a sum or product."""
 MAX_TERMS = 12
+FITTED = 500
+"""Number of records to which sums of many columns are fitted before they are compared on all."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,7 @@ def _totals(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iter
     rows = np.stack([numbers[column.label] for column in able], axis=1) if len(able) > 3 else None
     if rows is None or len(rows) < 3 * len(able):
         return
-    few = rows[:: max(len(rows) // 2_000, 1)]
+    few = rows[:: max(len(rows) // FITTED, 1)]
     for i, target in enumerate(able):
         others = [j for j in range(len(able)) if j != i]
         scale = np.abs(few[:, others]).max(axis=0)

@@ -73,6 +73,12 @@ _GLUED = {
     "amount": re.compile(r"(?:ln|log|net|gross|tot|total|hh)?(?:income|earnings?|wages?|salary|turnover)"),
 }
 """Names that are written as one word: "personid", "hhnr", "idfirm", "orihid", "weightsEmployers"."""
+_CODES = {
+    "household": re.compile("[dh]b030|[rp]x030"),
+    "key": re.compile("[rp]b030"),
+    "weight": re.compile("db09[05]|rb0[56]0|pb0[46]0|rl070|h?v005"),
+}
+"""Names of codebooks that mean the same without the others of their layout: EU-SILC and DHS."""
 
 
 def concepts_of(name: str) -> frozenset[str]:
@@ -97,6 +103,9 @@ def concepts_of(name: str) -> frozenset[str]:
     said = {what for what, known in _VOCABULARY.items() if not known.isdisjoint([*words, *bare])}
     joined = "".join(bare)
     said |= {what for what, pattern in _GLUED.items() if pattern.fullmatch(joined)}
+    coded = {what for what, pattern in _CODES.items() if pattern.fullmatch(name.strip().lower())}
+    if coded:
+        return frozenset(coded)
     if said & {"amount", "income"}:
         said -= {"entity"}
     return frozenset(said)

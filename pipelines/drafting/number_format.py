@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from microguard.pipelines.engine.sql_text import quoted_text
-from microguard.pipelines.intake.number_marks import BLANKS, MINUS
+from microguard.schemas.specification.section import BLANKS, MINUS
 
 MATCHING = 0.95
 """Minimum share of numbers in a numeric column; the other values are missing marks."""

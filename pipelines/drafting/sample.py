@@ -215,8 +215,8 @@ class Sample:
 
     def unique(self, labels: np.ndarray, columns: Sequence[str]) -> float:
         """Return the share of records that are unique by cluster and these columns."""
-        classes = self.frame.groupby([labels, *[self.frame[label] for label in columns]])
-        return float((classes.size() == 1).sum()) / len(self.frame)
+        joined = pd.DataFrame({"cluster": labels} | {label: self.frame[label] for label in columns})
+        return float(np.count_nonzero(~joined.duplicated(keep=False))) / len(joined)
 
     def homogeneous(self, labels: np.ndarray) -> dict[str, float]:
         """Return the share of records in clusters with at most one value of each sensitive variable."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.columns import is_number
 from microguard.pipelines.intake.cost_matrices import not_in_cost_matrix
-from microguard.pipelines.intake.number_marks import BLANKS, MINUS
 from microguard.pipelines.intake.recode import apply_recodes, not_in_order, null_missing_codes
 from microguard.schemas.roles import PUBLISHED
 from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.section import BLANKS, MINUS
 from microguard.schemas.specification.sections import Variable
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame

@@ -9,7 +9,6 @@ from pathlib import Path as Folder
 from microguard.schemas.methods import STRATEGIES, all_algorithms
 from microguard.schemas.roles import AT_MOST_ONE, KINDS, NOMINAL_ONLY
 from microguard.schemas.specification.control_table_consistency import control_table_faults
-from microguard.schemas.specification.derived_consistency import derived_faults
 from microguard.schemas.specification.distance_consistency import distance_faults
 from microguard.schemas.specification.faults import NOTHING, Fault, Path, fault
 from microguard.schemas.specification.layout_consistency import layout_faults
@@ -68,7 +67,7 @@ def inconsistencies(specification: Specification, in_doubt: bool = False) -> lis
             diversity_faults,
             _dependencies,
             rule_faults,
-            derived_faults,
+            _derived,
             _table,
         ]
     return [each for check in checks for each in check(specification)]
@@ -81,6 +80,14 @@ def _table(spec: Specification) -> Iterable[Fault]:
     from microguard.schemas.specification.table_consistency import table_faults
 
     return table_faults(spec)
+
+
+def _derived(spec: Specification) -> Iterable[Fault]:
+    if not spec.derived and not spec.with_role("derived"):
+        return ()
+    from microguard.schemas.specification.derived_consistency import derived_faults
+
+    return derived_faults(spec)
 
 
 def _parameters(spec: Specification) -> Iterator[Fault]:

@@ -6,12 +6,11 @@ import os
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from microguard.schemas.methods import BY_CONTROL_TABLES, STRATEGIES, Kinds, Strategy, max_records
 from microguard.schemas.paths import expanded
 from microguard.schemas.roles import CATEGORIES, PUBLISHED, PUBLISHED_AS_IT_IS
-from microguard.schemas.specification.expressions import Expression, parse_expression
 from microguard.schemas.specification.rules import Rule, parse_rule
 from microguard.schemas.specification.section import Section, Text
 from microguard.schemas.specification.sections import (
@@ -29,6 +28,9 @@ from microguard.schemas.specification.sections import (
 )
 from microguard.schemas.specification.table import Table
 from pydantic import Field, PrivateAttr
+
+if TYPE_CHECKING:
+    from microguard.schemas.specification.expressions import Expression
 
 WHOLE = "all"
 """Name of the one clustering of a specification without groups."""
@@ -313,6 +315,8 @@ class Specification(Section):
     @cached_property
     def derived_expressions(self) -> dict[str, Expression]:
         """The expressions of derived columns, parsed."""
+        from microguard.schemas.specification.expressions import parse_expression
+
         return {name: parse_expression(text) for name, text in self.derived.items()}
 
     @cached_property

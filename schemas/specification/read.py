@@ -16,13 +16,14 @@ from microguard.schemas.refusal import Failure
 from microguard.schemas.specification.consistency import inconsistencies
 from microguard.schemas.specification.faults import Fault, faults_of, shown_key
 from microguard.schemas.specification.faults import Path as Key
-from microguard.schemas.specification.input_format import with_format
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.repair import related, repaired
 from microguard.schemas.specification.toml_text import merged, parsed, parsed_override
 from pydantic import ValidationError
 
 Place = Callable[[Key], str]
+_TEXT = ("csv", "tsv", "txt", "tab")
+"""Suffixes of text files."""
 
 
 def read_specification(path: str | Path, overrides: Iterable[str] = ()) -> Specification:
@@ -72,7 +73,7 @@ def build_specification(
     place : callable
         From a key to the file and line that it is in; only called if there are faults.
     """
-    content = with_format(content, folder)
+    content = _with_format(content, folder)
     faults: list[Fault] = []
     in_doubt = False
     try:
@@ -117,3 +118,41 @@ def _report(name: str, faults: list[Fault], place: Place) -> SpecificationError:
     lines = [f"  {each.place}: {each.what}" if each.place else f"  {each.what}" for each in failures]
     count = "a fault" if len(lines) == 1 else f"{len(lines)} faults"
     return SpecificationError("\n".join([f"The specification {name} has {count}.", *lines]), failures)
+
+
+def _with_format(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return parsed TOML with `input.format`, if it is not stated and the input is text.
+
+    A suffix of text files is a CSV. A local file without such a suffix is one unless it begins as Parquet
+    does. Fields of a `.tsv` are separated by tabs.
+
+    Parameters
+    ----------
+    content : dict
+        Parsed TOML, which may be faulty.
+    folder : Path
+        Folder of the specification.
+    """
+    given = content.get("input")
+    if not isinstance(given, dict) or "format" in given or not isinstance(given.get("path"), str):
+        return content
+    suffix = given["path"].lower().removesuffix(".gz").rpartition(".")[2]
+    if suffix not in _TEXT and not (suffix != "parquet" and _is_text(folder, given["path"])):
+        return content
+    found = {"format": "csv"} | ({"delimiter": "\t"} if suffix == "tsv" and "delimiter" not in given else {})
+    return content | {"input": given | found}
+
+
+def _is_text(folder: Path, path: str) -> bool:
+    """Return whether a local file begins with text."""
+    if "\0" in path or "://" in path:
+        return False
+    try:
+        place = folder / Path(path).expanduser()
+        if not place.is_file():
+            return False
+        with open(place, "rb") as stream:
+            begin = stream.read(512)
+    except (OSError, RuntimeError):
+        return False
+    return bool(begin) and not begin.startswith(b"PAR1") and not any(byte < 9 for byte in begin)

@@ -15,6 +15,10 @@ NAME_PATTERN = r"^\w[\w.-]{0,99}$"
 """A release or group name is a folder name: letters, digits, "_", "." and "-"."""
 
 
+BLANKS = " \u00a0\u2007\u2009\u202f"
+"""Blanks between thousands: space, and the no-break, figure, thin (SI brochure) and narrow no-break space."""
+MINUS = "\u2212"
+"""The minus sign of the locales of Sweden, Norway and Slovenia."""
 LARGEST_COUNT = 10**10
 """Records, units or releases: more than any file has."""
 LARGEST_DIMENSION = 99
