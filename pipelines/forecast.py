@@ -30,7 +30,7 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import functions as f
 
 #: Records that are protected to foretell: enough for shares of a percent, few enough for seconds.
-SAMPLE = 4_000
+SAMPLE = 2_000
 #: Times k: records of a region in the sample, at least; of more regions only some are drawn.
 OF_REGION = 50
 #: Metrics that are counted on the whole file, without protecting it.
