@@ -23,8 +23,7 @@ from microguard.pipelines.measures.registry import record_measures
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.trial_run import drawn, protect_sample, suppress_small_regions
-from microguard.schemas.errors import MicroguardError
-from microguard.schemas.refusal import Failure, refusal_text
+from microguard.schemas.errors import Failure, MicroguardError, refusal_text
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import functions as f

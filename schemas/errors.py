@@ -1,13 +1,53 @@
 """Errors of a run; each class has the exit code of the command.
 
 A message is one readable text: what was found, what was expected, what to do. Several failures are a table
-(`schemas.refusal`). It may name columns, keys, counts and values of the *specification*, never a value of a
+(`refusal_text`). It may name columns, keys, counts and values of the *specification*, never a value of a
 record, region names included.
 """
 
 from __future__ import annotations
 
-from microguard.schemas.refusal import Failure
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One requirement or key that is not met; no field has a value of a record.
+
+    Attributes
+    ----------
+    key : str
+        Name of the metric or key of the specification, for programs.
+    what : str
+        The same in words.
+    found, limit : str
+        What was found and what was expected; empty if `what` says both.
+    remedy : str
+        What a person can do, without its full stop.
+    line : str
+        Line of the specification that would mend or accept it, with its section: ``[quality] max_t = 0.4``.
+    place : str
+        File and line number of the specification, if it is there.
+    """
+
+    key: str
+    what: str
+    found: str = ""
+    limit: str = ""
+    remedy: str = ""
+    line: str = ""
+    place: str = ""
+
+    def __str__(self) -> str:
+        """Return the failure as a sentence."""
+        expected = f" is {self.found}, expected {self.limit}" if self.limit else ""
+        remedy = f": {self.remedy}" if self.remedy else ""
+        return f"{self.key if expected else self.what}{expected}{remedy}."
+
+    def as_json(self) -> dict[str, str]:
+        """Return the fields that are not empty."""
+        return {name: value for name, value in asdict(self).items() if value}
 
 
 class MicroguardError(Exception):
@@ -60,3 +100,46 @@ class ProtectionFailed(MicroguardError):
     """A block could not be protected, or the written files do not keep the promise."""
 
     exit_code = 5
+
+
+def refusal_text(head: str, failures: Iterable[Failure]) -> str:
+    """Return a sentence and the table of failures, grouped by their remedy in the order of the first one."""
+    by_remedy: dict[str, list[Failure]] = {}
+    for failure in dict.fromkeys(failures):
+        by_remedy.setdefault(failure.remedy, []).append(failure)
+    return "\n".join([head, *_rows(by_remedy)])
+
+
+def _rows(by_remedy: Mapping[str, Sequence[Failure]]) -> Iterable[str]:
+    every = [failure for group in by_remedy.values() for failure in group]
+    columns = [["what", *(each.what for each in every)], ["found", *(each.found for each in every)]]
+    what, found = (max(map(len, column)) for column in columns)
+    if any(failure.limit for failure in every):
+        yield f"  {'what':<{what}}  {'found':>{found}}  limit"
+    for remedy, group in by_remedy.items():
+        for failure in group:
+            yield f"  {failure.what:<{what}}  {failure.found:>{found}}  {failure.limit}".rstrip()
+        if remedy:
+            yield f"  To do: {remedy}."
+        for line in merged_lines(each.line for each in group if each.line):
+            yield f"    {line}"
+
+
+def merged_lines(lines: Iterable[str]) -> list[str]:
+    """Return one line for each key: with all items of its lists, or with the limit that holds for all."""
+    values: dict[str, list[str]] = {}
+    for line in lines:
+        key, _, value = line.partition(" = ")
+        values.setdefault(key, []).append(value)
+    return [f"{key} = {_together(key, list(dict.fromkeys(given)))}" for key, given in values.items()]
+
+
+def _together(key: str, given: Sequence[str]) -> str:
+    """Return one value for several of a key."""
+    if len(given) == 1:
+        return given[0]
+    for opening, closing in (("[", "]"), ("{ ", " }")):
+        if all(value.startswith(opening) for value in given):
+            inside = ", ".join(value.removeprefix(opening).removesuffix(closing) for value in given)
+            return f"{opening}{inside}{closing}"
+    return (min if " min_" in key else max)(given, key=float)

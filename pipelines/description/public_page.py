@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,6 @@ import jinja2
 import pyarrow as pa
 import pyarrow.parquet as pq
 from markupsafe import Markup
-from microguard.pipelines.description.accessible_page import accessible_page
 from microguard.pipelines.description.recodes import recode_text
 from microguard.pipelines.description.statistics import ColumnStatistics, display_text
 
@@ -22,6 +22,13 @@ MOST_CELLS, MOST_CELLS_TOGETHER = 300, 6_000
 #: Names that are displayed with a hyphen.
 _HYPHENED = {"quasi_identifier": "quasi-identifier"}
 _HERE = Path(__file__).parent
+_HEADING = re.compile(r"<h2>(?P<text>.*?)</h2>", re.DOTALL)
+_PIECE = re.compile(
+    r"<h[23](?: [^>]*)?>(?P<heading>.*?)</h[23]>|<table[^>]*>(?P<caption>\s*<caption)?"
+    r"|<th(?=[ >])(?P<scope>[^>]*scope=)?",
+    re.DOTALL,
+)
+_TAG = re.compile(r"<[^>]+>")
 
 
 @dataclass(frozen=True)
@@ -124,3 +131,42 @@ def _number(value: float) -> str:
 
 def _words(name: str) -> str:
     return _HYPHENED.get(name, name.replace("_", " "))
+
+
+def accessible_page(html: str) -> str:
+    """Return a page with a list of contents, and captions and scopes for its tables.
+
+    A heading `h2` gets an anchor, and the list replaces the element ``<nav></nav>``. A table without a
+    caption gets the text of the heading above it, for screen readers. Nothing else is changed.
+    """
+    titles: list[str] = []
+
+    def anchored(match: re.Match[str]) -> str:
+        titles.append(match["text"])
+        return f'<h2 id="part-{len(titles)}">{match["text"]}</h2>'
+
+    html = _HEADING.sub(anchored, html)
+    items = "".join(
+        f'<li><a href="#part-{number}">{_TAG.sub("", title)}</a></li>'
+        for number, title in enumerate(titles, 1)
+    )
+    nav = f'<nav aria-label="Contents"><ul>{items}</ul></nav>' if titles else ""
+    return _with_captions(html.replace("<nav></nav>", nav, 1))
+
+
+def _with_captions(html: str) -> str:
+    """Give each table the caption of the heading above it, and each header cell a scope."""
+    heading = "Table"
+
+    def completed(match: re.Match[str]) -> str:
+        nonlocal heading
+        found = match.group()
+        if match["heading"] is not None:
+            heading = _TAG.sub("", match["heading"]).strip()
+            return found
+        if found.startswith("<table"):
+            caption = "" if match["caption"] else f'<caption class="heard">{heading}</caption>'
+            return f"{found}{caption}"
+        return found if match["scope"] else f'<th scope="col"{found[3:]}'
+
+    return _PIECE.sub(completed, html)

@@ -7,10 +7,10 @@ section that does not apply is left out. `evidence_schema` describes all of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from microguard.pipelines.engine.files import private_folder, read_json, write_atomically
 from microguard.pipelines.gate.gate import Verdict
@@ -153,3 +153,42 @@ def evidence_schema(sections: Mapping[str, Any]) -> dict[str, Any]:
         "additionalProperties": False,
         "$defs": definitions,
     }
+
+
+class Headlined(Protocol):
+    """What the sentences use of a measure."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def attacks(self) -> Any: ...
+    @property
+    def headline(self) -> Any: ...
+
+
+def headline_sentences(evidence: Evidence, measures: Iterable[Headlined]) -> Iterator[str]:
+    """Yield the sentences that whoever signs must read first, in the order of the measures."""
+    for measure in measures:
+        section = evidence.sections.get(measure.name)
+        if section is not None:
+            yield from measure.headline(section, evidence.release.k)
+
+
+@dataclass(frozen=True, order=True)
+class Attack:
+    """What an attacker reaches: a share of the records, a sentence, and the measure that says so."""
+
+    share: float
+    sentence: str
+    measure: str
+
+
+def attacks_of(evidence: Evidence, measures: Iterable[Headlined]) -> list[Attack]:
+    """Return what an attacker reaches, the worst first."""
+    found = []
+    for measure in measures:
+        section = evidence.sections.get(measure.name)
+        if section is not None:
+            attacks = measure.attacks(section, evidence.release.k)
+            found += [Attack(share, sentence, measure.name) for share, sentence in attacks]
+    return sorted(found, reverse=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import jinja2
 from markupsafe import Markup
-from microguard.pipelines.description.accessible_page import accessible_page
+from microguard.pipelines.description.public_page import accessible_page
 from microguard.pipelines.engine.files import PRIVATE_FILE, FileDamaged, write_atomically
 from microguard.pipelines.publication.areas import INDEX, PAGE, QUALITY, Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger, public_area_of

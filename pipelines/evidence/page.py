@@ -7,17 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import jinja2
 from markupsafe import Markup
-from microguard.pipelines.description.accessible_page import accessible_page
+from microguard.pipelines.description.public_page import accessible_page
 from microguard.pipelines.description.recodes import recode_text
 from microguard.pipelines.engine.files import checksum, write_atomically
 from microguard.pipelines.evidence import plots
-from microguard.pipelines.evidence.evidence import Evidence
-from microguard.pipelines.evidence.headlines import Attack, Headlined, attacks_of, headline_sentences
-from microguard.pipelines.evidence.plain_words import OPEN_RISK, PLAIN_WORDS, TO_DO
+from microguard.pipelines.evidence.evidence import Attack, Evidence, Headlined, attacks_of, headline_sentences
 from microguard.pipelines.gate.gate import Verdict
 from microguard.pipelines.gate.plain_names import metric_in_words
 from microguard.pipelines.publication.areas import PAGE, QUALITY
@@ -28,6 +27,61 @@ from microguard.schemas.specification.consistency import LIMITS_ON_DISCLOSURE
 from microguard.schemas.specification.sections import RECODES
 
 _HERE = Path(__file__).parent
+#: Measure -> a sentence or two that stand below its heading.
+PLAIN_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "risk": "How many records share each combination of the protected variables. A combination that only "
+        "one person has identifies this person.",
+        "individual_risk": "How likely an intruder who knows the protected variables of everybody picks the "
+        "right record.",
+        "household_risk": "How likely a household is found by any of its members.",
+        "k_map": "How many people of the whole population, and not only of this file, share a combination.",
+        "record_linkage": "An experiment: original records are matched with the nearest protected ones, and "
+        "the right matches are counted.",
+        "special_uniques": "Records that a few variables are enough to single out. The fewer it takes, the "
+        "easier a person is found.",
+        "uniques_published": "Records that can be found by columns that were not changed.",
+        "homogeneity": "A class is a set of records that are equal on the protected variables. If all of "
+        "them have one value of a sensitive variable, whoever finds the class learns it.",
+        "changed": "How many values differ from the original, and whether a model can tell the files apart.",
+        "loss": "The information loss is the share of the variation of the numbers that protection removed: "
+        "0 % leaves every number as it was, 100 % leaves the mean alone.",
+        "moments": "Standard deviations before and after: averaging makes numbers more alike.",
+        "correlations": "Whether variables that rise together still do. 1 is always, 0 is never, -1 the "
+        "opposite.",
+        "estimates": "Totals, means and quantiles that readers compute, before and after.",
+        "dominance": "A mean over few records gives a person away whose amount is most of the total.",
+        "by_dimension": "How far counts of tables are off. Dimension 1 are counts by one variable, dimension "
+        "2 by two. Chi-square adds the squared errors, each over its original count.",
+        "by_region": "The same for the tables of each region.",
+        "weighted_tables": "The same with each record counted by its sampling weight.",
+        "cell_keys": "What the same tables would lose if they were published with noise and without records.",
+        "vanished": "Cells of tables that had records and have none now.",
+        "vanished_by_region": "Cells of the tables of regions that had records and have none now.",
+        "certificates": "How far the result is from the best possible one, as far as that was proved.",
+        "blocks": "The file was divided into blocks that were protected one by one.",
+        "table": "What the table consists of. A margin is a total of other cells; a sensitive cell would "
+        "give a contributor away.",
+        "attacker": "What somebody can compute about a sensitive cell from everything that is published. The "
+        "protection level is how far off this must be.",
+        "noise": "Each count was changed by a small random number that is the same in every table.",
+        "fit": "How closely the protected cells follow the original ones: 1 is exactly.",
+        "changes": "How far cells were changed, relative to their value.",
+        "adjustment": "How much was changed in total, and how much any protection must change at least.",
+    }
+)
+
+#: Measure -> what a person can do about a risk that it shows and that the gate does not limit.
+TO_DO: Mapping[str, str] = MappingProxyType(
+    {
+        "k_map": "set quality.max_below_k_in_population, or coarsen what the population is counted by",
+        "uniques_published": "protect or leave out columns, or lower quality.max_unique_jointly",
+        "homogeneity": "raise method.min_diversity, or lower quality.max_homogeneous",
+        "dominance": "raise release.k, or set quality.dominance and quality.max_of_one_value",
+    }
+)
+#: Share of records or clusters from which a risk of `TO_DO` is open although all checks passed.
+OPEN_RISK = 0.05
 #: From the first on numbers are written without decimals; from the second on, rounded.
 FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
 #: Smaller numbers are written as below this one, as 3.5e-05 is hard to read.

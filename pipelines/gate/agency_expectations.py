@@ -27,7 +27,7 @@ from microguard.pipelines.gate.expectations import write_results
 from microguard.pipelines.gate.expected import AgencySuite, Expected
 from microguard.pipelines.gate.gate import Verdict, Verdicts
 from microguard.pipelines.gate.suite import NO_VALUES, gx
-from microguard.schemas.refusal import Failure
+from microguard.schemas.errors import Failure
 from pyspark.sql import DataFrame
 
 NUMBER = "number"

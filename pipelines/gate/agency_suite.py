@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from microguard.pipelines.gate.expected import NAMES_ONE, NAMES_SEVERAL, AgencySuite, Expected
-from microguard.schemas.errors import SpecificationError
-from microguard.schemas.refusal import Failure, refusal_text
+from microguard.schemas.errors import Failure, SpecificationError, refusal_text
 from microguard.schemas.specification.model import Specification
 
 KEY = "[input] expectations"

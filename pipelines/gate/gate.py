@@ -8,8 +8,7 @@ from pathlib import Path
 
 from microguard.pipelines.gate.expectations import met_by_expectations
 from microguard.pipelines.gate.plain_names import metric_in_words
-from microguard.schemas.errors import GateRefused, ProtectionFailed
-from microguard.schemas.refusal import Failure, refusal_text
+from microguard.schemas.errors import Failure, GateRefused, ProtectionFailed, refusal_text
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
 EXPECTATIONS = "expectations"

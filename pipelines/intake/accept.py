@@ -10,8 +10,7 @@ from microguard.pipelines.gate.gate import EXPECTATIONS, Verdicts, judge
 from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.reject import DECIMAL_COMMA
 from microguard.pipelines.intake.validate import ValidatedInput
-from microguard.schemas.errors import InputRejected
-from microguard.schemas.refusal import refusal_text
+from microguard.schemas.errors import InputRejected, refusal_text
 from microguard.schemas.requirements.records import input_requirements
 from microguard.schemas.specification.model import Specification
 

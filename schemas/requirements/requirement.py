@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from microguard.schemas.refusal import Failure
+from microguard.schemas.errors import Failure
 
 #: What a person can do where a promise is broken.
 BROKEN = "the protection is broken, and this is a fault of microguard: please report it"

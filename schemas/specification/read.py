@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from microguard.schemas.errors import SpecificationError
-from microguard.schemas.refusal import Failure
+from microguard.schemas.errors import Failure, SpecificationError
 from microguard.schemas.specification.consistency import inconsistencies
 from microguard.schemas.specification.faults import Fault, faults_of, shown_key
 from microguard.schemas.specification.faults import Path as Key

@@ -10,7 +10,7 @@ import pandas as pd
 from microguard.pipelines.gate.gate import judge
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.uniques import UNIQUES
-from microguard.schemas.refusal import Failure
+from microguard.schemas.errors import Failure
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification
 

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 from microguard.jobs import command
 from microguard.jobs.command import run_command
-from microguard.pipelines.answers import pending_answer, published_answer
-from microguard.pipelines.closing import closing
+from microguard.pipelines.answers import closing, pending_answer, published_answer
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
 from microguard.pipelines.measures.classes import Homogeneity

@@ -12,8 +12,7 @@ from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.job import Job
 from microguard.pipelines.publication.areas import Areas
-from microguard.schemas.errors import GateRefused
-from microguard.schemas.refusal import merged_lines
+from microguard.schemas.errors import GateRefused, merged_lines
 from microguard.schemas.specification.read import read_specification
 
 from tests.pipelines import eusilc

@@ -6,8 +6,7 @@ import json
 
 import pytest
 from microguard.jobs.command import run_command
-from microguard.schemas.errors import GateRefused
-from microguard.schemas.refusal import Failure, merged_lines, refusal_text
+from microguard.schemas.errors import Failure, GateRefused, merged_lines, refusal_text
 
 from tests.jobs.endings import replace_verbs
 

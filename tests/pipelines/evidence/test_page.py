@@ -9,8 +9,7 @@ import jsonschema
 import pytest
 from microguard.pipelines.evidence import page as evidence_page
 from microguard.pipelines.evidence.evidence import evidence_schema, read_evidence, write_evidence
-from microguard.pipelines.evidence.page import Page
-from microguard.pipelines.evidence.plain_words import PLAIN_WORDS, TO_DO
+from microguard.pipelines.evidence.page import PLAIN_WORDS, TO_DO, Page
 from microguard.pipelines.measures.registry import MEASURES, measures_of
 from microguard.pipelines.publication.ledger import Entry
 from microguard.schemas.errors import MicroguardError
