@@ -31,7 +31,7 @@ from pyspark.sql import functions as f
 #: Records that are protected to foretell: enough for shares of a percent, few enough for seconds.
 SAMPLE = 2_000
 #: Times k: records of a region in the sample, at least; of more regions only some are drawn.
-OF_REGION = 50
+OF_REGION = 20
 #: Metrics that are counted on the whole file, without protecting it.
 EXACT = ("determined",)
 #: Measures that are compared with limits of the whole file, and would be wrong of a sample.
