@@ -54,6 +54,12 @@ PLAIN_WORDS: Mapping[str, str] = MappingProxyType(
         "by_dimension": "How far counts of tables are off. Dimension 1 are counts by one variable, dimension "
         "2 by two. Chi-square adds the squared errors, each over its original count.",
         "by_region": "The same for the tables of each region.",
+        "exchanged_areas": "Records that moved to another area, and how often a reader is right who takes a "
+        "rare record for a person of that area.",
+        "suppression": "Cells without a value: those that the rules protect, and others without which these "
+        "could be computed.",
+        "intervals": "What readers can still say of a suppressed cell: the interval that its true value lies "
+        "in, over the width that its protection asks for.",
         "weighted_tables": "The same with each record counted by its sampling weight.",
         "cell_keys": "What the same tables would lose if they were published with noise and without records.",
         "vanished": "Cells of tables that had records and have none now.",

@@ -93,7 +93,7 @@ class SuppressingOffice:
         keyed = cells.keyed(self.key)
         with (
             mock.patch.object(cell_method, "refuse_nested_columns"),
-            mock.patch.object(cell_method, "cells_of", return_value=keyed),
+            mock.patch.object(CellTables, "_tabulated", return_value=keyed),
             mock.patch.object(table_product, "published_cells", return_value=self.ledger()),
         ):
             protected = product.protect(job, mock.Mock(), release_id)

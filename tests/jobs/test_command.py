@@ -171,6 +171,7 @@ def test_compare_applies_each_choice_after_the_overrides_of_set(
         return CommandResult("Compared.", {})
 
     monkeypatch.setattr("microguard.pipelines.compare.compare", compare)
+    monkeypatch.setattr("microguard.pipelines.intake.input_file.require_input", lambda *_: None)
     monkeypatch.setattr("microguard.pipelines.engine.session.prestart_java", lambda *_: None)
     path = tmp_path / "sound.toml"
     path.write_text(SOUND)

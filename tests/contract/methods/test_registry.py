@@ -79,7 +79,7 @@ def test_parameters_of_a_third_party_are_checked_as_those_of_microguard(tmp_path
     assert record_method(pram(tmp_path)).parameters.stay == 0.8
     for given, named in (
         ({"parameters": {"stay": 1.5}}, r"\[method\] parameters.stay: found 1.5, allowed: at most 1"),
-        ({"parameters": {"sty": 0.5}}, r"\[method\] parameters.sty: unknown key, allowed: stay"),
+        ({"parameters": {"sty": 0.5}}, r"\[method\] parameters.sty: unknown key .did you mean .stay"),
         ({"effort": "fast"}, r'\[method\] effort: found "fast", allowed: "standard" with method pram'),
         ({"min_diversity": 2}, r"\[method\] min_diversity: found 2, allowed: 1 with method pram"),
         ({"vmdav": {"gain": 0.2}}, r"\[method\] vmdav: .*no such section with method pram"),

@@ -43,7 +43,7 @@ QUALITY = {
     "release": {
         "release_id": "a" * 32, "name": "persons", "content": "records", "version": "1", "at": "2026-01-01",
         "k": 3, "seed": 1, "fingerprint": "0", "public_area": "lake", "promise": "k holds.",
-        "limits": ["Not all."], "software": {"numpy": "2.4.6"},
+        "limits": ["Not all."], "software": {"numpy": "2.4.6"}, "snapshot": None,
         "specification": {"variables": {"sex": {"role": "quasi_identifier"}}},
     },
     "counts": {"input": 101, "rejected": {"missing income": 1}, "suppressed": 0, "published": 100,

@@ -73,11 +73,12 @@ def test_refuse_same_job_refuses_until_a_pending_release_is_decided(areas) -> No
     assert f"microguard approve {areas.record_place(release_id)}" in message
 
 
-def test_refuse_same_job_ignores_withdrawn_releases_and_other_input(areas) -> None:
+def test_refuse_same_job_ignores_withdrawn_releases_and_other_input(areas, monkeypatch) -> None:
     withdrawn = made_from(THEN)
     published(areas, withdrawn)
     with areas.public.lock():
         withdraw_release(replace(entry(areas.release_id(withdrawn)), identity=withdrawn), areas)
+    monkeypatch.setattr(publish, "refuse_joint_exposure", lambda *_: None)  # these releases have no evidence
     published(areas, {**made_from(THEN), "fingerprint": "of another input"})
     refuse_same_job(areas, made_from(NOW), chosen(), areas.release_id(made_from(NOW)))
 

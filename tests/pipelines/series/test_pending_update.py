@@ -59,6 +59,7 @@ def latest(areas):
 def areas(tmp_path, monkeypatch):
     """A register whose first night is published and whose second one waits."""
     monkeypatch.setattr("microguard.pipelines.approval.rebuild_reports", lambda areas, each: None)
+    monkeypatch.setattr(publish, "refuse_joint_exposure", lambda *_: None)  # the maps of units are empty
     register_areas = Areas.from_places(tmp_path / "lake", tmp_path / "evidence")
     published(register_areas, made(register_areas, A))
     submit_for_approval(made(register_areas, B), register_areas)

@@ -281,7 +281,7 @@ def test_tau_argus_files_have_a_status_and_no_number_where_a_cell_is_suppressed(
     assert "x;p;;U" in lines
     assert "y;Total;150;S" in lines or "y;Total;;U" in lines
     assert '<UNSAFE> "U"' in next((published.files / TAU_ARGUS).glob("*.rda")).read_text()
-    assert same_cells(published.files, contents)
+    assert same_cells(published.files, contents, spec.table)
 
 
 def test_the_published_list_of_cells_has_no_value_where_a_cell_is_suppressed(tmp_path):
