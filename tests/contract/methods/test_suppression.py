@@ -63,7 +63,7 @@ def sensitive_published(self, problem, key):
 
 @pytest.mark.parametrize(
     ("broken", "metric"),
-    [(sensitive_alone, "intervals_too_narrow"), (sensitive_published, "cells_unprotected")],
+    [(sensitive_alone, "whose interval is too narrow"), (sensitive_published, "without their protection")],
 )
 def test_a_broken_suppression_publishes_nothing(adjusting, tmp_path, monkeypatch, broken, metric):
     monkeypatch.setattr(CellSuppression, "protect", broken)

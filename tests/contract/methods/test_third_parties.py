@@ -112,9 +112,18 @@ def test_cell_suppression_is_published_with_null_and_status_and_verified(adjusti
 @pytest.mark.parametrize(
     ("broken", "metric"),
     [
-        ({"pattern": ("changed = True\n    while", "changed = False\n    while")}, "cells_by_subtraction"),
-        ({"adapter": ("table.sensitive), np.nan", "table.sensitive & False), np.nan")}, "cells_unprotected"),
-        ({"adapter": ("np.nan, table.values)", "np.nan, table.values + 1)")}, "lines_open|cells_astray"),
+        (
+            {"pattern": ("changed = True\n    while", "changed = False\n    while")},
+            "follow from sums of published ones",
+        ),
+        (
+            {"adapter": ("table.sensitive), np.nan", "table.sensitive & False), np.nan")},
+            "without their protection",
+        ),
+        (
+            {"adapter": ("np.nan, table.values)", "np.nan, table.values + 1)")},
+            "differ from the sum of their parts",
+        ),
     ],
 )
 def test_a_suppression_that_gives_a_cell_away_is_not_published(
