@@ -39,7 +39,7 @@ def check(specification: Specification, *, master: str | None = None, progress: 
         session(private, master, specification.input_path) as spark,
     ):
         with progress.stage("read"):
-            microdata = read(spark, specification, areas.session_staging())
+            microdata = read(spark, specification, areas.session_staging)
         return risk_of(Job(spark, specification, areas, progress), microdata)
 
 

@@ -82,8 +82,7 @@ def compare(
     with start_job(specification, master, progress) as job:
         with progress.stage("read and sample"):
             microdata = {
-                name: read(job.spark, choice, job.areas.session_staging())
-                for name, choice in compared.items()
+                name: read(job.spark, choice, job.areas.session_staging) for name, choice in compared.items()
             }
             accept_by_suite(microdata[""], job.areas.record(FOLDER))
             records = microdata[""].frame.count()
@@ -112,7 +111,7 @@ def _compare_methods(specification: Specification, master: str | None, progress:
     """Protect the table of a specification by every method; nothing is published."""
     with start_job(specification, master, progress) as job:
         with progress.stage("read"):
-            microdata = read(job.spark, as_input(specification), job.areas.session_staging(), specification)
+            microdata = read(job.spark, as_input(specification), job.areas.session_staging, specification)
         screened = validate(microdata, as_input(specification))
         accept_input(screened, as_input(specification), job.areas.record(FOLDER))
         methods = [name for name, row in BUILT_IN.items() if row.content == "table"]

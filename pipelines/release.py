@@ -41,7 +41,7 @@ def run(product: Product[P, W], job: Job, *, rebase: bool = False) -> CommandRes
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
     with job.progress.stage("read"):
-        staging = job.areas.session_staging()
+        staging = job.areas.session_staging
         microdata = read(job.spark, product.reader, staging, job.specification)
     release = verified_release(product, job, microdata, predecessor_of(job.specification, rebase=rebase))
     return release if isinstance(release, CommandResult) else publish_verified(job, release)

@@ -8,7 +8,7 @@ columns, and these only if the file plausibly has a header.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -73,16 +73,16 @@ class Microdata:
 def read(
     spark: SparkSession,
     specification: Specification,
-    staging: PrivatePlace | None = None,
+    staging: Callable[[], PrivatePlace] | None = None,
     declared: Specification | None = None,
 ) -> Microdata:
     """Read the columns of the input that the specification names.
 
     Parameters
     ----------
-    staging : PrivatePlace, optional
-        Private place of the run, to which the snapshot of a Delta or Iceberg table is written once; without
-        one a table is refused.
+    staging : callable, optional
+        Creates the private place of the run, to which the snapshot of a Delta or Iceberg table is written
+        once; without one a table is refused.
     declared : Specification, optional
         Specification with all variables that the agency's suite may use, if `specification` has fewer.
 
@@ -97,7 +97,7 @@ def read(
     suite = agency_suite(declared)
     with translate_read_errors(specification):
         if staging is not None and _names_snapshot(spark, specification):
-            microdata = _read_snapshot(spark, specification, declared, staging)
+            microdata = _read_snapshot(spark, specification, declared, staging())
             return _with_suite(microdata, suite, microdata.raw, declared)
         refuse_lake_tables([specification.input_path], input_label(specification), spark)
         raw, names = (

@@ -1,10 +1,12 @@
 """The minimality attack fails with mitigation, and succeeds without it."""
 
 import numpy as np
+import pytest
 
 from tests.benchmarks.minimality import attacked, attacked_mergers
 
 
+@pytest.mark.long
 def test_minimality_attack_on_changes_succeeds_only_without_mitigation():
     bare = attacked(600, 3, 2, False, 0)
     assert bare.right >= 0.95

@@ -57,7 +57,7 @@ def test_draft_keeps_minus_one_of_newborn_children_and_asks(tmp_path):
 
 
 def test_draft_of_a_layout_does_not_depend_on_the_order_of_records(tmp_path):
-    frame, _ = eu_silc(np.random.default_rng(1))
+    frame = eu_silc(np.random.default_rng(1))[0].head(600)
     texts = []
     for seed in (None, 5):
         ordered = frame if seed is None else frame.sample(frac=1, random_state=seed)
