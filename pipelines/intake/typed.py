@@ -48,7 +48,9 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
             value = values[entry.name]
             values[entry.name] = null_missing_codes(entry.name, value, variable, entry.dataType, decimal)
     written = {name: _point(f.trim(values[name]), specification) for name in numbers}
-    codes = {name: values[name] for name in names if csv and _may_be_integers(specification.variables[name])}
+    # The types of a series follow from its first update; the codes of one update do not decide them.
+    lone = csv and specification.publish.series == "single"
+    codes = {name: values[name] for name in names if lone and _may_be_integers(specification.variables[name])}
     whole = _whole(raw, written, codes)
     values |= {name: values[name].try_cast(t.LongType()) for name in codes.keys() & whole}
     unreadable, comma, broken = f.lit(False), f.lit(False), f.lit(False)

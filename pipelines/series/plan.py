@@ -12,6 +12,7 @@ from microguard.pipelines.series.generations import Generation
 from microguard.pipelines.series.settings import SeriesSettings
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Variable
 
 #: Version of the layout of a generation (`pipelines.series.generations`); other versions are refused.
 STATE_LAYOUT = 2
@@ -54,12 +55,27 @@ def refuse_other_plan(begun: Mapping[str, Any], plan: Mapping[str, Any]) -> None
     ------
     GateRefused
     """
-    changed = [name for name, value in plan.items() if begun.get(name) != value]
+    changed = [name for name, value in plan.items() if _given(name, begun.get(name)) != _given(name, value)]
     if changed:
         raise GateRefused(
             f"The series began with another {', '.join(changed)}. Published classes cannot change: keep what "
             "the series began with, or protect all units again by decision (microguard protect --rebase)."
         )
+
+
+def _given(name: str, value: Any) -> Any:
+    """Return what a plan says without defaults: a key that a later version added has its default."""
+    if name != "variables" or not isinstance(value, Mapping):
+        return value
+    defaults = {key: field.get_default() for key, field in Variable.model_fields.items()}
+    return {
+        variable: {key: each for key, each in keys.items() if _plain(each) != _plain(defaults.get(key))}
+        for variable, keys in value.items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def frozen_scales(

@@ -361,6 +361,15 @@ def test_read_publishes_integer_codes_of_a_csv_as_integers(spark, tmp_path):
     assert rows.isco.dropna().to_list() == [211, -9]
 
 
+def test_read_keeps_codes_of_a_csv_as_text_in_a_series(spark, tmp_path):
+    (tmp_path / "data.csv").write_text("isco,firm\n211,1\n212,2\n")
+    roles = {"isco": {"role": "quasi_identifier", "kind": "nominal"}, "firm": {"role": "unit"}}
+    series = csv_specification(tmp_path, roles).model_copy(deep=True)
+    publish = series.publish.model_copy(update={"series": "append"})
+    microdata = read(spark, series.model_copy(update={"publish": publish}))
+    assert str(microdata.contract.schema.field("isco").type) == "string"
+
+
 @pytest.mark.parametrize("blank", ["\u2009", "\u202f", "\u00a0", " "])
 def test_read_accepts_thin_blanks_the_minus_sign_and_a_trailing_delimiter(blank, spark, tmp_path):
     (tmp_path / "data.csv").write_text(f"a;b;\nx;1{blank}100,5;\ny;\u22123,25;\n")
