@@ -7,6 +7,7 @@ it. Each part calls public functions on instances so small that only compilation
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Sequence
 
@@ -138,4 +139,5 @@ def _table(cells: Sequence[int]) -> CellTable:
 
 
 if __name__ == "__main__":
+    logging.getLogger("microguard").setLevel(logging.ERROR)  # it would announce the first compilation
     precompile(sys.argv[1:])
