@@ -125,7 +125,10 @@ def _iceberg(address: str, specification: Specification) -> Snapshot:
 
 
 def _newest(folder: str) -> str:
-    """Return the metadata file of a table in a folder: that of its version hint, else the only newest one."""
+    """Return the metadata file of a table in a folder: that of its version hint, else the only one.
+
+    A commit that failed may have left the file with the highest number.
+    """
     from pyiceberg.io import load_file_io
 
     hint = load_file_io(location=folder).new_input(f"{folder}/metadata/version-hint.text")
@@ -134,20 +137,14 @@ def _newest(folder: str) -> str:
     here = local_path(folder)
     if here is None:
         raise _Ambiguous
-    found = sorted(Path(here, "metadata").glob(f"*{_METADATA}"), key=_number)
-    if len(found) > 1 and _number(found[-1]) == _number(found[-2]):
+    found = list(Path(here, "metadata").glob(f"*{_METADATA}"))
+    if len(found) != 1:
         raise _Ambiguous
-    return str(found[-1])
+    return str(found[0])
 
 
 class _Ambiguous(Exception):
     """Only a catalogue knows which metadata file is current."""
-
-
-def _number(path: Path) -> int:
-    """Return the version in a metadata file's name: ``v3.metadata.json``, ``00003-<uuid>.metadata.json``."""
-    digits = path.name.removeprefix("v").split("-")[0].split(".")[0]
-    return int(digits) if digits.isdecimal() else -1
 
 
 def _scan(table: StaticTable, specification: Specification) -> DataScan:

@@ -144,7 +144,7 @@ def _with_format(content: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _is_text(folder: Path, path: str) -> bool:
     """Return whether a local file begins with text."""
-    if "\0" in path or "://" in path:
+    if "\0" in path or "://" in path or path.endswith(".metadata.json"):  # the last names an Iceberg table
         return False
     try:
         place = folder / Path(path).expanduser()

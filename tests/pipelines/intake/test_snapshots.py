@@ -30,6 +30,10 @@ def of(folder, **source):
     return specification(folder, ROLES, input={"path": "table", **source})
 
 
+def current_metadata(folder):
+    return max((folder / "metadata").glob("*.metadata.json"))
+
+
 def ids(snapshot):
     return snapshot.batches(["person_id"]).read_all()["person_id"].to_pylist()
 
@@ -66,34 +70,41 @@ def test_snapshot_of_delta_reads_the_version_at_a_time(tmp_path):
 
 def test_snapshot_of_iceberg_applies_position_deletes_and_renames(tmp_path):
     folder, expected, snapshots = iceberg_with_position_deletes(tmp_path / "warehouse")
-    shutil.copytree(folder, tmp_path / "table")  # its metadata name files by absolute path
-    snapshot = snapshot_of(of(tmp_path))
+    current = str(current_metadata(folder))
+    snapshot = snapshot_of(of(tmp_path, path=current))
     assert snapshot.name == f"iceberg snapshot {snapshots[-1]}"
     assert sorted(ids(snapshot)) == sorted(expected)
     assert snapshot.schema.names == ["person_id", "region", "sex", "earnings"]
     earnings = snapshot.batches(["earnings", "person_id"]).read_all().to_pydict()
     assert earnings["earnings"] == [1000.0 + each for each in earnings["person_id"]]
-    assert len(ids(snapshot_of(of(tmp_path, version=snapshots[0])))) == 100
+    assert len(ids(snapshot_of(of(tmp_path, path=current, version=snapshots[0])))) == 100
 
 
-def test_snapshot_of_iceberg_asks_for_the_metadata_file_if_two_are_newest(tmp_path):
-    folder, _, _ = iceberg_with_position_deletes(tmp_path / "warehouse")
+def test_snapshot_of_iceberg_asks_for_the_metadata_file_unless_a_hint_or_a_single_file_names_it(tmp_path):
+    folder, expected, _ = iceberg_with_position_deletes(tmp_path / "warehouse")
     (tmp_path / "table").symlink_to(folder)
-    newest = max((folder / "metadata").glob("*.metadata.json"))
-    shutil.copy(newest, newest.with_name(newest.name[:6] + "other.metadata.json"))
+    current = current_metadata(folder)
+    orphan = current.with_name(f"{int(current.name[:5]) + 1:05}-orphan.metadata.json")
+    shutil.copy(current, orphan)  # as a commit that failed leaves it
     with pytest.raises(InputRejected, match="its catalogue alone knows"):
         snapshot_of(of(tmp_path))
-    assert snapshot_of(specification(tmp_path, ROLES, input={"path": str(newest)})).name.startswith("iceberg")
+    (folder / "metadata" / "version-hint.text").write_text(current.name)
+    assert len(ids(snapshot_of(of(tmp_path)))) == len(expected)
+    (folder / "metadata" / "version-hint.text").unlink()
+    for other in set((folder / "metadata").glob("*.metadata.json")) - {current}:
+        other.unlink()
+    assert len(ids(snapshot_of(of(tmp_path)))) == len(expected)
 
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 def test_snapshot_of_refuses_a_version_that_is_not_there(kind, tmp_path):
     if kind == "delta":
         delta_with_deletion_vectors(tmp_path / "table")
-    else:
-        (tmp_path / "table").symlink_to(iceberg_with_position_deletes(tmp_path / "warehouse")[0])
+    path = "table"
+    if kind == "iceberg":
+        path = str(current_metadata(iceberg_with_position_deletes(tmp_path / "warehouse")[0]))
     with pytest.raises(InputRejected, match=r"has no snapshot for input\.version"):
-        snapshot_of(of(tmp_path, version=77))
+        snapshot_of(of(tmp_path, path=path, version=77))
 
 
 def test_snapshot_of_refuses_a_damaged_table_without_naming_values(tmp_path):
