@@ -161,7 +161,14 @@ def _release(
     table = _layout(specification, manifest) if entry.identity.get("content") == "table" else None
     period = str(specification.get("release", {}).get("period") or "")
     return Release(
-        entry.release_id, population, period, areas.record(entry.release_id), folder, manifest, table
+        entry.release_id,
+        population,
+        period,
+        areas.record(entry.release_id),
+        folder,
+        manifest,
+        table,
+        SERIES in entry.identity,
     )
 
 
