@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Folder of the evidence area with the answers of components, and file in the evidence of a release.
 ANSWERS, EXPOSURE = "joint", "joint_area.json"
+#: Stated in that file if a steward accepted the release unseen.
+ACCEPTED = 'publish.successive = "accept"'
 #: Largest noise of a cell where neither manifest nor specification states it.
 _NOISE = 5
 _REMEDY = "Restore the evidence area from its back-up."
@@ -49,6 +51,8 @@ def area_exposure(areas: Areas) -> AreaExposure:
 def refuse_joint_exposure(entry: Entry, areas: Areas, staged: Path, manifest: Mapping[str, Any]) -> None:
     """Refuse a release that discloses more together with earlier ones of its population than these alone.
 
+    What the audit counted, or that a steward accepted the release without it, is written to its evidence.
+
     Parameters
     ----------
     entry : Entry
@@ -67,11 +71,15 @@ def refuse_joint_exposure(entry: Entry, areas: Areas, staged: Path, manifest: Ma
     populations = _populations(areas, [*earlier, entry])
     mine = populations[entry.release_id]
     related = [each for each in earlier if populations[each.release_id] == mine]
-    if entry.successive == "accept" or not related or not any(map(_is_audited, (*related, entry))):
+    if not related or not any(map(_is_audited, (*related, entry))):
+        return
+    place = private_folder(areas.record(entry.release_id)) / EXPOSURE
+    if entry.successive == "accept":
+        not_audited = {"not_audited": ACCEPTED, "releases": [each.release_id for each in related]}
+        write_atomically(place, json.dumps(not_audited, indent=2))
         return
     exposure = _exposure(areas, [*related, entry], populations, (staged, manifest))
-    folder = private_folder(areas.record(entry.release_id))
-    write_atomically(folder / EXPOSURE, json.dumps(exposure.content(), indent=2, sort_keys=True))
+    write_atomically(place, json.dumps(exposure.content(), indent=2, sort_keys=True))
     if exposure.safe:
         return
     added = exposure.beyond(_exposure(areas, related, populations, None))
@@ -161,7 +169,14 @@ def _release(
     table = _layout(specification, manifest) if entry.identity.get("content") == "table" else None
     period = str(specification.get("release", {}).get("period") or "")
     return Release(
-        entry.release_id, population, period, areas.record(entry.release_id), folder, manifest, table
+        entry.release_id,
+        population,
+        period,
+        areas.record(entry.release_id),
+        folder,
+        manifest,
+        table,
+        SERIES in entry.identity,
     )
 
 

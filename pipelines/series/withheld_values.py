@@ -183,11 +183,13 @@ def _shares(published: DataFrame, name: str, apart: float) -> Callable[[Any], np
     group[frequent] = np.arange(len(frequent))
     whole = np.bincount(group[of], records, FREQUENT + GROUPS)
     whole = whole / max(whole.sum(), 1.0)
-    regions = np.array(counts[_STRATUM].to_pylist(), dtype=object)
+    rows: dict[Any, list[int]] = {}
+    for row, region in enumerate(counts[_STRATUM].to_pylist()):
+        rows.setdefault(region, []).append(row)
 
     def shares(region: Any) -> np.ndarray:
-        here = np.array([each == region for each in regions], bool)
-        own = np.bincount(group[of][here], records[here], FREQUENT + GROUPS)
+        here = rows.get(region, [])
+        own = np.bincount(group[of[here]], records[here], FREQUENT + GROUPS)
         expected: np.ndarray = (own + PRIOR_RECORDS * whole) / (own.sum() + PRIOR_RECORDS)
         return expected
 

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from microguard.pipelines.audit.differencing.classes import Classes
 from microguard.pipelines.audit.differencing.mean_weights import capped_weights
@@ -65,7 +66,13 @@ class Members:
 
     @classmethod
     def read(cls, folder: Path) -> Members | None:
-        """Read the map from a folder of the evidence; return None if there is none."""
+        """Read the map from a folder of the evidence; return None if there is none.
+
+        Raises
+        ------
+        OSError, ValueError, KeyError, TypeError
+            If it is damaged.
+        """
         if not (folder / "members.json").is_file():
             return None
         about = json.loads((folder / "members.json").read_text(encoding="utf-8"))
@@ -75,6 +82,9 @@ class Members:
             {name: rounding_unit(table[name]) for name in about["means"] if name in variables}
             for table, variables in zip(classes, about["groups"], strict=True)
         ]
+        for i, listed in enumerate(classes):
+            if not pc.all(pc.is_in(table[f"class{i}"], value_set=listed["__class"])).as_py():
+                raise ValueError(f"class{i}: expected classes of classes{i}.parquet, found others")
         keys = table["unit"].cast(pa.binary(16)).combine_chunks()
         halves = np.frombuffer(keys.buffers()[1], "<u8")[2 * keys.offset :][: 2 * len(keys)]
         units = table.drop_columns(["unit"]).to_pandas()

@@ -28,6 +28,7 @@ from microguard.pipelines.audit.joint.intervals import (
     KNOWN_WITHIN,
     Contradiction,
     Elimination,
+    consistent_part,
     eliminate,
     feasible_range,
     known_within,
@@ -80,11 +81,21 @@ class Learnt:
 
 
 def learnt(system: System) -> Learnt:
-    """Count what the attackers learn in a component; contradictory statements are counted apart."""
+    """Count what the attackers learn in a component.
+
+    Where statements contradict each other, which is counted, the attackers have those that agree. Such a
+    component is not examined if it is too large for linear programs.
+    """
     try:
         return _learnt(system)
     except Contradiction:
-        return Learnt(contradictory=1)
+        found = Learnt(contradictory=1)
+    if len(system) > PROGRAMS:
+        return found
+    try:
+        return found + _learnt(consistent_part(system))
+    except Contradiction:
+        return found
 
 
 def _learnt(system: System) -> Learnt:

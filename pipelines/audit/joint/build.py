@@ -209,7 +209,6 @@ class _CellColumns:
     largest: np.ndarray
     second: np.ndarray
     last: np.ndarray
-    contributors: np.ndarray
     said: list[tuple[np.ndarray, ...]]
 
     @classmethod
@@ -219,7 +218,7 @@ class _CellColumns:
         """Merge what tables say of each unknown cell."""
         key = np.full(count, 2**64 - 1, np.uint64)
         secret = np.zeros(count, bool)
-        merged = {name: np.full(count, np.nan) for name in ("truth", "largest", "second", "contributors")}
+        merged = {name: np.full(count, np.nan) for name in ("truth", "largest", "second")}
         last = np.full(count, np.nan)
         before: dict[str, pd.Series] = {}
         said = []
@@ -240,8 +239,7 @@ class _CellColumns:
             stated = ~(np.isinf(cells.lower) & np.isinf(cells.upper)) | cells.sensitive
             columns = (unknown, cells.lower, cells.upper, cells.gap, cells.shown, cells.sensitive, release)
             said.append(tuple(each[stated] for each in columns))
-        return cls(key, secret, merged["truth"], merged["largest"], merged["second"], last,
-                   merged["contributors"], said)  # fmt: skip
+        return cls(key, secret, merged["truth"], merged["largest"], merged["second"], last, said)
 
 
 def _relation_rows(tables: Sequence[Table], starts: np.ndarray, cell_of: np.ndarray) -> sparse.csr_matrix:

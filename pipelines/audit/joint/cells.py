@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-from microguard.pipelines.audit.joint.releases import NotComparable, Release, TableLayout
+from microguard.pipelines.audit.joint.releases import Release, TableLayout
 
 #: Files in the evidence of a table: all cells, cells that it published first, and contributors of its cells.
 CELLS, FIRST_PUBLISHED, CONTRIBUTORS = "cells.parquet", "published_cells.parquet", "contributors"
@@ -65,17 +65,14 @@ def read_cells(release: Release) -> TableStatements:
 
     Raises
     ------
-    NotComparable
+    one of `LOST`
     """
     layout = release.table
     assert layout is not None
-    try:
-        frame = pq.read_table(release.evidence / CELLS).to_pandas()
-        codes = frame[[name for name in frame if name.startswith(_CODE)]].astype(str)
-        codes.columns = [name.removeprefix(_CODE) for name in codes]
-        shown = _shown(release, frame, codes)
-    except (OSError, ValueError, KeyError) as error:
-        raise NotComparable(release.release_id) from error
+    frame = pq.read_table(release.evidence / CELLS).to_pandas()
+    codes = frame[[name for name in frame if name.startswith(_CODE)]].astype(str)
+    codes.columns = [name.removeprefix(_CODE) for name in codes]
+    shown = _shown(release, frame, codes)
     truth = frame["original"].astype(float).to_numpy()
     contributors = _numbers(frame, "contributors")
     if "sensitive" in frame:

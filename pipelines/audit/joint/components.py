@@ -143,7 +143,10 @@ def _row_hashes(system: System) -> np.ndarray:
 
 
 def _name(system: System) -> str:
-    """Return the hash of a component, whatever the order of its rows and unknowns."""
+    """Return the hash of a component, whatever the order of its rows and unknowns, and numbers of releases.
+
+    Which statements are of one release is part of it: what one release gives away alone is no news.
+    """
     marks = system.key.copy()
     for salt, array in enumerate((system.secret, system.units, system.k, system.truth, system.largest,
                                   system.second, system.last)):  # fmt: skip
@@ -153,8 +156,13 @@ def _name(system: System) -> str:
     for salt, array in enumerate(said_of):
         said = mix_bits(said + _bits(array), 40 + salt)
     values = mix_bits(_bits(system.values) + mix_bits(np.arange(len(system.values)), 50), 51)
-    total = [int(each.sum(dtype=np.uint64)) for each in (marks, said, _row_hashes(system), values)]
-    again = [int(mix_bits(each, 60).sum(dtype=np.uint64)) for each in (marks, said, _row_hashes(system))]
+    rows = _row_hashes(system)
+    total = [int(each.sum(dtype=np.uint64)) for each in (marks, said, rows, values)]
+    again = [int(mix_bits(each, 60).sum(dtype=np.uint64)) for each in (marks, said, rows)]
+    releases, of = np.unique(np.append(system.row_release, system.said_release), return_inverse=True)
+    together = np.minimum(releases, 0).view(np.uint64)  # structure and mixed rows are told apart
+    np.add.at(together, of.reshape(-1), mix_bits(np.append(rows, said), 61))
+    again.append(int(mix_bits(together, 62).sum(dtype=np.uint64)))
     flags = int(system.whole) + 2 * int(system.positive)
     return "".join(f"{each:016x}" for each in (*total, *again, flags))
 

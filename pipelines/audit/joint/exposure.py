@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +25,8 @@ from microguard.pipelines.audit.joint.partitions import (
     read_region_totals,
     text_hash,
 )
-from microguard.pipelines.audit.joint.releases import NotComparable, Release
+from microguard.pipelines.audit.joint.releases import LOST, Release
 
-#: Changes whenever a component could get another answer, so that older answers are not used.
-FORM = 1
 #: Chance of each secret to be learnt from safe releases by an attacker who guesses an interval; others must
 #: learn nothing. A factor of the last period is near this period's with the chance "draws".
 CHANCE = {"growth": 0.02, "draws": 0.1}
@@ -51,9 +51,10 @@ class AreaExposure:
     shared_draws, comparable_draws : int
         Sensitive cells whose factor is that of the last period, and cells that could be compared.
     contradictory : int
-        Components whose statements cannot all be about the same records.
+        Components whose statements cannot all be about the same records; those that agree were examined.
     sampled : int
-        Secrets that were not examined, because their component is too large for linear programs.
+        Secrets that were examined by intervals only, because their component is too large for linear
+        programs.
     left_out : int
         Sets of units that were not compared with all others, because there are too many large ones.
     components, solved : int
@@ -74,6 +75,14 @@ class AreaExposure:
     components: int = 0
     solved: int = 0
     not_compared: tuple[str, ...] = ()
+
+    def __add__(self, other: AreaExposure) -> AreaExposure:
+        """Add the counts of another variable or population."""
+        counts: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
+        for name in ("known", "of"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            counts[name] = {attacker: mine[attacker] + theirs[attacker] for attacker in ATTACKERS}
+        return replace(self, **counts)
 
     def limit(self, attacker: str) -> int:
         """Return how many secrets an attacker may learn: what chance explains, or a share of multisets."""
@@ -133,6 +142,10 @@ class AreaExposure:
         return {**vars(self), "limits": limits, "faults": list(self.faults()), "notes": list(self.notes())}
 
 
+_COUNTS = ("repeated_draws", "shared_draws", "comparable_draws", "contradictory", "sampled", "left_out",
+           "components", "solved", "not_compared")  # fmt: skip
+
+
 def chance_limit(number: int, chance: float) -> int:
     """Return the number of successes that more of `number` trials exceed with at most `FALSE_ALARM`."""
     below, term, limit = 0.0, (1.0 - chance) ** number, 0
@@ -155,66 +168,39 @@ def audit(releases: Sequence[Release], answers: Path | None = None) -> AreaExpos
     groups: dict[str, list[Release]] = {}
     for release in releases:
         groups.setdefault(release.group, []).append(release)
-    total = _Sum()
+    total = AreaExposure(tuple(release.release_id for release in releases))
     for name in sorted(groups):
         known = _Answers(None if answers is None else answers / f"{text_hash([name])[0]:016x}.json")
-        _audit_group(groups[name], known, total)
+        total += _audit_group(groups[name], known)
         known.write()
-    return total.exposure(tuple(release.release_id for release in releases))
+    return total
 
 
-@dataclass
-class _Sum:
-    learnt: Learnt = field(default_factory=Learnt)
-    repeated: int = 0
-    shared: int = 0
-    comparable: int = 0
-    left_out: int = 0
-    components: int = 0
-    solved: int = 0
-    lost: list[str] = field(default_factory=list)
-
-    def exposure(self, releases: tuple[str, ...]) -> AreaExposure:
-        return AreaExposure(
-            releases,
-            dict(zip(ATTACKERS, self.learnt.known, strict=True)),
-            dict(zip(ATTACKERS, self.learnt.of, strict=True)),
-            self.repeated,
-            self.shared,
-            self.comparable,
-            self.learnt.contradictory,
-            self.learnt.sampled,
-            self.left_out,
-            self.components,
-            self.solved,
-            tuple(self.lost),
-        )
+def _code() -> str:
+    """Return the hash of the code of the audit, so that answers of other code are not used."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 class _Answers:
     """Answers of components by their names, kept in a file."""
 
     def __init__(self, path: Path | None) -> None:
-        self._path, self._used = path, dict[str, list[Any]]()
-        self._known: dict[str, list[Any]] = {}
+        self._path, self._used = path, dict[str, Learnt]()
+        self._known: dict[str, Learnt] = {}
         if path is not None and path.is_file():
-            try:
+            with suppress(ValueError, LookupError, TypeError, AttributeError):  # damaged: solved again
                 content = json.loads(path.read_text(encoding="utf-8"))
-                self._known = content["answers"] if content["form"] == FORM else {}
-            except (ValueError, KeyError, TypeError):
-                self._known = {}
+                if content["code"] == _code():
+                    self._known = {name: _learnt(**each) for name, each in content["answers"].items()}
 
     def get(self, name: str) -> Learnt | None:
         """Return the answer of a component that was solved before."""
-        if name not in self._known:
-            return None
-        self._used[name] = self._known[name]
-        known, of, sampled, contradictory = self._known[name]
-        return Learnt(tuple(known), tuple(of), sampled, contradictory)
+        return self._known.get(name)
 
     def put(self, name: str, answer: Learnt) -> None:
         """Keep an answer."""
-        self._used[name] = [answer.known, answer.of, answer.sampled, answer.contradictory]
+        self._used[name] = answer
 
     def write(self) -> None:
         """Write the answers that were used, in one step."""
@@ -224,11 +210,17 @@ class _Answers:
         fresh = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump({"form": FORM, "answers": self._used}, file)
+            answers = {name: asdict(each) for name, each in self._used.items()}
+            json.dump({"code": _code(), "answers": answers}, file)
         fresh.replace(self._path)
 
 
-def _audit_group(releases: Sequence[Release], answers: _Answers, total: _Sum) -> None:
+def _learnt(known: list[int], of: list[int], sampled: int, contradictory: int) -> Learnt:
+    return Learnt(tuple(known), tuple(of), sampled, contradictory)
+
+
+def _audit_group(releases: Sequence[Release], answers: _Answers) -> AreaExposure:
+    lost = []
     tables: dict[str, list[Table]] = {}
     records: list[tuple[int, Release, RecordStatements]] = []
     for position, release in enumerate(releases):
@@ -237,14 +229,15 @@ def _audit_group(releases: Sequence[Release], answers: _Answers, total: _Sum) ->
                 cells = read_cells(release)
                 units = read_contributors(release, position, cells)
                 tables.setdefault(release.table.measure, []).append(Table(position, release, cells, units))
-            elif (release.evidence / MEMBERS).is_dir():
+            elif release.series or (release.evidence / MEMBERS).is_dir():
                 records.append((position, release, read_members(release, position)))
             else:
-                records.append((position, release, read_region_totals(release, position)))
-        except NotComparable:
-            total.lost.append(release.release_id)
+                records.append((position, release, read_region_totals(release)))
+        except LOST:
+            lost.append(release.release_id)
+    total = AreaExposure(not_compared=tuple(lost))
     if len(releases) < 2:
-        return
+        return total
     measures = [*tables, *(name for _, _, each in records for name in (*each.partitions, *each.totals))]
     for measure in dict.fromkeys(measures):
         of_tables = tables.get(measure, [])
@@ -258,36 +251,41 @@ def _audit_group(releases: Sequence[Release], answers: _Answers, total: _Sum) ->
         lists = [each.lists[measure] for _, _, each in records if measure in each.lists]
         values = np.unique(np.concatenate(lists)) if lists else np.zeros(0)
         counts = any(t.release.table is not None and t.release.table.counts for t in of_tables)
-        _audit_variable(of_tables, of_records, values, counts, answers, total)
+        total += _audit_variable(of_tables, of_records, values, counts, answers)
+    return total
 
 
 def _audit_variable(
-    tables: list[Table],
-    records: list[Records],
-    values: np.ndarray,
-    whole: bool,
-    answers: _Answers,
-    total: _Sum,
-) -> None:
+    tables: list[Table], records: list[Records], values: np.ndarray, whole: bool, answers: _Answers
+) -> AreaExposure:
     built = build(tables, records, values, whole)
-    found, second = published_secrets(built.system)
-    total.learnt += _published(int(found.sum()), int(second.sum()))
-    total.left_out += built.left_out
-    total.repeated += repeated_draws(tables)
-    shared, comparable = shared_draws(tables)
-    total.shared, total.comparable = total.shared + shared, total.comparable + comparable
+    total = _published(*published_secrets(built.system))
+    count = solved = 0
     for component in components(built.system):
-        total.components += 1
         answer = answers.get(component.name)
         if answer is None:
             answer = learnt(component.system)
-            total.solved += 1
+            solved += 1
         answers.put(component.name, answer)
-        total.learnt += answer
+        total, count = total + answer, count + 1
+    shared, comparable = shared_draws(tables)
+    return AreaExposure(
+        known=dict(zip(ATTACKERS, total.known, strict=True)),
+        of=dict(zip(ATTACKERS, total.of, strict=True)),
+        repeated_draws=repeated_draws(tables),
+        shared_draws=shared,
+        comparable_draws=comparable,
+        contradictory=total.contradictory,
+        sampled=total.sampled,
+        left_out=built.left_out,
+        components=count,
+        solved=solved,
+    )
 
 
-def _published(found: int, second: int) -> Learnt:
-    counts = tuple({"outsider": found, "second": second}.get(name, 0) for name in ATTACKERS)
+def _published(cells: np.ndarray, second: np.ndarray) -> Learnt:
+    found = {"outsider": int(cells.sum()), "second": int(second.sum())}
+    counts = tuple(found.get(name, 0) for name in ATTACKERS)
     return Learnt(counts, counts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from microguard.pipelines.audit.joint.system import System
@@ -241,7 +241,7 @@ def feasible_range(
     -------
     lower, upper : (n,) arrays
     left : int
-        Number of unknowns that were neither examined nor shown to be wide.
+        Number of unknowns that were neither examined nor shown to be wide, and of programs that failed.
 
     Raises
     ------
@@ -257,13 +257,14 @@ def feasible_range(
     bounds[:, 0] -= slack
     bounds[:, 1] += slack
     least, largest = np.full(len(system), np.inf), np.full(len(system), -np.inf)
-    examined = 0
+    examined = failed = 0
     for position, unknown in enumerate(wanted):
         if _wide(least[unknown], largest[unknown], system.whole):
             continue
         if examined == most:
             rest = wanted[position:]
-            return lower, upper, int((~_wide(least[rest], largest[rest], system.whole)).sum())
+            unknown_yet = ~_wide(least[rest], largest[rest], system.whole)
+            return lower, upper, failed + int(unknown_yet.sum())
         examined += 1
         for sign in (1.0, -1.0):
             cost = np.zeros(len(system))
@@ -275,7 +276,8 @@ def feasible_range(
             )  # fmt: skip
             if solved.status == 2:
                 raise Contradiction
-            if solved.status != 0:  # unbounded: no interval
+            if solved.status != 0:  # 3 is unbounded: no interval
+                failed += solved.status != 3
                 least[unknown], largest[unknown] = (-np.inf, largest[unknown]) if sign > 0 else (
                     least[unknown], np.inf)  # fmt: skip
                 continue
@@ -289,7 +291,42 @@ def feasible_range(
                 upper[unknown] = min(upper[unknown], end + 1e-7 * (1 + abs(end)))
         if system.whole:
             lower, upper = _whole(lower, upper)
-    return lower, upper, 0
+    return lower, upper, failed
+
+
+def consistent_part(system: System) -> System:
+    """Drop the statements that must be widened for all to agree, by the least sum (Chinneck 2008).
+
+    Raises
+    ------
+    Contradiction
+        If the program has no solution.
+    """
+    m, n = len(system.low), len(system)
+    alone = sparse.csr_matrix((np.ones(len(system.said)), (np.arange(len(system.said)), system.said)),
+                              (len(system.said), n))  # fmt: skip
+    matrix = sparse.vstack([system.rows, alone])
+    low, high = np.append(system.low, system.said_low), np.append(system.high, system.said_high)
+    count = len(low)
+    ends = np.append(low, high)
+    scale = float(np.abs(ends[np.isfinite(ends)]).max(initial=1.0))
+    room, none = sparse.identity(count), sparse.csr_matrix((count, count))
+    above, below = np.isfinite(high), np.isfinite(low)
+    limits = sparse.vstack([
+        sparse.hstack([matrix, -room, none]).tocsr()[above],
+        sparse.hstack([-matrix, none, -room]).tocsr()[below],
+    ])  # fmt: skip
+    solved = linprog(
+        np.append(np.zeros(n), np.ones(2 * count)), A_ub=limits,
+        b_ub=np.append(high[above], -low[below]) / scale,
+        bounds=[(0 if system.positive else None, None)] * n + [(0, None)] * (2 * count), method="highs",
+    )  # fmt: skip
+    if solved.status != 0:
+        raise Contradiction
+    more, less = np.split(solved.x[n:] * scale, 2)
+    dropped = more + less > 1e-7 * scale
+    low, high = np.where(dropped, -np.inf, low), np.where(dropped, np.inf, high)
+    return replace(system, low=low[:m], high=high[:m], said_low=low[m:], said_high=high[m:])
 
 
 def _wide(least: np.ndarray, largest: np.ndarray, whole: bool) -> np.ndarray:

@@ -18,7 +18,7 @@ from microguard.pipelines.audit.differencing.histories import mix_bits
 from microguard.pipelines.audit.differencing.mean_weights import capped_weights
 from microguard.pipelines.audit.differencing.members import Members
 from microguard.pipelines.audit.joint.cells import CONTRIBUTORS, TableStatements
-from microguard.pipelines.audit.joint.releases import NotComparable, Release
+from microguard.pipelines.audit.joint.releases import Release
 
 MEMBERS, UNITS, LISTS = "members", "units.parquet", "lists.json"
 #: Standard errors of a sum of rounded numbers within which its true value lies.
@@ -63,7 +63,6 @@ class Partition:
 class RegionTotals:
     """Totals of regions that records keep, by the label of the region."""
 
-    release: int
     labels: list[str]
     records: np.ndarray
     lower: np.ndarray
@@ -84,23 +83,18 @@ def text_hash(texts: Sequence[str]) -> np.ndarray:
     return pd.util.hash_array(np.asarray(texts, dtype=object), categorize=False)
 
 
-def read_members(
-    release: Release, position: int, epochs: dict[str, np.ndarray] | None = None
-) -> RecordStatements:
+def read_members(release: Release, position: int) -> RecordStatements:
     """Read the classes of a release of records from its map of members.
 
     Raises
     ------
-    NotComparable
+    one of `LOST`
     """
     folder = release.evidence / MEMBERS
-    try:
-        members = Members.read(folder)
-        lists = json.loads((folder / LISTS).read_text()) if (folder / LISTS).is_file() else {}
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise NotComparable(release.release_id) from error
+    members = Members.read(folder)
     if members is None:
-        return RecordStatements({}, {}, {})
+        raise FileNotFoundError(folder)
+    lists = json.loads((folder / LISTS).read_text()) if (folder / LISTS).is_file() else {}
     partitions: dict[str, list[Partition]] = {}
     totals: dict[str, RegionTotals] = {}
     version = members.units.get("version", pd.Series(0, members.units.index)).to_numpy(np.uint64)
@@ -128,22 +122,24 @@ def read_members(
             region = members.about["region"]
             if region and not weighted and bool(known.all()):
                 label = region + "=" + frame[region].iloc[first].astype(str) + _SEPARATOR
-                totals[name] = _region_totals(position, label, mass, mass * means, mass * half)
+                totals[name] = _region_totals(label, mass, mass * means, mass * half)
     known_lists = {name: np.asarray(values, float) for name, values in lists.items()}
     return RecordStatements(partitions, totals, known_lists)
 
 
-def read_region_totals(release: Release, position: int) -> RecordStatements:
-    """Read the totals of regions from published records whose units are not known."""
+def read_region_totals(release: Release) -> RecordStatements:
+    """Read the totals of regions from published records whose units are not known.
+
+    Raises
+    ------
+    one of `LOST`
+    """
     from microguard.pipelines.audit.differencing.published import is_records, read_records
 
     totals: dict[str, RegionTotals] = {}
     if release.public is None or not is_records(release.public):
         return RecordStatements({}, totals, {})
-    try:
-        published = read_records(release.public)
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise NotComparable(release.release_id) from error
+    published = read_records(release.public)
     if published.weighted_by is not None:
         return RecordStatements({}, totals, {})
     for name in published.means:
@@ -160,14 +156,12 @@ def read_region_totals(release: Release, position: int) -> RecordStatements:
         alike = of_class.groupby(["label", "value", "half"], as_index=False, sort=True).size()
         n = alike["size"].to_numpy(float)
         totals[name] = _region_totals(
-            position, alike["label"], n, n * alike["value"].to_numpy(), n * alike["half"].to_numpy()
+            alike["label"], n, n * alike["value"].to_numpy(), n * alike["half"].to_numpy()
         )
     return RecordStatements({}, totals, {})
 
 
-def _region_totals(
-    position: int, label: pd.Series, records: np.ndarray, sums: np.ndarray, half: np.ndarray
-) -> RegionTotals:
+def _region_totals(label: pd.Series, records: np.ndarray, sums: np.ndarray, half: np.ndarray) -> RegionTotals:
     """Add up the sums of classes, (c,), by region and over all; their rounding errors are independent."""
     parts = pd.DataFrame(
         {"n": records, "sum": sums, "most": half, "square": half**2 / 3, "label": label.to_numpy()}
@@ -177,7 +171,7 @@ def _region_totals(
         summed.loc[""] = summed.sum()
     error = np.minimum(summed["most"], SIGMAS * np.sqrt(summed["square"])).to_numpy()
     total = summed["sum"].to_numpy()
-    return RegionTotals(position, list(summed.index), summed["n"].to_numpy(), total - error, total + error)
+    return RegionTotals(list(summed.index), summed["n"].to_numpy(), total - error, total + error)
 
 
 def read_contributors(release: Release, position: int, table: TableStatements) -> list[Partition]:
@@ -185,7 +179,7 @@ def read_contributors(release: Release, position: int, table: TableStatements) -
 
     Raises
     ------
-    NotComparable
+    one of `LOST`
     """
     folder = release.evidence / CONTRIBUTORS
     layout = release.table
@@ -193,14 +187,10 @@ def read_contributors(release: Release, position: int, table: TableStatements) -
     if layout.counts or not folder.is_dir():
         return []
     names = list(table.codes.columns)
-    try:
-        units = pq.read_table(folder / UNITS, partitioning=None)
-        keys = units["unit"].cast(pa.binary(16)).combine_chunks()
-        halves = np.frombuffer(keys.buffers()[1], "<u8")[2 * keys.offset :][: 2 * len(keys)][::2]
-        columns = {name: units[f"code_{name}"] for name in names}
-    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        raise NotComparable(release.release_id) from error
-    coded = {name: column.combine_chunks().dictionary_encode() for name, column in columns.items()}
+    units = pq.read_table(folder / UNITS, partitioning=None)
+    keys = units["unit"].cast(pa.binary(16)).combine_chunks()
+    halves = np.frombuffer(keys.buffers()[1], "<u8")[2 * keys.offset :][: 2 * len(keys)][::2]
+    coded = {name: units[f"code_{name}"].combine_chunks().dictionary_encode() for name in names}
     named = (table.codes != layout.total).to_numpy()
     patterns, of = np.unique(named, axis=0, return_inverse=True)
     epoch = np.full(len(halves), text_hash([release.period])[0])

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 #: Measure of a table that counts.
 COUNT = "(count)"
 
 
-class NotComparable(Exception):
-    """Raised if published numbers or evidence of a release are lost, so that it cannot be audited."""
+#: What readers raise if published numbers or evidence of a release are lost or damaged.
+LOST = (OSError, ValueError, LookupError, TypeError, pa.ArrowException)
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,6 @@ class TableLayout:
         Base of rounding, largest noise of a cell.
     capacity : float
         Largest relative change of a cell that is not sensitive.
-    unit : float
-        Unit of the last published digit.
     """
 
     measure: str
@@ -50,7 +50,6 @@ class TableLayout:
     base: int | None = None
     noise: int | None = None
     capacity: float = 1.0
-    unit: float = 1.0
 
     @property
     def counts(self) -> bool:
@@ -76,6 +75,8 @@ class Release:
         Its manifest; None if it was withdrawn.
     table : TableLayout or None
         None for a release of records.
+    series : bool
+        Whether it is an update of a series, whose evidence must have a map of members.
     """
 
     release_id: str
@@ -85,3 +86,4 @@ class Release:
     public: Path | None = None
     manifest: Mapping[str, Any] | None = None
     table: TableLayout | None = None
+    series: bool = False

@@ -75,13 +75,12 @@ class System:
         """Number of unknowns."""
         return len(self.key)
 
-    def bounds(self, release: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the intervals (n,), (n,) that all releases, or one of them, state of single unknowns."""
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the intervals (n,), (n,) that all releases state of single unknowns."""
         lower = np.full(len(self), 0.0 if self.positive else -np.inf)
         upper = np.full(len(self), np.inf)
-        chosen = np.ones(len(self.said), bool) if release is None else self.said_release == release
-        np.maximum.at(lower, self.said[chosen], self.said_low[chosen])
-        np.minimum.at(upper, self.said[chosen], self.said_high[chosen])
+        np.maximum.at(lower, self.said, self.said_low)
+        np.minimum.at(upper, self.said, self.said_high)
         return lower, upper
 
     def part(self, unknowns: np.ndarray, rows: np.ndarray) -> System:

@@ -80,6 +80,8 @@ def test_a_safe_pair_is_published_and_the_audit_says_so(office, tmp_path):
 def test_a_steward_may_accept_and_the_verb_still_refuses(office, tmp_path):
     for release_id, release in zip(IDS, two_values(tmp_path / "leak", 3, True), strict=True):
         office.publish(release_id, release, successive="accept")
+    kept = json.loads((office.evidence / IDS[1] / EXPOSURE).read_text())
+    assert kept == {"not_audited": 'publish.successive = "accept"', "releases": [IDS[0]]}
     with pytest.raises(GateRefused, match="sensitive cells have two published values"):
         audit_source(office.specification)
 

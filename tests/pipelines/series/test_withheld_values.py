@@ -36,14 +36,22 @@ def arrivals() -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).assign(**{PATTERN: 0})
 
 
-def test_batches_that_lack_values_or_waited_for_them_are_published_without(spark, tmp_path):
-    spec = specification(
+@pytest.fixture
+def spec(tmp_path):
+    return specification(
         tmp_path, ROLES, method={"min_diversity": 2}, publish={"series": "register"},
         input={"path": "persons.parquet"},
     )  # fmt: skip
-    frame = spark.createDataFrame(
+
+
+@pytest.fixture
+def frame(spark):
+    return spark.createDataFrame(
         arrivals(), f"region string, diagnosis string, wage double, {PATTERN} bigint"
     )
+
+
+def test_batches_that_lack_values_or_waited_for_them_are_published_without(spark, spec, frame):
     published = frame.select("region", "diagnosis", "wage").where("region = 'enough' or region is null")
     waited = spark.createDataFrame([("waited", 0, 0)], f"{REGION} string, {PATTERN} bigint, {ORIGIN} bigint")
     batches = batches_of(frame, published, waited, spec, b"secret")
@@ -57,14 +65,7 @@ def test_batches_that_lack_values_or_waited_for_them_are_published_without(spark
     assert len(after) == len(frame.toPandas())
 
 
-def test_where_one_value_prevails_batches_are_withheld_before_their_values_are_looked_at(spark, tmp_path):
-    spec = specification(
-        tmp_path, ROLES, method={"min_diversity": 2}, publish={"series": "register"},
-        input={"path": "persons.parquet"},
-    )  # fmt: skip
-    frame = spark.createDataFrame(
-        arrivals(), f"region string, diagnosis string, wage double, {PATTERN} bigint"
-    )
+def test_where_one_value_prevails_batches_are_withheld_before_their_values_are_looked_at(spec, frame):
     uniform = frame.selectExpr("region", "'flu' AS diagnosis", "wage")
     batches = batches_of(frame, uniform, None, spec, b"secret")
     assert batches.withheld == 5 * 16

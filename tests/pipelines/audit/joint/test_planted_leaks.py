@@ -1,19 +1,35 @@
 """The joint audit finds planted leaks of each kind, and nothing in the same releases without them."""
 
+import json
 from dataclasses import replace
 
 import pytest
 from microguard.pipelines.audit.joint.exposure import audit
 
-from tests.pipelines.audit.joint.evidence_files import all_cells, write_table
+from tests.pipelines.audit.joint.evidence_files import all_cells, write_classes, write_table
 from tests.pipelines.audit.joint.planted import LEAKS, firms_of, published, whole_and_part
+
+#: Who finds a leak, if it is not only the outsider (docs/attacks.md).
+FOUND_BY = {
+    "two_values": {"repeated draws"},
+    "second_largest": {"second"},
+    "contributor": {"contributor", "member"},
+    "rounded_twice": {"outsider", "repeated draws"},
+    "shared_factor": {"shared draws"},
+    "growth_band": {"growth"},
+    "value_list": {"list"},
+}
 
 
 @pytest.mark.parametrize("kind", LEAKS)
 def test_audit_finds_a_planted_leak_and_nothing_in_its_control(kind, tmp_path):
     for seed in (0, 1):
         leaking = audit(LEAKS[kind](tmp_path / f"leak{seed}", seed, True))
-        assert not leaking.safe, f"{kind}, seed {seed}"
+        found = {name for name, count in leaking.known.items() if count > leaking.limit(name)}
+        draws = {"repeated draws": leaking.repeated_draws, "shared draws": leaking.shared_draws}
+        found |= {name for name, count in draws.items() if count}
+        assert found == FOUND_BY.get(kind, {"outsider"}), f"{kind}, seed {seed}"
+        assert not leaking.safe
         control = audit(LEAKS[kind](tmp_path / f"control{seed}", seed, False))
         assert control.faults() == (), f"{kind}, seed {seed}"
 
@@ -70,10 +86,41 @@ def test_audit_solves_only_components_that_changed(tmp_path):
     assert more.solved == more.components - first.components > 0
 
 
+@pytest.mark.parametrize("change", [{"code": "other"}, {"answers": {"name": 1}}, {"answers": []}])
+def test_kept_answers_of_other_code_or_damaged_ones_are_not_used(change, tmp_path):
+    releases = whole_and_part(tmp_path, 5, True)
+    first = audit(releases, tmp_path / "answers")
+    (file,) = (tmp_path / "answers").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    again = audit(releases, tmp_path / "answers")
+    assert (again.solved, again.known) == (first.solved, first.known)
+
+
 def test_audit_names_a_release_whose_evidence_is_lost(tmp_path):
     releases = whole_and_part(tmp_path, 5, False)
     (releases[1].evidence / "cells.parquet").unlink()
     assert audit(releases).faults() == ("releases cannot be compared with (part)",)
+
+
+def test_audit_names_a_release_of_records_whose_map_is_lost_or_damaged(tmp_path):
+    fault = ("releases cannot be compared with (damaged)",)
+    damaged, other = (write_classes(tmp_path / name, range(6), [0] * 3 + [1] * 3, {"pay": [1.0, 2.0]})
+                      for name in ("damaged", "other"))  # fmt: skip
+    assert audit([damaged, other]).faults() == ()
+    members = damaged.evidence / "members"
+    for name in ("members.json", "classes0.parquet", "units.parquet"):
+        content = (members / name).read_bytes()
+        (members / name).write_bytes(content[:20])
+        assert audit([damaged, other]).faults() == fault
+        (members / name).unlink()
+        assert audit([damaged, other]).faults() == fault
+        (members / name).write_bytes(content)
+    strange = write_classes(tmp_path / "strange", range(6), [0] * 3 + [2] * 3, {"pay": [1.0, 2.0, 3.0]})
+    (members / "units.parquet").write_bytes((strange.evidence / "members" / "units.parquet").read_bytes())
+    assert audit([damaged, other]).faults() == fault
+    members.rename(tmp_path / "lost")
+    assert audit([replace(damaged, series=True), other]).faults() == fault
 
 
 def test_audit_reveals_no_value_and_no_unit(tmp_path):
