@@ -115,10 +115,10 @@ def test_draft_ignores_a_trailing_delimiter_and_the_index_of_pandas(tmp_path):
 
 def test_draft_writes_a_normalised_relative_path(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
-    (tmp_path / "work").mkdir()
+    (tmp_path / "notes").mkdir()
     (tmp_path / "data" / "d.csv").write_text("a,b\n" + "".join(f"{i % 3},{i}.5\n" for i in range(60)))
-    monkeypatch.chdir(tmp_path / "work")
-    assert drafted("../work/../data/d.csv")["input"]["path"] == "../data/d.csv"
-    assert drafted(tmp_path / "work" / ".." / "data" / "d.csv")["input"]["path"] == str(
+    monkeypatch.chdir(tmp_path / "notes")
+    assert drafted("../notes/../data/d.csv")["input"]["path"] == "../data/d.csv"
+    assert drafted(tmp_path / "notes" / ".." / "data" / "d.csv")["input"]["path"] == str(
         tmp_path / "data" / "d.csv"
     )
