@@ -227,4 +227,5 @@ def _with_suite(
     if suite is None:
         return microdata
     named = [each for each in raw.columns if each in declared.variables and each not in declared.identifiers]
-    return replace(microdata, suite=suite, originals=typed_values(raw, named, declared).drop(UNREADABLE))
+    originals = typed_values(raw, named, declared, as_written=True).drop(UNREADABLE)
+    return replace(microdata, suite=suite, originals=originals)
