@@ -109,7 +109,7 @@ def _copies(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iter
 
 
 def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
-    """Find columns that tell the same records apart as an earlier one, by other values."""
+    """Find columns that group the records as an earlier one does, with other values (a code and its label)."""
     seen: dict[tuple[int, bytes], Column] = {}
     for column in columns:
         # Values that hardly repeat are numbered alike in all columns.
@@ -211,8 +211,8 @@ def _bands(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Itera
             ordered = codes[column.label][known][order]
             changes = int(np.count_nonzero(ordered[1:] != ordered[:-1]))
             ties = number[known][order]
-            torn = np.any((ordered[1:] != ordered[:-1]) & (ties[1:] == ties[:-1]))
-            if changes == len(np.unique(ordered)) - 1 > 0 and not torn:
+            splits_ties = np.any((ordered[1:] != ordered[:-1]) & (ties[1:] == ties[:-1]))
+            if changes == len(np.unique(ordered)) - 1 > 0 and not splits_ties:
                 yield Derived(column, None, (base,), f"bands of {_shown(base)}")
 
 
