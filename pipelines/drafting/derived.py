@@ -109,7 +109,7 @@ def _copies(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iter
 
 
 def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
-    """Find columns that group the records as an earlier one does, with other values (a code and its label)."""
+    """Find columns that group the records as an earlier one does, such as a code and its label."""
     seen: dict[tuple[int, bytes], Column] = {}
     for column in columns:
         # Values that hardly repeat are numbered alike in all columns.
