@@ -4,12 +4,15 @@ import json
 import os
 import shutil
 
+import deltalake
 import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
+from microguard.pipelines.intake.read import read
 from microguard.pipelines.intake.snapshots import snapshot_of
 from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.staging.folder import FolderStagingArea
 from microguard.schemas.errors import InputRejected, SpecificationError
 
 from tests.pipelines.intake.lake_writers import (
@@ -40,12 +43,14 @@ def test_snapshot_of_delta_applies_deletion_vectors_and_partition_values(tmp_pat
     snapshot = snapshot_of(of(tmp_path))
     assert snapshot.name == "delta version 4"
     assert sorted(ids(snapshot)) == sorted(expected)
-    read = snapshot.batches(["region", "sex", "income"]).read_all()
-    by_region = duckdb.sql("select region, count(*), sum(income) from read group by 1 order by 1").fetchall()
+    records = snapshot.batches(["region", "sex", "income"]).read_all()
+    by_region = duckdb.sql(
+        "select region, count(*), sum(income) from records group by 1 order by 1"
+    ).fetchall()
     frame = pd.concat([persons(0, 100, "north").to_pandas(), persons(100, 200, "south").to_pandas()])
     kept = frame[frame.person_id.isin(expected)].groupby("region").income
     assert by_region == [(name, len(each), each.sum()) for name, each in kept]
-    assert read.schema.field("region").type == pa.string()
+    assert records.schema.field("region").type == pa.string()
 
 
 @pytest.mark.parametrize(("version", "expected"), [(0, 100), (1, 200), (2, 190), (3, 181)])
@@ -164,6 +169,17 @@ def test_protect_publishes_exactly_the_records_of_a_snapshot(spark, tmp_path):
     assert len(released) == len(expected)
     assert not list((tmp_path / "evidence" / ".work").iterdir())
     assert quality(areas)["release"]["snapshot"] == "delta version 4"
+
+
+@pytest.mark.spark
+def test_read_of_a_changed_table_leaves_an_earlier_read_of_this_run_as_it_was(spark, tmp_path):
+    expected = delta_with_deletion_vectors(tmp_path / "table")
+    staging = FolderStagingArea(tmp_path / "staging")
+    first = read(spark, of(tmp_path), lambda: staging)
+    deltalake.write_deltalake(tmp_path / "table", persons(200, 250, "north"), mode="append")
+    second = read(spark, of(tmp_path), lambda: staging)
+    assert (first.snapshot, first.frame.count()) == ("delta version 4", len(expected))
+    assert (second.snapshot, second.frame.count()) == ("delta version 5", len(expected) + 50)
 
 
 def test_snapshot_refuses_a_lost_file_while_records_are_read(tmp_path):
