@@ -255,7 +255,7 @@ def _input(profile: Profile) -> list[str]:
         lines.append(f"missing = {quoted(profile.missing)}")
     names = source.schema.names
     lines += [
-        f"# {name}: the index of pandas, left out" for name in names if name.startswith("__index_level_")
+        f"# {name}: the index of pandas, left out" for name in names if name and is_ignored(name, names)
     ]
     if not all(is_nameable(name) or is_ignored(name, names) for name in names):
         lines.append('unmentioned = "drop"    # drops columns without a name or with a reserved name')

@@ -117,9 +117,9 @@ def without_dependencies(guesses: list[Guess], profile: Profile) -> list[Guess]:
 
     A weight is never protected nor left out: its line says that it has to be accepted by name.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     while True:
-        published = [each for each in guesses if each.role in UNMODIFIED_ROLES and each.name not in told]
+        published = [each for each in guesses if each.role in UNMODIFIED_ROLES and each.name not in reported]
         others = [each for each in published if each.role == "other"][MOST_OTHERS:]
         published = [each for each in published if each not in others]
         protected = [each for each in guesses if each.role == "quasi_identifier"]
@@ -133,8 +133,8 @@ def without_dependencies(guesses: list[Guess], profile: Profile) -> list[Guess]:
             if dependency is None:
                 result.append(each)
             elif each.role == "weight":
-                told.add(each.name)
-                result.append(replace(each, why=f"{each.why}; {_told(dependency)}", dependent=True))
+                reported.add(each.name)
+                result.append(replace(each, why=f"{each.why}; {_reason(dependency)}", dependent=True))
             else:
                 keep = room > 0
                 room -= keep
@@ -142,7 +142,7 @@ def without_dependencies(guesses: list[Guess], profile: Profile) -> list[Guess]:
         guesses = result
 
 
-def _told(dependency: Dependency) -> str:
+def _reason(dependency: Dependency) -> str:
     together = " together with another column" if dependency.beside else ""
     return f"it determines another variable{together}"
 
@@ -155,11 +155,11 @@ def _changed(each: Guess, dependency: Dependency, most: int, protect: bool) -> G
     column = each.column
     instead = Alternative(each.role, each.kind, "with its name in publish.accept_dependencies")
     if not protect:
-        why = f"left out, because {_told(dependency)}; {each.why}"
+        why = f"left out, because {_reason(dependency)}; {each.why}"
         return replace(each, role="identifier", kind=None, why=why, alternative=instead)
     amount = column is not None and column.numbers == column.present and column.distinct > most
     kind = "numeric" if amount and each.kind != "nominal" else "nominal"
-    why = f"protected instead of {each.role}, because {_told(dependency)}"
+    why = f"protected instead of {each.role}, because {_reason(dependency)}"
     return replace(each, role="quasi_identifier", kind=kind, why=why, alternative=instead)
 
 

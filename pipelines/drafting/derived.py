@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from keyword import iskeyword
 
 import numpy as np
 from microguard.pipelines.drafting.column import Column
+from microguard.pipelines.drafting.table import quoted
 
 FEWEST_RECORDS = 50
 """In a smaller file columns agree by chance."""
@@ -104,18 +105,18 @@ def _copies(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iter
         if column.label in numbers and column.distinct > 1:
             first = seen.setdefault(numbers[column.label].tobytes(), column)
             if first is not column:
-                yield Derived(column, _quoted(first), (first,), f"a duplicate of {first.name}")
+                yield Derived(column, _quoted(first), (first,), f"a duplicate of {_shown(first)}")
 
 
 def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
-    """Find columns that tell the same records apart as an earlier one, by other values."""
+    """Find columns that group the records as an earlier one does, such as a code and its label."""
     seen: dict[tuple[int, bytes], Column] = {}
     for column in columns:
         # Values that hardly repeat are numbered alike in all columns.
         if 1 < column.distinct <= MOST_CONSTANT * len(codes[column.label]):
             first = seen.setdefault((column.distinct, codes[column.label].tobytes()), column)
             if first is not column:
-                yield Derived(column, None, (first,), f"a duplicate of {first.name}")
+                yield Derived(column, None, (first,), f"a duplicate of {_shown(first)}")
 
 
 FUNCTIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
@@ -145,7 +146,7 @@ def _functions(columns: Sequence[Column], codes: _Values, numbers: _Values) -> I
                         continue
                     if _agree(numbers[column.label], function(numbers[base.label])):
                         text = expression.format(_quoted(base))
-                        yield Derived(column, text, (base,), what.format(base.name))
+                        yield Derived(column, text, (base,), what.format(_shown(base)))
 
 
 def _sums_and_products(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
@@ -172,7 +173,7 @@ def _sums_and_products(columns: Sequence[Column], codes: _Values, numbers: _Valu
                     longest = max(_decimals(numbers[each.label]) for each in (one, other))
                     if _decimals(numbers[target.label]) >= longest and _agree(numbers[target.label], whole):
                         text = f"{_quoted(one)} {sign} {_quoted(other)}"
-                        yield Derived(target, text, (one, other), f"{what} {one.name} and {other.name}")
+                        yield Derived(target, text, (one, other), f"{what} {_shown(one)} and {_shown(other)}")
 
 
 def _totals(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
@@ -210,9 +211,9 @@ def _bands(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Itera
             ordered = codes[column.label][known][order]
             changes = int(np.count_nonzero(ordered[1:] != ordered[:-1]))
             ties = number[known][order]
-            torn = np.any((ordered[1:] != ordered[:-1]) & (ties[1:] == ties[:-1]))
-            if changes == len(np.unique(ordered)) - 1 > 0 and not torn:
-                yield Derived(column, None, (base,), f"bands of {base.name}")
+            splits_ties = np.any((ordered[1:] != ordered[:-1]) & (ties[1:] == ties[:-1]))
+            if changes == len(np.unique(ordered)) - 1 > 0 and not splits_ties:
+                yield Derived(column, None, (base,), f"bands of {_shown(base)}")
 
 
 def _numeric(columns: Iterable[Column], numbers: _Values, fewest: int = FEWEST_VALUES) -> list[Column]:
@@ -250,4 +251,11 @@ def _agree(values: np.ndarray, expected: np.ndarray) -> bool:
 
 
 def _quoted(column: Column) -> str:
-    return column.name if column.name.isidentifier() else json.dumps(column.name, ensure_ascii=False)
+    """Return the name for an expression, in quotes unless it is a plain word."""
+    plain = column.name.isascii() and column.name.isidentifier() and not iskeyword(column.name)
+    return column.name if plain else quoted(column.name)
+
+
+def _shown(column: Column) -> str:
+    """Return the name for a comment: a line break in it must not end the comment."""
+    return quoted(column.name)[1:-1]

@@ -16,8 +16,8 @@ AGREEING = 0.98
 """Minimum share of an entity's records that agree on its attributes; the rest may be typing errors."""
 MIN_DISAGREEMENT = 0.2
 """Minimum probability that two records differ in a column; below it agreement is no evidence."""
-MAX_WITNESSES = 24
-"""Maximum number of columns whose agreement is counted."""
+MAX_COMPARED = 24
+"""Maximum number of columns whose agreement within a key is counted."""
 MAX_HOUSEHOLD = 10.0
 """Maximum mean number of persons in a household; the members of an employer or school are more."""
 MIN_PERIODS = 1.3
@@ -65,7 +65,7 @@ def find_entities(
     for column in profile.columns:
         if not _may_repeat(column, profile.records, most_categories):
             continue
-        repeats, changes = profile.breaks(column, _witnesses(column, profile.columns, codes))
+        repeats, changes = profile.breaks(column, _compared_columns(column, profile.columns, codes))
         if repeats < MIN_TIES and not column.named("household"):
             continue
         shared = {label for label, changed in changes.items() if changed <= (1.0 - AGREEING) * repeats}
@@ -127,8 +127,10 @@ def _once_a_period(column: Column, periods: Sequence[Column], profile: Profile) 
     )
 
 
-def _witnesses(column: Column, columns: Sequence[Column], codes: Mapping[str, np.ndarray]) -> list[Column]:
-    """Return the columns whose agreement is evidence, those with the most ties first."""
+def _compared_columns(
+    column: Column, columns: Sequence[Column], codes: Mapping[str, np.ndarray]
+) -> list[Column]:
+    """Return the columns with which a key is compared: those in which two records often differ."""
     able = []
     for other in columns:
         if other is column or other.label not in codes or other.distinct > 0.9 * other.present:
@@ -137,7 +139,7 @@ def _witnesses(column: Column, columns: Sequence[Column], codes: Mapping[str, np
         if 1.0 - float(np.sum(shares**2)) >= MIN_DISAGREEMENT:
             able.append(other)
     able.sort(key=lambda other: (not other.named("visible", "line"), -other.distinct, other.label))
-    return able[:MAX_WITNESSES]
+    return able[:MAX_COMPARED]
 
 
 def is_binning_of(column: Column, other: Column, profile: Profile) -> bool:

@@ -56,7 +56,7 @@ class Facts:
     body : bool
         Whether the file has measures of the body, so that "weight" may be one of them.
     weight_signs : tuple of str
-        What its values have of a sampling weight.
+        Properties of sampling weights that its values have.
     """
 
     column: Column

@@ -57,7 +57,7 @@ class Profile:
         Number of records that were read.
     cut : bool
         Whether the file has more records.
-    number_format : Numerals
+    number_format : NumberFormat
         How the numbers of a CSV are written.
     missing : str or None
         The text that marks missing values.

@@ -32,7 +32,7 @@ def is_serial_number(column: Column, values: np.ndarray) -> bool:
     least, most = column.range
     expected = column.present * (column.present - 1) / (2.0 * (most - least + 1.0))
     few = column.ties <= MAX_TIES * column.present and expected >= EXPECTED_TIES * (1 + column.ties)
-    return column.is_whole and few and _is_even(values)
+    return column.is_whole and few and _is_uniform(values)
 
 
 def is_registration_number(column: Column, values: np.ndarray) -> bool:
@@ -40,7 +40,7 @@ def is_registration_number(column: Column, values: np.ndarray) -> bool:
     least, most = column.widths
     if not column.is_whole or least != most or least < 5 or column.round > MAX_ROUND_SHARE * column.present:
         return False
-    return _is_even(values)
+    return _is_uniform(values)
 
 
 def is_code_list(column: Column, values: np.ndarray) -> bool:
@@ -66,10 +66,10 @@ def is_numbering(column: Column, values: np.ndarray) -> bool:
     least, most = column.range
     full = column.distinct == most - least + 1 and least in (0, 1)
     repeated = column.present >= MIN_RECORDS_PER_CODE * column.distinct
-    return bool(column.is_whole and full and repeated and _is_even(values))
+    return bool(column.is_whole and full and repeated and _is_uniform(values))
 
 
-def _is_even(values: np.ndarray) -> bool:
+def _is_uniform(values: np.ndarray) -> bool:
     """Return whether values are uniformly distributed over their range, by Kolmogorov's distance."""
     if not len(values):
         return False

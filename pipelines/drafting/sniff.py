@@ -13,6 +13,7 @@ import gzip
 import io
 import os
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -114,7 +115,7 @@ def sniff(named: str) -> Source:
             if _is_parquet(files[0])
             else _sniff_csv(path, named, files)
         )
-    except (pa.ArrowException, OSError, UnicodeError, csv.Error):
+    except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, csv.Error):
         raise InputRejected(
             f"{named} cannot be read, expected Parquet or CSV with a header. Check that the file is complete."
         ) from None
@@ -143,10 +144,7 @@ def _files(named: str) -> tuple[Path, ...]:
 
 
 def _refuse_foreign(file: Path, named: str) -> None:
-    try:
-        foreign = foreign_format(file)
-    except (OSError, EOFError):
-        return
+    foreign = foreign_format(file)
     if foreign is not None:
         raise InputRejected(f"{named} is {foreign[0]}, expected Parquet or CSV. {foreign[1]}.")
 

@@ -27,7 +27,7 @@ def weight_signs(
     strata: Iterable[Column],
     entities: Mapping[str, Entity],
 ) -> tuple[str, ...]:
-    """Return what the values of a column have of a sampling weight, empty if they cannot be weights.
+    """Return the properties of sampling weights that a column has, empty if its values cannot be weights.
 
     Parameters
     ----------

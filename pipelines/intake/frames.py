@@ -74,13 +74,19 @@ def arrow_reader(frame: Any) -> pa.RecordBatchReader:
             raise InputRejected("The input has two columns of the same name. Rename one of them.")
         try:
             return pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False).to_reader()
-        except pa.ArrowException:
+        except (pa.ArrowException, OverflowError):
             raise InputRejected(
                 "The input has a column with values of several types, or of a type that Arrow does not know. "
                 "Convert each column to one type (text, number, boolean, date or time)."
             ) from None
     if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):  # a lazy frame of polars
-        frame = frame.collect()
+        try:
+            frame = frame.collect()
+        except Exception as error:  # its text may quote a value
+            raise InputRejected(
+                f"The input is a lazy frame of polars that cannot be computed ({type(error).__name__}). Call "
+                "its collect() to see the cause, and pass the result."
+            ) from None
     if not hasattr(frame, "__arrow_c_stream__"):
         raise InputRejected(
             f"The input is a {type(frame).__module__.split('.')[0]} {type(frame).__name__}: expected a "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import zlib
 from pathlib import Path
 
 from microguard.pipelines.intake.faults import input_label
@@ -28,18 +29,15 @@ _OLD_STATA = tuple(bytes((version, order)) for version in range(0x69, 0x74) for 
 
 
 def foreign_format(file: Path) -> tuple[str, str] | None:
-    """Return what a file of another program is and what to do, or None.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    """
-    with open(file, "rb") as stream:
-        begin = stream.read(64)
-    if begin.startswith(b"\x1f\x8b"):
-        with gzip.open(file) as inside:
-            begin = inside.read(64)
+    """Return what a file of another program is and what to do; None for other and for unreadable files."""
+    try:
+        with open(file, "rb") as stream:
+            begin = stream.read(64)
+        if begin.startswith(b"\x1f\x8b"):
+            with gzip.open(file) as inside:
+                begin = inside.read(64)
+    except (OSError, EOFError, zlib.error):
+        return None  # the reader names what cannot be read
     if not begin:
         return "an empty file", "Write the records again, or name another file"
     for mark, what, remedy in _FORMATS:
@@ -68,9 +66,6 @@ def require_input(specification: Specification) -> None:
         )
     if not place.is_file():
         return
-    try:
-        foreign = foreign_format(place)
-    except (OSError, EOFError):
-        return  # the reader names what cannot be read
+    foreign = foreign_format(place)
     if foreign is not None:
         raise InputRejected(f"{label} is {foreign[0]}, expected Parquet or CSV. {foreign[1]}.")

@@ -140,9 +140,9 @@ def _read_snapshot(
     _refuse_public(snapshot.files, specification)
     check_columns(names, declared)
     needed = [n for n in names if n in declared.variables and declared.variables[n].role != "identifier"]
-    place = (
-        f"{INPUT}-{hashlib.sha256(repr(needed).encode()).hexdigest()[:8]}"  # one for each choice of columns
-    )
+    # A later read of this run, of other columns or of a newer snapshot, must not replace these files.
+    content = hashlib.sha256(repr((snapshot.name, needed)).encode()).hexdigest()
+    place = f"{INPUT}-{content[:8]}"
     raw = write_down(spark, snapshot.batches(needed), staging, place)
     microdata = _microdata(raw, names, sorted(raw.inputFiles()), specification)
     return replace(microdata, files=len(snapshot.files), snapshot=snapshot.name)
@@ -227,4 +227,5 @@ def _with_suite(
     if suite is None:
         return microdata
     named = [each for each in raw.columns if each in declared.variables and each not in declared.identifiers]
-    return replace(microdata, suite=suite, originals=typed_values(raw, named, declared).drop(UNREADABLE))
+    originals = typed_values(raw, named, declared, as_written=True).drop(UNREADABLE)
+    return replace(microdata, suite=suite, originals=originals)

@@ -40,7 +40,7 @@ def list_recodes(specification: Specification) -> list[dict[str, Any]]:
 
 
 def retyped(specification: Specification) -> frozenset[str]:
-    """Return the variables whose type recoding changes: bands and coarser codes are text."""
+    """Return the variables whose type recoding changes: years of dates, bands, and coarser codes."""
     return frozenset(
         name
         for name, variable in specification.variables.items()

@@ -21,6 +21,7 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable
     from pyiceberg.table import DataScan, StaticTable
 
 _METADATA = ".metadata.json"
@@ -76,10 +77,9 @@ def snapshot_of(specification: Specification, spark: SparkSession | None = None)
 def _delta(address: str, specification: Specification) -> Snapshot:
     from deltalake import DeltaTable
 
-    source = specification.input
-    table = DeltaTable(address, version=source.version)
-    if source.timestamp is not None:
-        table.load_as_version(_instant(specification))
+    table = DeltaTable(address, version=specification.input.version)
+    if specification.input.timestamp is not None:
+        _load_delta_at(table, specification)
     schema = pa.schema(table.schema().to_arrow())
 
     def batches(names: Sequence[str]) -> pa.RecordBatchReader:
@@ -89,6 +89,26 @@ def _delta(address: str, specification: Specification) -> Snapshot:
         return _as_declared(reader, declared, "delta", specification)
 
     return Snapshot(f"delta version {table.version()}", schema, table.file_uris(), batches)
+
+
+def _load_delta_at(table: DeltaTable, specification: Specification) -> None:
+    """Load the version at `input.timestamp`.
+
+    delta-rs compares the dates of the log files, which copying a table changes, and returns the first version
+    for an earlier time. We therefore require that the times in the log lead to the same version.
+    """
+    moment, newest = _instant(specification), table.version()
+    table.load_as_version(moment)
+    times = [commit.get("timestamp", float("inf")) for commit in table.history()]
+    later = sum(time > moment.timestamp() * 1000 for time in times)
+    if later == len(times):
+        raise _no_version(specification)
+    if table.version() != newest - later:
+        raise InputRejected(
+            f"{input_label(specification)} has one version at input.timestamp by the times in its log, and "
+            "another by the dates of the files of the log, as after copying a table. Set input.version "
+            "instead."
+        )
 
 
 def _as_declared(

@@ -27,21 +27,31 @@ NUMBER, CODE, TEXT, ORDER, COSTS, COMMA = 1, 2, 4, 8, 16, 32
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]{1,18}$"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
-_YEAR = "(1[6-9]|20|21)[0-9]{2}"
+#: Four digits that are no part of a longer number, unless month and day follow (20010203, 200102).
+_YEAR = "(?<![0-9])(1[6-9]|20|21)[0-9]{2}(?=((0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])?)?(?![0-9]))"
 _WITH_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
 _UNKNOWN = "__unknown_code"
 
 
-def typed_values(raw: DataFrame, names: list[str], specification: Specification) -> DataFrame:
-    """Select columns, replace missing marks by NULL, parse numbers of a CSV, and add `UNREADABLE`."""
+def typed_values(
+    raw: DataFrame, names: list[str], specification: Specification, *, as_written: bool = False
+) -> DataFrame:
+    """Select columns, replace missing marks by NULL, parse numbers of a CSV, and add `UNREADABLE`.
+
+    Parameters
+    ----------
+    as_written : bool
+        Whether dates remain dates, and codes of a CSV text, as the suite of an agency expects them.
+    """
+    dates = {name for name in names if specification.variables[name].date is not None}
     text = {entry.name for entry in raw.schema if isinstance(entry.dataType, t.StringType)}
     csv = specification.input.format == "csv"
     numbers = [name for name in names if csv and is_number(specification.variables[name])]
+    numbers = [name for name in numbers if not (as_written and name in dates)]
     values = {name: _present(name, specification) if name in text else column(name) for name in names}
     decimal = specification.input.decimal if csv else "."
-    for name in names:
-        if specification.variables[name].date == "year":
-            values[name] = _year(values[name], csv)
+    if not as_written:
+        values |= {name: _year(values[name], csv) for name in dates}
     for entry in raw.select([column(name) for name in names]).schema:
         variable = specification.variables[entry.name]
         if variable.missing and entry.name not in numbers:
@@ -49,7 +59,7 @@ def typed_values(raw: DataFrame, names: list[str], specification: Specification)
             values[entry.name] = null_missing_codes(entry.name, value, variable, entry.dataType, decimal)
     written = {name: _point(f.trim(values[name]), specification) for name in numbers}
     # The types of a series follow from its first update; the codes of one update do not decide them.
-    lone = csv and specification.publish.series == "single"
+    lone = csv and not as_written and specification.publish.series == "single"
     codes = {name: values[name] for name in names if lone and _may_be_integers(specification.variables[name])}
     whole = _whole(raw, written, codes)
     values |= {name: values[name].try_cast(t.LongType()) for name in codes.keys() & whole}

@@ -78,7 +78,10 @@ def integrity_requirements() -> tuple[Requirement, ...]:
 
 
 def derived_requirement() -> Requirement:
-    """Return what the written files must satisfy if columns are derived from others."""
+    """Return what the run requires of the written files if columns are derived from others.
+
+    It is no guarantee: `microguard verify` does not count it.
+    """
     return Requirement(MetricKey("derived_contradicted"), BROKEN, at_most=0, promised=True)
 
 

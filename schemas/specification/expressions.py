@@ -4,7 +4,8 @@
     term        factor ( ( "*" | "/" ) factor )*
     factor      number | variable | "-" factor | function "(" expression ")" | "(" expression ")"
     function    log | log10 | exp | sqrt | abs
-    variable    a name, in double quotes where it has other signs than letters, digits and "_"
+    variable    a name, in double quotes if it has other signs than letters, digits and "_", or is a word of
+                Python such as "class"
 
 Parsed into a tree of frozen values; nothing of an expression is ever evaluated as code.
 """
@@ -12,6 +13,7 @@ Parsed into a tree of frozen values; nothing of an expression is ever evaluated 
 from __future__ import annotations
 
 import ast
+import sys
 from dataclasses import dataclass
 
 FUNCTIONS = ("log", "log10", "exp", "sqrt", "abs")
@@ -64,7 +66,10 @@ def parse_expression(text: str) -> Expression:
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise FaultyExpression("signs that no expression has, or a bracket that is not closed") from None
+        raise FaultyExpression(
+            "signs that no expression has, a name without double quotes that is a word of Python (class, "
+            "from), or a bracket that is not closed"
+        ) from None
     return _read(tree.body, 0)
 
 
@@ -87,6 +92,8 @@ def _read(node: ast.expr, depth: int) -> Expression:
         case ast.Name(id=name) | ast.Constant(value=str(name)):
             return Term(name)
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            if number > sys.float_info.max:
+                raise FaultyExpression("a number that is too large")
             return float(number)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return Operation("-", 0.0, _read(operand, depth + 1))

@@ -60,7 +60,8 @@ class Specification(Section):
     derived: dict[Text, Text] = Field(default={})
     """Columns that are computed from others after protection, such as log_income = "log(income)". Expressions
     have numbers, published variables that are not derived, + - * /, brackets and the functions log, log10,
-    exp, sqrt and abs. The written files must satisfy them; a value that cannot be computed is missing."""
+    exp, sqrt and abs. A value that cannot be computed is missing. The run compares the written files with
+    them and publishes nothing if a record differs; `microguard verify` does not repeat this comparison."""
     quality: Quality = Quality()
     """The gate."""
     publish: Publish

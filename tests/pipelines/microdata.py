@@ -75,6 +75,11 @@ def specification(folder, roles=None, **sections):
     return build_specification(content(roles, **sections), folder)
 
 
+def csv_specification(folder, roles, **options):
+    """Return the specification of a file data.csv with these keys of `[input]`."""
+    return specification(folder, roles, input={"path": "data.csv", "format": "csv", **options})
+
+
 def run(spark, spec):
     """The main job on a session that stays open; what it answers, and where it wrote."""
     areas = Areas.from_places(spec.public_area, spec.evidence_area)

@@ -50,6 +50,16 @@ def test_draft_and_run_name_a_file_of_another_program(name, tmp_path):
         require_input(specification(tmp_path, path=name, format="csv" if ".csv" in name else "parquet"))
 
 
+@pytest.mark.parametrize("cut", ["truncated", "corrupt"])
+def test_draft_refuses_a_damaged_gzip_file(cut, tmp_path):
+    whole = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i * i % 977, i) for i in range(2_000)))
+    damaged = whole[: len(whole) // 2] if cut == "truncated" else whole[:10] + b"\xff" * 400
+    (tmp_path / "d.csv.gz").write_bytes(damaged)
+    require_input(specification(tmp_path, path="d.csv.gz"))  # left to the reader
+    with pytest.raises(InputRejected, match="file is complete"):
+        draft(str(tmp_path / "d.csv.gz"))
+
+
 def test_require_input_finds_a_wrong_path_without_spark(tmp_path):
     with pytest.raises(InputRejected, match="does not exist"):
         require_input(specification(tmp_path, path="absent.csv"))
@@ -115,10 +125,10 @@ def test_draft_ignores_a_trailing_delimiter_and_the_index_of_pandas(tmp_path):
 
 def test_draft_writes_a_normalised_relative_path(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
-    (tmp_path / "work").mkdir()
+    (tmp_path / "notes").mkdir()
     (tmp_path / "data" / "d.csv").write_text("a,b\n" + "".join(f"{i % 3},{i}.5\n" for i in range(60)))
-    monkeypatch.chdir(tmp_path / "work")
-    assert drafted("../work/../data/d.csv")["input"]["path"] == "../data/d.csv"
-    assert drafted(tmp_path / "work" / ".." / "data" / "d.csv")["input"]["path"] == str(
+    monkeypatch.chdir(tmp_path / "notes")
+    assert drafted("../notes/../data/d.csv")["input"]["path"] == "../data/d.csv"
+    assert drafted(tmp_path / "notes" / ".." / "data" / "d.csv")["input"]["path"] == str(
         tmp_path / "data" / "d.csv"
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from microguard.pipelines.draft import draft
+from microguard.schemas.specification.expressions import parse_expression, terms
 from microguard.schemas.specification.read import build_specification
 
 from tests.pipelines.drafting.layouts import DEVELOPED, disqualified, eu_silc, is_right, layouts
@@ -106,3 +107,12 @@ def test_draft_keeps_a_category_of_few_long_texts(tmp_path):
     species = np.repeat(["Adelie Penguin (Pygoscelis adeliae)", "Gentoo penguin (Pygoscelis papua) x"], 200)
     people().assign(Species=species).to_csv(tmp_path / "d.csv", index=False)
     assert drafted(tmp_path / "d.csv", tmp_path)[1]["variables"]["Species"]["kind"] == "nominal"
+
+
+@pytest.mark.parametrize("name", ["class", "ﬁn", 'a"b', "rent\nsex = { role = 'other' } #"])
+def test_draft_quotes_names_of_terms_in_expressions_and_comments(name, tmp_path):
+    frame = people().rename(columns={"rent": name})
+    frame.assign(log_rent=np.log(frame[name])).to_parquet(tmp_path / "d.parquet", index=False)
+    _, content = drafted(tmp_path / "d.parquet", tmp_path)
+    assert list(content["variables"]) == ["sex", "age", name, "log_rent"]
+    assert terms(parse_expression(content["derived"]["log_rent"])) == (name,)

@@ -1,5 +1,7 @@
 """Recodes: the values and types after reading, and malformed hierarchies and limits."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -181,3 +183,33 @@ def test_read_returns_the_year_of_a_date(written, spark, tmp_path):
         microdata = read(spark, specification(tmp_path, roles, input={"format": "csv"}))
     assert sorted(row["born"] for row in microdata.frame.collect()) == [1988, 2001]
     assert str(microdata.contract.schema.field("born").type).startswith("int")
+
+
+@pytest.mark.spark
+def test_read_returns_no_year_of_a_date_whose_year_is_not_first_or_separate(spark, tmp_path):
+    dates = ["31121999", "16122001", "010203", "20011301", "12:30", "2001-02-03T16:45", "200102"]
+    (tmp_path / "data").write_text("born,sex\n" + "".join(f"{date},f\n" for date in dates))
+    roles = {
+        "born": {"role": "other", "kind": "numeric", "date": "year"},
+        "sex": {"role": "quasi_identifier", "kind": "nominal"},
+    }
+    rows = read(spark, specification(tmp_path, roles, input={"format": "csv"})).frame.collect()
+    assert sorted(row["born"] for row in rows if row["born"] is not None) == [2001, 2001]
+
+
+@pytest.mark.spark
+def test_read_keeps_dates_and_codes_as_written_for_the_suite_of_an_agency(spark, tmp_path):
+    (tmp_path / "data").write_text("born,isco\n2001-02-03,211\n1988-12-31,212\n")
+    roles = {
+        "born": {"role": "other", "kind": "numeric", "date": "year"},
+        "isco": {"role": "quasi_identifier", "kind": "nominal"},
+    }
+    known = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "born"}}
+    (tmp_path / "suite.json").write_text(json.dumps({"name": "s", "expectations": [known]}))
+    source = {"format": "csv", "expectations": "suite.json"}
+    microdata = read(spark, specification(tmp_path, roles, input=source))
+    assert sorted(tuple(row) for row in microdata.originals.collect()) == [
+        ("1988-12-31", "212"),
+        ("2001-02-03", "211"),
+    ]
+    assert sorted(row["born"] for row in microdata.frame.collect()) == [1988, 2001]

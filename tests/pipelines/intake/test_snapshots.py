@@ -1,5 +1,7 @@
 """Snapshots of Delta and Iceberg tables: exactly their records, recounted by another engine, and refusals."""
 
+import json
+import os
 import shutil
 
 import deltalake
@@ -7,8 +9,10 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
+from microguard.pipelines.intake.read import read
 from microguard.pipelines.intake.snapshots import snapshot_of
 from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.staging.folder import FolderStagingArea
 from microguard.schemas.errors import InputRejected, SpecificationError
 
 from tests.pipelines.intake.lake_writers import (
@@ -43,12 +47,14 @@ def test_snapshot_of_delta_applies_deletion_vectors_and_partition_values(tmp_pat
     snapshot = snapshot_of(of(tmp_path))
     assert snapshot.name == "delta version 4"
     assert sorted(ids(snapshot)) == sorted(expected)
-    read = snapshot.batches(["region", "sex", "income"]).read_all()
-    by_region = duckdb.sql("select region, count(*), sum(income) from read group by 1 order by 1").fetchall()
+    records = snapshot.batches(["region", "sex", "income"]).read_all()
+    by_region = duckdb.sql(
+        "select region, count(*), sum(income) from records group by 1 order by 1"
+    ).fetchall()
     frame = pd.concat([persons(0, 100, "north").to_pandas(), persons(100, 200, "south").to_pandas()])
     kept = frame[frame.person_id.isin(expected)].groupby("region").income
     assert by_region == [(name, len(each), each.sum()) for name, each in kept]
-    assert read.schema.field("region").type == pa.string()
+    assert records.schema.field("region").type == pa.string()
 
 
 @pytest.mark.parametrize(("version", "expected"), [(0, 100), (1, 200), (2, 190), (3, 181)])
@@ -57,15 +63,48 @@ def test_snapshot_of_delta_reads_the_named_version(version, expected, tmp_path):
     assert len(ids(snapshot_of(of(tmp_path, version=version)))) == expected
 
 
+def set_commit_times(table, in_log, of_files):
+    """Set the times of the versions of a Delta table in hours since 2026-01-01, UTC."""
+    start = pd.Timestamp("2026-01-01", tz="UTC").timestamp()
+    for version, (hour, hour_of_file) in enumerate(zip(in_log, of_files, strict=True)):
+        file = table / "_delta_log" / f"{version:020}.json"
+        actions = [json.loads(line) for line in file.read_text().splitlines()]
+        for action in actions:
+            if "commitInfo" in action:
+                action["commitInfo"]["timestamp"] = int(start + 3600 * hour) * 1000
+        file.write_text("\n".join(map(json.dumps, actions)))
+        os.utime(file, (start + 3600 * hour_of_file,) * 2)
+
+
 def test_snapshot_of_delta_reads_the_version_at_a_time(tmp_path):
     delta_with_deletion_vectors(tmp_path / "table")
-    log = tmp_path / "table" / "_delta_log"
-    at = deltalake.DeltaTable(tmp_path / "table").history()
-    moment = max(each["timestamp"] for each in at) + 1000
-    time = pd.Timestamp(moment, unit="ms", tz="UTC").isoformat()
-    assert (
-        snapshot_of(of(tmp_path, timestamp=time)).name == f"delta version {len(list(log.glob('*.json'))) - 1}"
-    )
+    set_commit_times(tmp_path / "table", range(1, 6), range(1, 6))
+    for hour, version in (("01:00", 0), ("02:30", 1), ("04:59", 3), ("23:00", 4)):
+        snapshot = snapshot_of(of(tmp_path, timestamp=f"2026-01-01T{hour}:00"))
+        assert snapshot.name == f"delta version {version}"
+    assert snapshot_of(of(tmp_path, timestamp="2026-01-01T03:30:00+01:00")).name == "delta version 1"
+    with pytest.raises(InputRejected, match=r"has no snapshot for input\.timestamp"):
+        snapshot_of(of(tmp_path, timestamp="2026-01-01T00:59:00"))
+
+
+def test_snapshot_of_a_copied_delta_table_refuses_a_time_that_its_files_do_not_have(tmp_path):
+    delta_with_deletion_vectors(tmp_path / "table")
+    set_commit_times(tmp_path / "table", range(1, 6), [30] * 5)
+    with pytest.raises(InputRejected, match=r"Set input\.version"):
+        snapshot_of(of(tmp_path, timestamp="2026-01-01T03:30:00"))
+
+
+def test_snapshot_of_iceberg_reads_the_snapshot_at_a_time(tmp_path):
+    folder, _, snapshots = iceberg_with_position_deletes(tmp_path / "warehouse")
+    (tmp_path / "table").symlink_to(folder)
+    metadata = json.loads(max((folder / "metadata").glob("*.metadata.json")).read_text())
+    first, second = (each["timestamp-ms"] for each in metadata["snapshot-log"][:2])
+    for moment in (first, second - 1):
+        time = pd.Timestamp(moment, unit="ms", tz="UTC").isoformat()
+        assert snapshot_of(of(tmp_path, timestamp=time)).name == f"iceberg snapshot {snapshots[0]}"
+    before = pd.Timestamp(first - 1, unit="ms", tz="UTC").isoformat()
+    with pytest.raises(InputRejected, match=r"has no snapshot for input\.timestamp"):
+        snapshot_of(of(tmp_path, timestamp=before))
 
 
 def test_snapshot_of_iceberg_applies_position_deletes_and_renames(tmp_path):
@@ -141,6 +180,17 @@ def test_protect_publishes_exactly_the_records_of_a_snapshot(spark, tmp_path):
     assert len(released) == len(expected)
     assert not list((tmp_path / "evidence" / ".work").iterdir())
     assert quality(areas)["release"]["snapshot"] == "delta version 4"
+
+
+@pytest.mark.spark
+def test_read_of_a_changed_table_leaves_an_earlier_read_of_this_run_as_it_was(spark, tmp_path):
+    expected = delta_with_deletion_vectors(tmp_path / "table")
+    staging = FolderStagingArea(tmp_path / "staging")
+    first = read(spark, of(tmp_path), lambda: staging)
+    deltalake.write_deltalake(tmp_path / "table", persons(200, 250, "north"), mode="append")
+    second = read(spark, of(tmp_path), lambda: staging)
+    assert (first.snapshot, first.frame.count()) == ("delta version 4", len(expected))
+    assert (second.snapshot, second.frame.count()) == ("delta version 5", len(expected) + 50)
 
 
 def test_snapshot_refuses_a_lost_file_while_records_are_read(tmp_path):

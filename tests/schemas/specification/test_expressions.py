@@ -18,6 +18,7 @@ from microguard.schemas.specification.read import build_specification
     [
         ("a + b * 2", Operation("+", Term("a"), Operation("*", Term("b"), 2.0))),
         ("log(1 + a)", Call("log", Operation("+", 1.0, Term("a")))),
+        ('"class" - a', Operation("-", Term("class"), Term("a"))),
         ('"b c" / -a', Operation("/", Term("b c"), Operation("-", 0.0, Term("a")))),
     ],
 )
@@ -43,6 +44,9 @@ def test_terms_returns_each_variable_once():
         "a < b",
         "log(a, b)",
         "True",
+        "class + 1",
+        "a + 1e999",
+        "a + 1" + "0" * 400,
     ],
 )
 def test_parse_expression_refuses_what_is_no_arithmetic(text):
