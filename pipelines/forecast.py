@@ -64,7 +64,8 @@ class Forecast:
             basis = f"dependencies counted on the whole file, other limits estimated by protecting {share}"
         if not self.failures:
             return f"Forecast: protect would refuse nothing that can be foretold ({basis})."
-        head = f"Forecast: protect would refuse this release for {len(self.failures)} reasons ({basis})."
+        count = f"{len(self.failures)} reason{'s' if len(self.failures) > 1 else ''}"
+        head = f"Forecast: protect would refuse this release for {count} ({basis})."
         return refusal_text(head, self.failures)
 
     def as_json(self) -> dict[str, Any]:
@@ -108,8 +109,7 @@ def forecast(job: Job, microdata: Microdata, screened: ValidatedInput, exposed: 
     try:
         measured = protect_sample(trial, sample, checked, exposed, measures, "foretell")
     except MicroguardError as error:
-        text = f"The sample could not be protected: {error}"
-        failures.append(Failure("protection", text, remedy="see whether the whole file can be protected"))
+        failures.append(_not_protected(error))
         return Forecast(tuple(failures), checked.remaining, screened.remaining)
     whole = checked.remaining == screened.remaining
     for requirement in _requirements(measures, specification):
@@ -119,6 +119,13 @@ def forecast(job: Job, microdata: Microdata, screened: ValidatedInput, exposed: 
             exact = whole or requirement.key.metric in EXACT
             failures.append(failure if exact else replace(failure, found=f"about {value:.2g}"))
     return Forecast(tuple(failures), checked.remaining, screened.remaining)
+
+
+def _not_protected(error: MicroguardError) -> Failure:
+    """Return the failure of a sample that could not be protected."""
+    reason = " ".join(str(error).split()).removesuffix(".")
+    remedy = f"remove the cause, or see whether the whole file can be protected. The cause: {reason}"
+    return Failure("protection", "protection of the sample", "failed", remedy=remedy)
 
 
 def _cheap(specification: Specification) -> Specification:

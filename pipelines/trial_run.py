@@ -14,10 +14,8 @@ from microguard.pipelines.engine.row_hash import content_of
 from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
-from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.exposure import Exposure
 from microguard.pipelines.measures.measure import Measure, Measured, compute_all
-from microguard.pipelines.measures.pairs import with_originals
 from microguard.pipelines.records.product import Records
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column
@@ -61,16 +59,12 @@ def protect_sample(
     ------
     ProtectionFailed
     """
-    specification, product = job.specification, Records(job.specification)
+    product = Records(job.specification)
     product.accept(microdata)
     work = hashlib.sha256(name.encode()).hexdigest()[:32]
     job.areas.forget_work(work)
     try:
-        frame = with_originals(screened.frame, specification, screened.remaining)
-        frame, reports = product.method.protect(job, screened, frame, work)
-        comparison = Comparison(
-            specification, screened, exposed, frame, screened.remaining, reports, screened.scales
-        )
+        comparison = product.protect_exposed(job, screened, exposed, work)
         with job.progress.stage("measure"):
             return compute_all(measures, comparison)
     finally:

@@ -2,12 +2,12 @@
 
 A unit is a household, or a record where there are none. Risk is counted by record and area. The coarsest
 level takes units of the whole file: those at risk and a keyed sample of donors. All finer levels are decided
-by area of the coarsest level, in one task each. These tasks see keys, areas and hashes of categories only.
+by area of the coarsest level, in one task each. A geography of one level is decided in one place. There and
+in the tasks only keys, areas and hashes of categories are seen.
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 
@@ -17,6 +17,7 @@ from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.guarantees.guarantee import Guarantee
 from microguard.pipelines.guarantees.measured_only import MeasuredOnly
 from microguard.pipelines.guarantees.record_files import RecordFiles
+from microguard.pipelines.intake.unit_key import unit_key
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports
@@ -28,15 +29,15 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: Profile variable of households: their number of records.
+#: Profile variable of households: their number of records, unless a published column has this name.
 HOUSEHOLD_SIZE = "household_size"
 #: Donors of the coarsest level for each unit at risk, and the least number of them.
 DONORS, LEAST_DONORS = 100, 20_000
 _UNIT, _SIZE, _TAKEN = "__unit", "__size", "__taken"
 #: Stands for a missing value, as no text file has it in a value.
 _MISSING = "\x1e"
-#: Hexadecimal digits of a key that fit into a whole number of 64 bits.
-_DIGITS = 15
+#: Units are numbered by keyed whole numbers below this one.
+_NUMBERS = 1 << 60
 
 
 class TargetedRecordSwapping(RecordMethod):
@@ -73,9 +74,9 @@ class TargetedRecordSwapping(RecordMethod):
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
         """Decide the exchanges once, and join the new areas to the records."""
         levels = self._swapping.geography
-        key = hmac.new(job.areas.key(), b"swapping", hashlib.sha256).hexdigest()
+        secret = hmac.digest(job.areas.key(), b"swapping", "sha256")
         with job.progress.stage("protect"):
-            keyed = self._with_units(frame, key)
+            keyed = self._with_units(frame, secret)
             units = self._units(keyed, job).persist()
             try:
                 exchanged = self._exchanges(units, job)
@@ -97,7 +98,7 @@ class TargetedRecordSwapping(RecordMethod):
         }
         return joined.select(*[changed.get(n, column(n)).alias(n) for n in frame.columns]), {}
 
-    def _with_units(self, frame: DataFrame, key: str) -> DataFrame:
+    def _with_units(self, frame: DataFrame, secret: bytes) -> DataFrame:
         """Add the keyed number of each record's unit, which does not depend on the order of records."""
         if self.specification.household is not None:
             identity = column(self.specification.household).cast("string")
@@ -109,7 +110,7 @@ class TargetedRecordSwapping(RecordMethod):
             # Records with the same content are interchangeable: any numbering gives the same release.
             number = f.row_number().over(Window.partitionBy(f.sha2(published, 256)).orderBy(f.lit(1)))
             identity = f.concat(published, f.lit("\x1f"), number)
-        return frame.withColumn(_UNIT, _number(f.concat(f.lit(f"{key} unit "), identity)))
+        return frame.withColumn(_UNIT, _number(identity, secret))
 
     def _units(self, keyed: DataFrame, job: Job) -> DataFrame:
         """Return one row a unit: areas, risk by level, hashes of its categories and profiles."""
@@ -119,7 +120,7 @@ class TargetedRecordSwapping(RecordMethod):
             f"__risk{i}": f.count(f.lit(1)).over(Window.partitionBy(*map(_text, levels[: i + 1]), *risk)) < k
             for i in range(len(levels))
         }
-        named = {name for profile in self._profiles for name in profile if name != HOUSEHOLD_SIZE}
+        named = {name for profile in self._profiles for name in profile} & {*self.specification.published}
         categories = {
             name: f"__category{i}" for i, name in enumerate([*self._risk, *sorted(named - {*self._risk})])
         }
@@ -146,7 +147,7 @@ class TargetedRecordSwapping(RecordMethod):
             )
         profiles = [
             f.xxhash64(
-                *[f.col(_SIZE) if name == HOUSEHOLD_SIZE else f.col(categories[name]) for name in profile]
+                *[f.col(categories[name]) if name in categories else f.col(_SIZE) for name in profile]
             ).alias(f"__profile{i}")
             if profile
             else f.lit(0).cast("bigint").alias(f"__profile{i}")
@@ -165,7 +166,7 @@ class TargetedRecordSwapping(RecordMethod):
         assert counts is not None
         wanted = DONORS * counts[1] + LEAST_DONORS
         share = min(1.0, wanted / max(counts[0], 1))
-        sampled = units.where(f.col("__risk0") | (f.col(_UNIT) < int(share * 16**_DIGITS)))
+        sampled = units.where(f.col("__risk0") | (f.col(_UNIT) < int(share * _NUMBERS)))
         first = _exchanged(sampled.toArrow(), depth, range(1), 0.0) if counts[1] else None
         taken = [] if first is None else first[_UNIT].to_pylist()
         marked = job.spark.createDataFrame([(unit,) for unit in taken], f"{_UNIT} bigint")
@@ -216,6 +217,16 @@ def _text(name: str) -> Column:
     return f.coalesce(column(name).cast("string"), f.lit(_MISSING))
 
 
-def _number(identity: Column) -> Column:
-    """Return a keyed whole number in [0, 16^15)."""
-    return f.conv(f.substring(f.sha2(identity, 256), 1, _DIGITS), 16, 10).cast("bigint")
+def _number(identity: Column, secret: bytes) -> Column:
+    """Return a keyed whole number in [0, `_NUMBERS`); the key is in no plan that Spark shows."""
+
+    def numbers(texts: pa.Array) -> pa.Array:
+        keys = [unit_key(text, secret) for text in texts.to_pylist()]
+        return pa.array(
+            [None if each is None else int.from_bytes(each[:8], "big") % _NUMBERS for each in keys],
+            pa.int64(),
+        )
+
+    hashed = f.arrow_udf(numbers, t.LongType())  # type: ignore[call-overload]
+    number: Column = hashed(identity)
+    return number

@@ -19,7 +19,7 @@ from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import block_table
 from microguard.pipelines.measures.comparison import Comparison
-from microguard.pipelines.measures.exposure import exposure
+from microguard.pipelines.measures.exposure import Exposure, exposure
 from microguard.pipelines.measures.measure import Measured
 from microguard.pipelines.measures.pairs import with_originals
 from microguard.pipelines.measures.registry import record_measures
@@ -69,10 +69,17 @@ class Records:
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> Comparison:
         """Measure the risk before, and protect by the method."""
         assert self.contract is not None
-        specification = self.specification
         require_regions(self.contract, screened.strata)
         with job.progress.stage("risk before"):
-            exposed = exposure(screened, specification)
+            exposed = exposure(screened, self.specification)
+        return self.protect_exposed(job, screened, exposed, release_id)
+
+    def protect_exposed(
+        self, job: Job, screened: ValidatedInput, exposed: Exposure, release_id: str
+    ) -> Comparison:
+        """Protect records whose risk is known by the method, and compute the derived columns."""
+        assert self.contract is not None
+        specification = self.specification
         frame = with_originals(screened.frame, specification, screened.remaining)
         frame, reports = self.method.protect(job, screened, frame, release_id)
         if specification.derived:

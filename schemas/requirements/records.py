@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from microguard.schemas.requirements.requirement import BROKEN, MetricKey, Requirement
+from microguard.schemas.requirements.requirement import BROKEN, MetricKey, Requirement, quoted
 from microguard.schemas.specification.model import Specification
 
 LARGEST_DOMAIN = 100_000
@@ -129,7 +129,7 @@ def _records(spec: Specification) -> Iterator[Requirement]:
         yield Requirement(MetricKey("repeated", name), remedy, at_most=most, line=line)
     for name in spec.nominal:
         remedy = "declare it numeric, or coarsen it: that many values are no categories"
-        line = f'[variables] {name} = {{ role = "quasi_identifier", kind = "numeric" }}'
+        line = f'[variables] {quoted(name)} = {{ role = "quasi_identifier", kind = "numeric" }}'
         yield Requirement(MetricKey("domain", name), remedy, at_least=1, at_most=LARGEST_DOMAIN, line=line)
 
 

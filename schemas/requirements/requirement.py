@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from microguard.schemas.errors import Failure
 
 #: What a person can do where a promise is broken.
 BROKEN = "the protection is broken, and this is a fault of microguard: please report it"
+
+#: What stands for the measured value in the line of a requirement.
+MARKS = ("{found}", "{above}", "{below}")
 
 
 class MetricKey(NamedTuple):
@@ -75,19 +79,26 @@ class Requirement:
         """Return what is not met, in the words `what`; None was not measured and cannot be judged."""
         found = "not measured" if measured is None else self._shown(measured)
         line = self.line
-        if measured is not None and measured == measured:
+        if measured is not None and math.isfinite(measured):
             line = line.replace("{found}", found)
             line = line.replace("{above}", _rounded(measured, math.ceil))
             line = line.replace("{below}", _rounded(measured, math.floor))
+        if any(mark in line for mark in MARKS):
+            line = ""  # no limit accepts a value that is not known
         return Failure(self.key.column, what or self.key.column, found, self.limit, self.remedy, line)
 
 
 def _rounded(value: float, to: Callable[[float], int]) -> str:
     """Return a number with three digits, rounded up or down, so that a limit of it holds."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
+    if value == 0:
+        return "0"
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
     return f"{to(value / unit) * unit:.6g}"
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as a string or key of TOML."""
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def accept_line(name: str, section: str = "quality") -> str:

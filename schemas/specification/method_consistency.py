@@ -40,9 +40,10 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
     except SpecificationError as error:
         yield Fault(("method", "name"), str(error).removesuffix("."))
         return
-    yield from third_party_faults(row, method.parameters, "method")
+    of_parameters = third_party_faults(row, method.parameters, "method")
+    yield from of_parameters
     yield from _unheeded(spec, row)
-    if method.name == "swapping":
+    if method.name == "swapping" and not of_parameters:
         yield from _swapping(spec)
     if method.name not in STRATEGIES:
         for key in method.sections:
@@ -73,6 +74,12 @@ def _swapping(spec: Specification) -> Iterator[Fault]:
     key = ("method", "parameters")
     if spec.groups:
         yield fault(("groups",), [each.name for each in spec.groups], "no groups with method swapping")
+    if spec.region is not None:
+        allowed = (
+            "quasi_identifier, the coarsest level of method.parameters.geography: beside a region that stays "
+            "where it is, an exchanged area of another region would be seen"
+        )
+        yield fault(("variables", spec.region, "role"), "region", allowed)
     if not geography or len(set(geography)) < len(geography):
         yield fault(
             (*key, "geography"), geography, "one or more quasi-identifiers, coarse to fine, each once"
@@ -80,7 +87,7 @@ def _swapping(spec: Specification) -> Iterator[Fault]:
     nominal = [name for name in spec.quasi_identifiers if spec.variables[name].kind == "nominal"]
     for name in geography:
         if name not in nominal:
-            allowed = "quasi-identifiers of kind nominal (a region stays where it is)"
+            allowed = "quasi-identifiers of kind nominal"
             yield fault((*key, "geography"), name, allowed, choices=nominal)
     others = [name for name in spec.quasi_identifiers if name not in geography]
     for name in risk:

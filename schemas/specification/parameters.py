@@ -33,9 +33,10 @@ class _FromTable:
 
 
 def _tuples(content: Any) -> Any:
-    if not isinstance(content, dict):
-        return content
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
+    """Return the values of a section with tuples in place of lists, and of lists in lists."""
+    if isinstance(content, dict):
+        return {key: _tuples(value) for key, value in content.items()}
+    return tuple(map(_tuples, content)) if isinstance(content, list) else content
 
 
 class AlgorithmSections(Section):

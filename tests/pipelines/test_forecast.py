@@ -12,13 +12,14 @@ from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.job import Job
 from microguard.pipelines.publication.areas import Areas
-from microguard.schemas.errors import GateRefused, merged_lines
+from microguard.schemas.errors import Failure, GateRefused, ProtectionFailed, merged_lines
 from microguard.schemas.specification.read import read_specification
 
 from tests.pipelines import eusilc
 from tests.pipelines.microdata import run
 
 PERSONS, SAMPLE = 900, 600
+FAILURE = Failure("unique_jointly", "unique jointly", "about 0.9", "at most 0.05", "protect")
 
 
 def checked(spark, specification):
@@ -50,6 +51,7 @@ def test_check_foretells_what_protect_refuses_and_its_lines_mend_it(spark, tmp_p
     foretold = answer.content["forecast"]
     assert SAMPLE * 0.8 < foretold["sampled"] < foretold["records"]
     assert not (areas.evidence / "key").exists()
+    assert areas.unfinished() == []
     assert [path.name for path in areas.evidence.iterdir() if path.name not in (".work", ".lock")] == [
         "check"
     ]
@@ -70,9 +72,18 @@ def test_check_foretells_what_protect_refuses_and_its_lines_mend_it(spark, tmp_p
 
 
 def test_a_sample_is_stated_and_an_estimate_is_called_one():
-    failure = forecast.Failure("unique_jointly", "unique jointly", "about 0.9", "at most 0.05", "protect", "")
-    found = forecast.Forecast((failure,), 600, 900)
+    found = forecast.Forecast((FAILURE,), 600, 900)
     assert "a sample of 600 of 900 records" in found.text
     assert "about 0.9" in found.text
     assert "the whole file" in replace(found, sampled=900).text
     assert "nothing that can be foretold (counted on the whole file)" in forecast.Forecast((), 0, 0).text
+
+
+def test_a_sample_that_cannot_be_protected_is_a_row_with_its_cause():
+    error = ProtectionFailed("Block 3 failed.\n  Raise blocking.max_records.")
+    found = forecast.Forecast((forecast._not_protected(error), FAILURE), 600, 900)
+    rows = found.text.splitlines()
+    assert rows[0].startswith("Forecast: protect would refuse this release for 2 reasons")
+    assert rows[2].split() == ["protection", "of", "the", "sample", "failed"]
+    assert rows[3].endswith("The cause: Block 3 failed. Raise blocking.max_records.")
+    assert "for 1 reason (" in replace(found, failures=(FAILURE,)).text

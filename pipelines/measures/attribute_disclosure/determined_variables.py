@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
-from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.requirements.requirement import MetricKey, Requirement, quoted
 from microguard.schemas.specification.model import Specification
 
 
@@ -39,7 +39,7 @@ class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
         for name in specification.published_as_it_is:
             if name not in specification.publish.accept_dependencies:
                 remedy = "protect the column, leave it out, or name it in publish.accept_dependencies"
-                line = f'[publish] accept_dependencies = ["{name}"]'
+                line = f"[publish] accept_dependencies = [{quoted(name)}]"
                 yield Requirement(MetricKey("determined", name), remedy, at_most=0, line=line)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 
 import numpy as np
@@ -15,6 +16,7 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.method import record_method
 from microguard.pipelines.publication.areas import Areas
 from microguard.schemas.errors import InputRejected, SpecificationError
+from pyspark.sql import functions as f
 
 from tests.pipelines.microdata import published, quality, run, specification
 
@@ -54,13 +56,17 @@ def spec_of(folder, roles=ROLES, **parameters):
     return specification(folder, roles, method=method)
 
 
-def swapped(spark, spec, frame):
-    """The protected frame, without the steps of a release."""
+def protected(spark, spec, frame):
+    """The answer of the method, without the steps of a release."""
     areas = Areas.from_places(spec.public_area, spec.evidence_area)
     job = Job(spark, spec, areas, Progress(quiet=True))
     screened = validate(microdata_from_frame(frame, spec), spec)
-    protected, _ = record_method(spec).protect(job, screened, screened.frame, "0" * 32)
-    return protected.toPandas().sort_values("income", ignore_index=True)
+    return record_method(spec).protect(job, screened, screened.frame, "0" * 32)
+
+
+def swapped(spark, spec, frame):
+    """The protected records."""
+    return protected(spark, spec, frame)[0].toPandas().sort_values("income", ignore_index=True)
 
 
 @pytest.mark.spark
@@ -114,11 +120,47 @@ def test_swapping_does_not_depend_on_order_or_partitions(spark, tmp_path):
 
 
 @pytest.mark.spark
+def test_plan_of_swapping_does_not_show_the_secret(spark, tmp_path):
+    spec = spec_of(tmp_path)
+    areas = Areas.from_places(spec.public_area, spec.evidence_area)
+    secret = hmac.digest(areas.key(), b"swapping", "sha256").hex()
+    frame, _ = protected(spark, spec, spark.createDataFrame(census(60)))
+    as_literal = frame.select(f.sha2(f.concat(f.lit(secret), "ward"), 256))
+    assert secret in as_literal._jdf.queryExecution().toString()
+    assert secret not in frame._jdf.queryExecution().toString()
+
+
+@pytest.mark.spark
+def test_a_published_household_size_is_a_profile_of_its_own(spark, tmp_path):
+    """Persons of a file without households are exchanged within their published size of household."""
+    roles = {name: role for name, role in ROLES.items() if name not in ("home", "region")}
+    frame = census(120).drop(columns=["home", "region"])
+    frame["household_size"] = np.arange(len(frame)) % 4
+    spec = spec_of(
+        tmp_path,
+        roles | {"household_size": {"role": "other"}},
+        geography=["ward"],
+        similar=[["household_size"]],
+    )
+    after = swapped(spark, spec, spark.createDataFrame(frame))
+    moved = after["ward"] != frame["ward"].to_numpy()
+    assert moved.any()
+    by_size = ["household_size", "ward"]
+    pd.testing.assert_series_equal(after.groupby(by_size).size(), frame.groupby(by_size).size())
+
+
+@pytest.mark.spark
 def test_swapping_refuses_a_household_in_two_areas(spark, tmp_path):
     frame = census(30)
     frame.loc[frame.index[frame["home"].duplicated()][:1], "ward"] = "w99"
     with pytest.raises(InputRejected, match=r"1 household\(s\) have records in several areas"):
         swapped(spark, spec_of(tmp_path), spark.createDataFrame(frame))
+
+
+def test_specification_refuses_a_region_next_to_an_exchanged_area(tmp_path):
+    roles = ROLES | {"region": {"role": "region"}}
+    with pytest.raises(SpecificationError, match=r"region\.role: .*coarsest level"):
+        spec_of(tmp_path, roles, geography=["ward"])
 
 
 @pytest.mark.parametrize(
@@ -128,6 +170,8 @@ def test_swapping_refuses_a_household_in_two_areas(spark, tmp_path):
         ({"geography": ["income"]}, "quasi-identifiers of kind nominal"),
         ({"risk": ["ward"]}, "outside geography"),
         ({"similar": [["home"]]}, "published variables"),
+        ({"similar": ["sex"]}, "list in brackets"),
+        ({"geography": 3}, "list in brackets"),
         ({"rate": 1.5}, "rate"),
         ({"rates": 0.1}, "rates"),
     ],

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from pathlib import Path
 
+from microguard.schemas.errors import refusal_text
 from microguard.schemas.requirements.records import input_requirements, integrity_requirements
-from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.requirements.requirement import MetricKey, Requirement, quoted
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import read_specification
 
@@ -55,3 +57,25 @@ def test_a_metric_that_is_not_a_number_meets_nothing() -> None:
     requirement = Requirement(MetricKey("records"), "do something", at_least=3, at_most=9)
     assert [requirement.met(value) for value in (2, 3, 9, 10, math.nan)] == [False, True, True, False, False]
     assert str(requirement.failure(2)) == "records is 2, expected at least 3 and at most 9: do something."
+
+
+def test_a_value_that_is_not_known_gives_no_line_to_accept_it() -> None:
+    line = "[quality] max_t = {above}"
+    required = [Requirement(MetricKey("t", name), "raise k", at_most=0.1, line=line) for name in "abcd"]
+    failures = [
+        each.failure(measured)
+        for each, measured in zip(required, (None, math.nan, math.inf, 0.31), strict=True)
+    ]
+    assert [each.line for each in failures] == ["", "", "", "[quality] max_t = 0.31"]
+    text = refusal_text("Refused.", failures)
+    assert text.count("max_t") == 1
+    assert "not measured" in text
+
+
+def test_a_line_names_a_column_as_toml_does(tmp_path: Path) -> None:
+    name = 'Größe "alt"'
+    spec = specified(tmp_path, f"variables.{quoted(name)}={{ role = 'quasi_identifier', kind = 'nominal' }}")
+    (line,) = [each.line for each in input_requirements(spec) if each.key == ("domain", name, 0)]
+    assert tomllib.loads(line.removeprefix("[variables] ")) == {
+        name: {"role": "quasi_identifier", "kind": "numeric"}
+    }
