@@ -86,7 +86,10 @@ class _Knowledge:
 
 
 def too_narrow(
-    relations: sparse.csr_matrix, suppressed: np.ndarray, original: OriginalCells
+    relations: sparse.csr_matrix,
+    suppressed: np.ndarray,
+    original: OriginalCells,
+    attackers: tuple[str, ...] = ("outsider",),
 ) -> dict[str, int]:
     """Count the sensitive cells whose interval is too narrow, by kind of attacker.
 
@@ -97,12 +100,15 @@ def too_narrow(
     suppressed : (cells,) boolean array
         Cells without a published value; sensitive cells with one are too narrow to everybody.
     original : OriginalCells
+    attackers : tuple of str
+        Kinds of attackers, "outsider" among them. Where contributors are not known, every sensitive cell is
+        too narrow to contributors.
     """
     search = _Search(relations, suppressed)
     sliding = np.zeros(len(original.units)) if original.sliding is None else original.sliding
     given = (original.fall, original.rise, original.lower, original.upper, sliding)
     everybody = _Knowledge(*(np.array(each, dtype=float) for each in given))
-    failed: dict[str, set[int]] = {kind: set() for kind in original.attackers}
+    failed: dict[str, set[int]] = {kind: set() for kind in attackers}
     targets: list[int] = []
     witnesses: list[_Table] = []
     for cell in np.flatnonzero(original.sensitive).tolist():
@@ -112,12 +118,15 @@ def too_narrow(
         else:
             targets += [cell, cell]
             witnesses += ends
-    if original.contributed is None or not witnesses:
+    if original.contributed is None:
+        every = int(np.sum(original.sensitive))
+        return {kind: len(found) if kind == "outsider" else every for kind, found in failed.items()}
+    if not witnesses:
         return {kind: len(found) for kind, found in failed.items()}
     by_cell = _by_cell(witnesses, len(suppressed))
     reached = np.array(targets)
     results: dict[tuple[int, ...], set[int]] = {}
-    for kind, units, coalition in _coalitions(original.contributed, suppressed, original.attackers):
+    for kind, units, coalition in _coalitions(original.contributed, suppressed, attackers):
         if units not in results:
             known = everybody.of(coalition, original.units)
             again = _contradicted(by_cell, coalition.cells, known)

@@ -98,7 +98,7 @@ def _costs(cells: Cells, specification: Specification) -> np.ndarray:
 
 
 def original_cells(
-    cells: Cells, by_rule: CellTable, table: Table, joined: Joined | None, attackers: tuple[str, ...]
+    cells: Cells, by_rule: CellTable, table: Table, joined: Joined | None
 ) -> OriginalCells:
     """Return the cells before protection: of suppressed tables with what attackers know of them."""
     own = len(cells)
@@ -119,6 +119,5 @@ def original_cells(
         digits=table.digits,
         zeros_absent=table.counts,
         contributed=None if given is None else Contributed(given.cell, given.unit, given.amount),
-        attackers=attackers,
         earlier=None if joined is None else joined.earlier,
     )

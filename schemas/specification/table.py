@@ -270,7 +270,8 @@ class Table(Section):
     attackers: Annotated[tuple[Attacker, ...], Field(strict=False)] = ATTACKERS
     """Suppression: who must be left with an interval as wide as the levels of every sensitive cell that is
     not their own: "outsider" (every reader), "single" (the only contributor of a cell), "pair" (the two
-    contributors of a cell together) and "unit" (a contributor who knows all cells that are its own)."""
+    contributors of a cell together) and "unit" (a contributor who knows all cells that are its own). Of cells
+    without numbers of contributors only "outsider"."""
     holding: Text | None = None
     """Suppression of microdata: column of the holding that a unit belongs to. Contributions of a holding are
     one, and it knows them all; a unit without holding stands for itself."""
@@ -379,6 +380,11 @@ class Table(Section):
     def suppressed(self) -> bool:
         """Whether the method publishes cells without a value."""
         return "suppressed table" in method_row("table", self.method).guarantees
+
+    @property
+    def contributors_known(self) -> bool:
+        """Whether cells come with their contributors, or at least with how many there are."""
+        return self.source == "microdata" or self.kind == "frequency" or self.contributors is not None
 
     @property
     def cost_names(self) -> tuple[str, ...]:

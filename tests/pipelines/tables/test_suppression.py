@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from microguard.pipelines.guarantees.feasible_intervals import determined, too_n
 from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
 from microguard.pipelines.guarantees.table_files import table_files
+from microguard.pipelines.method import table_method
 from microguard.pipelines.tables.files import FOLDER
 from microguard.pipelines.tables.suppressed_before import kept_original
 from microguard.pipelines.tables.tau_argus import FOLDER as TAU_ARGUS
@@ -180,13 +182,70 @@ def test_a_linked_table_keeps_published_and_suppressed_cells_and_the_intervals_o
     assert np.array_equal(tables[0].suppressed, tables[2].suppressed)
     joined = tables[1].protected.comparison.joined
     assert joined.problem.cells > len(tables[1].cells)
-    manifest = {**tables[1].layout, "method": {"attackers": ["outsider", "single", "pair", "unit"]}}
-    original = kept_original(tables[1].evidence, manifest)
+    original = kept_original(tables[1].evidence, tables[1].layout)
     assert original.earlier is not None
     with table_files(tables[1].files, tables[1].layout, original) as files:
-        count = SuppressedTable(original.attackers).count(files)
+        count = SuppressedTable(spec.table.attackers).count(files)
     assert count.metrics == tables[1].written.count.metrics
     assert third is not None
+
+
+def test_a_table_without_numbers_of_contributors_promises_nothing_of_contributors(tmp_path):
+    cells, spec = finished(ten="sensitive", contributors=None)
+    product = table_method(spec).product()
+    assert product.guarantee.attackers == ("outsider",)
+    assert "not counted for whoever alone contributes to a cell" in product.guarantee.limits[0]
+    assert SuppressingOffice(tmp_path).publish(cells, spec).broken == []
+    with pytest.raises(SpecificationError, match=r"attackers.*unless table\.contributors"):
+        finished(ten="sensitive", contributors=None, attackers=["outsider", "single"])
+
+
+def test_a_promise_to_contributors_is_broken_where_nobody_knows_them(tmp_path):
+    cells, spec = finished(ten="sensitive", contributors=None)
+    published = SuppressingOffice(tmp_path).publish(cells, spec)
+    product = table_method(spec).product()
+    original = replace(product.original(published.protected)[0], contributed=None)
+    with table_files(published.files, published.layout, original) as files:
+        metrics = SuppressedTable(("outsider", "single")).count(files).metrics
+    assert metrics[MetricKey("intervals_too_narrow", "outsider")] == 0
+    assert metrics[MetricKey("intervals_too_narrow", "single")] == 1
+
+
+def test_the_limits_of_a_suppressed_table_name_the_attackers_that_were_counted():
+    cells, spec = finished()
+    every = table_method(spec).product().guarantee
+    assert "It was not counted" not in every.limits[0]
+    assert "The cells came with numbers of contributors" in every.limits[0]
+    assert SuppressedTable.from_manifest({"method": every.method()}) == every
+    readers = SuppressedTable(("outsider",)).limits[0]
+    assert "counted for every reader. It was not counted for whoever alone" in readers
+
+
+def two_tables(frame, **second):
+    """Specifications of two linked tables of one survey."""
+    for name, region, further in (("first", "region", {}), ("second", "size", second)):
+        table = {"value": "turnover", "tables": [["activity", region]], "decimals": 0, **further}
+        yield specification(frame, {**table, "method": "suppression"}, name=name, source="survey")
+
+
+@pytest.mark.parametrize("lost", ["suppressed_cells", "lines", "contributions"])
+def test_a_table_is_refused_if_the_evidence_of_an_earlier_one_is_lost(tmp_path, lost):
+    frame = firms(1).assign(size=lambda each: np.where(each["turnover"] > 60, "big", "small"))
+    first, second = two_tables(frame)
+    office = SuppressingOffice(tmp_path)
+    published = office.publish(cells_of_firms(frame, first), first)
+    (published.evidence / f"{lost}.parquet").unlink()
+    with pytest.raises(GateRefused, match=rf"release0 is lost: expected {lost}.parquet"):
+        office.publish(cells_of_firms(frame, second), second)
+
+
+def test_a_table_is_refused_that_heeds_fewer_attackers_than_an_earlier_one(tmp_path):
+    frame = firms(1).assign(size=lambda each: np.where(each["turnover"] > 60, "big", "small"))
+    first, second = two_tables(frame, attackers=["outsider", "unit"])
+    office = SuppressingOffice(tmp_path)
+    office.publish(cells_of_firms(frame, first), first)
+    with pytest.raises(GateRefused, match=r"release0 .* expected pair, single in table\.attackers"):
+        office.publish(cells_of_firms(frame, second), second)
 
 
 def test_a_published_cell_that_a_stricter_rule_finds_sensitive_is_refused_with_the_release(tmp_path):
@@ -211,7 +270,7 @@ def test_a_published_cell_that_a_stricter_rule_finds_sensitive_is_refused_with_t
 def test_the_count_on_the_files_finds_a_secondary_cell_that_was_published(tmp_path):
     cells, spec = finished()
     published = SuppressingOffice(tmp_path).publish(cells, spec)
-    original, _ = spec and _original(published, spec)
+    original = kept_original(published.evidence, published.layout)
     path = next((published.files / FOLDER).glob("*.parquet"))
     rows = pq.read_table(path).to_pandas()
     secondary = rows[(rows["status"] == "suppressed") & ~((rows["a"] == "x") & (rows["b"] == "p"))].index[0]
@@ -224,11 +283,6 @@ def test_the_count_on_the_files_finds_a_secondary_cell_that_was_published(tmp_pa
         metrics = SuppressedTable(("outsider", "single")).count(files).metrics
     assert metrics[MetricKey("cells_by_subtraction")] == 3
     assert metrics[MetricKey("intervals_too_narrow", "outsider")] == 1
-
-
-def _original(published, spec):
-    manifest = {**published.layout, "method": {"attackers": list(spec.table.attackers)}}
-    return kept_original(published.evidence, manifest), None
 
 
 def random_table(seed):
