@@ -148,7 +148,7 @@ def cells_of_finished(frame: pd.DataFrame, table: Table) -> Cells:
 def of_finished(frame: pd.DataFrame, table: dict[str, Any], **release: Any) -> Specification:
     """Return the specification of a finished table."""
     given = {"source": "cells", "method": "suppression", **table}
-    names = [given["value"], given.get("contributors"), *given.get("largest", ())]
+    names = [given["value"], given.get("contributors"), given.get("shadow"), *given.get("largest", ())]
     return build_specification(
         {
             "release": {"name": "finished", "k": 3, **release},
