@@ -215,7 +215,15 @@ class CellTables(TableProduct[CellComparison]):
         problem = suppression_problem(cells, self.specification, by_rule, keep, standing.suppressed)
         before = tables_before(job.areas, standing.every)
         self._refuse_fewer_attackers(before)
-        return joined(problem, cells, self.table, before)
+        try:
+            return joined(problem, cells, self.table, before)
+        except SdcError as error:
+            raise GateRefused(
+                f"This table does not fit tables of the same records that were published before, by "
+                f"{', '.join(standing.every[:3])}: expected suppressed cells with the values and rules of "
+                f"then, found that {error}. Nothing was published. Publish it by the rules of then, or (of a "
+                "revised source) of another period."
+            ) from error
 
     def _refuse_fewer_attackers(self, before: Iterable[SuppressedBefore]) -> None:
         """Refuse a table that is not protected from whom an earlier one of the same records is."""

@@ -248,6 +248,25 @@ def test_a_table_is_refused_that_heeds_fewer_attackers_than_an_earlier_one(tmp_p
         office.publish(cells_of_firms(frame, second), second)
 
 
+def test_a_linked_table_of_a_source_whose_suppressed_values_were_revised_is_refused_by_the_release(tmp_path):
+    few = pd.DataFrame(
+        {
+            "activity": list("AAAABBBB"),
+            "region": list("nesw") * 2,
+            "size": ["big", "small"] * 4,
+            "turnover": [100.0, 1, 1, 1, 80, 2, 2, 2],
+        }
+    )
+    many = [few.assign(activity=few["activity"].replace({"A": "C", "B": "D"})) for _ in range(5)]
+    frame = pd.concat([few, *many], ignore_index=True).assign(firm=lambda each: np.arange(len(each)))
+    first, second = two_tables(frame)
+    office = SuppressingOffice(tmp_path)
+    office.publish(cells_of_firms(frame, first), first)
+    frame.loc[[0, 4], "turnover"] += [7.0, -7.0]  # of the suppressed cells A and B, in the same region
+    with pytest.raises(GateRefused, match=r"published before, by release0: .* does not add up"):
+        office.publish(cells_of_firms(frame, second), second)
+
+
 def test_a_published_cell_that_a_stricter_rule_finds_sensitive_is_refused_with_the_release(tmp_path):
     frame = firms(1)
     office = SuppressingOffice(tmp_path)
