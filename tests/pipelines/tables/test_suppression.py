@@ -15,6 +15,7 @@ from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
 from microguard.pipelines.guarantees.table_files import table_files
 from microguard.pipelines.method import table_method
 from microguard.pipelines.tables.files import FOLDER
+from microguard.pipelines.tables.files import published as published_contents
 from microguard.pipelines.tables.suppressed_before import kept_original
 from microguard.pipelines.tables.tau_argus import FOLDER as TAU_ARGUS
 from microguard.pipelines.tables.tau_argus import same_cells, write_tau_argus
@@ -355,6 +356,16 @@ def test_tau_argus_files_have_a_status_and_no_number_where_a_cell_is_suppressed(
     assert "y;Total;150;S" in lines or "y;Total;;U" in lines
     assert '<UNSAFE> "U"' in next((published.files / TAU_ARGUS).glob("*.rda")).read_text()
     assert same_cells(published.files, contents, spec.table)
+
+
+@pytest.mark.parametrize("decimals", [0, 2])
+@pytest.mark.parametrize("suppression", [True, False])
+def test_a_cell_without_a_value_is_null_whatever_the_method_promises(decimals, suppression):
+    cells, spec = finished(decimals=decimals)
+    units = np.where(np.arange(len(cells)) == 3, np.nan, cells.units)
+    (content,) = published_contents(cells.codes, units, spec.table, suppression=suppression).values()
+    assert content["v"].null_count == 1
+    assert sum(each for each in content["v"].to_pylist() if each is not None) * 10**decimals == np.nansum(units)
 
 
 def test_the_published_list_of_cells_has_no_value_where_a_cell_is_suppressed(tmp_path):
