@@ -219,7 +219,7 @@ class CellTables(TableProduct[CellComparison]):
             return joined(problem, cells, self.table, before)
         except SdcError as error:
             raise GateRefused(
-                f"This table does not fit tables of the same records that were published before, by "
+                "This table does not fit tables of the same records that were published before, by "
                 f"{', '.join(standing.every[:3])}: expected suppressed cells with the values and rules of "
                 f"then, found that {error}. Nothing was published. Publish it by the rules of then, or (of a "
                 "revised source) of another period."
@@ -231,7 +231,7 @@ class CellTables(TableProduct[CellComparison]):
             missing = set(earlier.attackers) - set(self._attackers)
             if missing and self.specification.publish.successive != "accept":
                 raise GateRefused(
-                    f"The table {earlier.release_id} of the same records promises intervals to more attackers: "
+                    f"The table {earlier.release_id} of the same records is protected from more attackers: "
                     f"expected {', '.join(sorted(missing))} in table.attackers, and contributors or their "
                     "numbers in the input, as lines of this table narrow those intervals too. Nothing was "
                     'published. Add them, or set publish.successive to "accept" if a steward decides that '

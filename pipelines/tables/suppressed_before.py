@@ -125,8 +125,8 @@ def read_suppressed(folder: Path, release_id: str) -> SuppressedBefore:
     lost = [name for name in (CELLS, LINES, CONTRIBUTIONS) if not (folder / name).is_file()]
     if lost:
         raise GateRefused(
-            f"The evidence of the table {release_id} is lost: expected {', '.join(lost)} in its folder, found "
-            "none. What readers know of its suppressed cells cannot be counted without it. Nothing was "
+            f"The evidence of the table {release_id} is lost: expected {', '.join(lost)} in its folder, "
+            "found none. What readers know of its suppressed cells cannot be counted without it. Nothing was "
             "published. Restore the evidence area from its back-up."
         )
     kept = pq.read_table(folder / CELLS)
@@ -145,9 +145,7 @@ def read_suppressed(folder: Path, release_id: str) -> SuppressedBefore:
     given = pq.read_table(folder / CONTRIBUTIONS)
     given = given.filter(pc.less(given["cell"], len(cells)))
     sensitive = kept["sensitive"].to_numpy()
-    return SuppressedBefore(
-        cells, amounts, sensitive, suppressed, relations, given, attackers, release_id
-    )
+    return SuppressedBefore(cells, amounts, sensitive, suppressed, relations, given, attackers, release_id)
 
 
 def kept_original(folder: Path, manifest: Mapping[str, Any]) -> OriginalCells | None:

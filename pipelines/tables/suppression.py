@@ -97,9 +97,7 @@ def _costs(cells: Cells, specification: Specification) -> np.ndarray:
     return np.ones(len(cells))
 
 
-def original_cells(
-    cells: Cells, by_rule: CellTable, table: Table, joined: Joined | None
-) -> OriginalCells:
+def original_cells(cells: Cells, by_rule: CellTable, table: Table, joined: Joined | None) -> OriginalCells:
     """Return the cells before protection: of suppressed tables with what attackers know of them."""
     own = len(cells)
     given = None if joined is None else joined.problem.contributions

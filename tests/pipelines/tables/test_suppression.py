@@ -213,7 +213,7 @@ def test_a_promise_to_contributors_is_broken_where_nobody_knows_them(tmp_path):
 
 
 def test_the_limits_of_a_suppressed_table_name_the_attackers_that_were_counted():
-    cells, spec = finished()
+    _, spec = finished()
     every = table_method(spec).product().guarantee
     assert "It was not counted" not in every.limits[0]
     assert "The cells came with numbers of contributors" in every.limits[0]
@@ -365,7 +365,9 @@ def test_a_cell_without_a_value_is_null_whatever_the_method_promises(decimals, s
     units = np.where(np.arange(len(cells)) == 3, np.nan, cells.units)
     (content,) = published_contents(cells.codes, units, spec.table, suppression=suppression).values()
     assert content["v"].null_count == 1
-    assert sum(each for each in content["v"].to_pylist() if each is not None) * 10**decimals == np.nansum(units)
+    assert sum(each for each in content["v"].to_pylist() if each is not None) * 10**decimals == np.nansum(
+        units
+    )
 
 
 def test_the_published_list_of_cells_has_no_value_where_a_cell_is_suppressed(tmp_path):
