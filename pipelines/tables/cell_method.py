@@ -37,14 +37,14 @@ from microguard.pipelines.tables.published_before import (
     standing_cells,
 )
 from microguard.pipelines.tables.published_cells import write_published_cells
-from microguard.pipelines.tables.suppressed_before import (
+from microguard.pipelines.tables.suppression.earlier_tables import (
     Joined,
     SuppressedBefore,
     joined,
     tables_before,
     write_suppressed,
 )
-from microguard.pipelines.tables.suppression import original_cells, suppression_problem
+from microguard.pipelines.tables.suppression.problem import original_cells, suppression_problem
 from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
@@ -93,7 +93,7 @@ class CellComparison:
     @cached_property
     def sections(self) -> dict[str, Any]:
         """Return all measures, by section."""
-        from microguard.pipelines.tables.suppression_measures import measured
+        from microguard.pipelines.tables.suppression.measures import measured
 
         return measured(self)
 
@@ -284,7 +284,7 @@ class CellTables(TableProduct[CellComparison]):
     def write_annex(self, folder: Path, protected: ProtectedTable[CellComparison]) -> None:
         """Every cell as it was; and which are published first here."""
         comparison = protected.comparison
-        from microguard.pipelines.tables.suppression_measures import suppression_columns
+        from microguard.pipelines.tables.suppression.measures import suppression_columns
 
         fresh = new_cells(
             comparison.cells, self.table, comparison.values, protected.standing, protected.origin,

@@ -16,7 +16,7 @@ from microguard.pipelines.guarantees.table_files import table_files
 from microguard.pipelines.method import table_method
 from microguard.pipelines.tables.files import FOLDER
 from microguard.pipelines.tables.files import published as published_contents
-from microguard.pipelines.tables.suppressed_before import kept_original
+from microguard.pipelines.tables.suppression.earlier_tables import kept_original
 from microguard.pipelines.tables.tau_argus import FOLDER as TAU_ARGUS
 from microguard.pipelines.tables.tau_argus import same_cells, write_tau_argus
 from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
