@@ -207,10 +207,14 @@ def _contradicted(witnesses: sparse.csc_matrix, cells: np.ndarray, known: _Knowl
 def _coalitions(
     contributed: Contributed, suppressed: np.ndarray, kinds: tuple[str, ...]
 ) -> Iterator[tuple[str, tuple[int, ...], _Coalition]]:
-    """Return the coalitions of each kind that contribute to suppressed cells."""
+    """Return the coalitions of each kind that contribute to suppressed cells.
+
+    Whoever is alone in a cell, or one of two, is so in any cell, published or not.
+    """
     units_of: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     cells_of: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    here = suppressed[contributed.cell]
+    number = np.bincount(contributed.cell, minlength=len(suppressed))
+    here = suppressed[contributed.cell] | (number[contributed.cell] <= 2)
     for cell, unit, amount in zip(
         contributed.cell[here].tolist(),
         contributed.unit[here].tolist(),
@@ -218,7 +222,8 @@ def _coalitions(
         strict=True,
     ):
         units_of[cell][unit] += amount
-        cells_of[unit][cell] += amount
+        if suppressed[cell]:
+            cells_of[unit][cell] += amount
     alone = sorted({tuple(units) for units in units_of.values() if len(units) == 1})
     pairs = sorted({tuple(sorted(units)) for units in units_of.values() if len(units) == 2})
     every: dict[str, list[tuple[int, ...]]] = {
@@ -228,8 +233,10 @@ def _coalitions(
     }
     for kind in kinds:
         for units in every.get(kind, ()):
-            cells = sorted({cell for unit in units for cell in cells_of[unit]})
-            amounts = [sum(cells_of[unit].get(cell, 0.0) for unit in units) for cell in cells]
+            cells = sorted({cell for unit in units for cell in cells_of.get(unit, ())})
+            if not cells:
+                continue
+            amounts = [sum(units_of[cell].get(unit, 0.0) for unit in units) for cell in cells]
             only = [set(units_of[cell]) <= set(units) for cell in cells]
             yield kind, units, _Coalition(np.array(cells), np.array(amounts), np.array(only))
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 @dataclass(frozen=True, eq=False)
 class Contributed:
-    """What units contribute to cells; the contributors of a cell that is listed are complete.
+    """What units contribute to cells, each once; the contributors of a cell that is listed are complete.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.guarantees.feasible_intervals import determined, too_narrow
-from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.guarantees.original_cells import Contributed, OriginalCells
 from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
 from microguard.pipelines.guarantees.table_files import table_files
 from microguard.pipelines.method import table_method
@@ -232,6 +232,20 @@ def test_the_count_of_too_narrow_intervals_agrees_with_the_audit_of_the_method(s
     original = OriginalCells(pd.DataFrame(), values, level, level, primary, values, values)
     narrow = too_narrow(relations, suppressed, original)["outsider"]
     assert narrow == int(audit(problem, suppressed, attackers=("outsider",)).too_narrow.sum())
+
+
+def test_whoever_is_alone_in_a_published_cell_is_counted_as_an_attacker_of_the_others():
+    """A total of 30 and its parts a, b and c of 10: unit 9 is alone in c and contributes 9 of b."""
+    values, level = np.array([30.0, 10, 10, 10]), np.array([0.0, 5, 0, 0])
+    relations, suppressed = sparse.csr_matrix([[-1.0, 1, 1, 1]]), np.array([False, True, True, False])
+    contributed = Contributed(
+        np.array([1, 1, 1, 2, 2, 2, 3]), np.array([1, 2, 3, 9, 4, 5, 9]), np.array([4, 3, 3, 9, 0.5, 0.5, 10])
+    )
+    original = OriginalCells(
+        pd.DataFrame(), values, level, level, level > 0, values, values, contributed=contributed
+    )
+    kinds = ("outsider", "single", "pair")
+    assert too_narrow(relations, suppressed, original, kinds) == {"outsider": 0, "single": 1, "pair": 0}
 
 
 @pytest.mark.parametrize("seed", range(10))
