@@ -34,7 +34,7 @@ PUBLIC = {
     "adjust": "microguard.sdc.cta",
     "SuppressionProblem": "microguard.sdc.suppression",
     "suppress": "microguard.sdc.suppression",
-    "suppress_table": "microguard.pipelines.tables.suppress_frame",
+    "suppress_table": "microguard.pipelines.tables.suppression.frame",
     "SdcError": "microguard.sdc.errors",
     "Protection": "microguard.pipelines.protection",
     "protect": "microguard.pipelines.protection",

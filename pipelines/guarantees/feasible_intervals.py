@@ -86,7 +86,10 @@ class _Knowledge:
 
 
 def too_narrow(
-    relations: sparse.csr_matrix, suppressed: np.ndarray, original: OriginalCells
+    relations: sparse.csr_matrix,
+    suppressed: np.ndarray,
+    original: OriginalCells,
+    attackers: tuple[str, ...] = ("outsider",),
 ) -> dict[str, int]:
     """Count the sensitive cells whose interval is too narrow, by kind of attacker.
 
@@ -97,12 +100,15 @@ def too_narrow(
     suppressed : (cells,) boolean array
         Cells without a published value; sensitive cells with one are too narrow to everybody.
     original : OriginalCells
+    attackers : tuple of str
+        Kinds of attackers, "outsider" among them. Where contributors are not known, every sensitive cell is
+        too narrow to contributors.
     """
     search = _Search(relations, suppressed)
     sliding = np.zeros(len(original.units)) if original.sliding is None else original.sliding
     given = (original.fall, original.rise, original.lower, original.upper, sliding)
     everybody = _Knowledge(*(np.array(each, dtype=float) for each in given))
-    failed: dict[str, set[int]] = {kind: set() for kind in original.attackers}
+    failed: dict[str, set[int]] = {kind: set() for kind in attackers}
     targets: list[int] = []
     witnesses: list[_Table] = []
     for cell in np.flatnonzero(original.sensitive).tolist():
@@ -112,12 +118,15 @@ def too_narrow(
         else:
             targets += [cell, cell]
             witnesses += ends
-    if original.contributed is None or not witnesses:
+    if original.contributed is None:
+        every = int(np.sum(original.sensitive))
+        return {kind: len(found) if kind == "outsider" else every for kind, found in failed.items()}
+    if not witnesses:
         return {kind: len(found) for kind, found in failed.items()}
     by_cell = _by_cell(witnesses, len(suppressed))
     reached = np.array(targets)
     results: dict[tuple[int, ...], set[int]] = {}
-    for kind, units, coalition in _coalitions(original.contributed, suppressed, original.attackers):
+    for kind, units, coalition in _coalitions(original.contributed, suppressed, attackers):
         if units not in results:
             known = everybody.of(coalition, original.units)
             again = _contradicted(by_cell, coalition.cells, known)
@@ -198,10 +207,14 @@ def _contradicted(witnesses: sparse.csc_matrix, cells: np.ndarray, known: _Knowl
 def _coalitions(
     contributed: Contributed, suppressed: np.ndarray, kinds: tuple[str, ...]
 ) -> Iterator[tuple[str, tuple[int, ...], _Coalition]]:
-    """Return the coalitions of each kind that contribute to suppressed cells."""
+    """Return the coalitions of each kind that contribute to suppressed cells.
+
+    Whoever is alone in a cell, or one of two, is so in any cell, published or not.
+    """
     units_of: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     cells_of: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    here = suppressed[contributed.cell]
+    number = np.bincount(contributed.cell, minlength=len(suppressed))
+    here = suppressed[contributed.cell] | (number[contributed.cell] <= 2)
     for cell, unit, amount in zip(
         contributed.cell[here].tolist(),
         contributed.unit[here].tolist(),
@@ -209,7 +222,8 @@ def _coalitions(
         strict=True,
     ):
         units_of[cell][unit] += amount
-        cells_of[unit][cell] += amount
+        if suppressed[cell]:
+            cells_of[unit][cell] += amount
     alone = sorted({tuple(units) for units in units_of.values() if len(units) == 1})
     pairs = sorted({tuple(sorted(units)) for units in units_of.values() if len(units) == 2})
     every: dict[str, list[tuple[int, ...]]] = {
@@ -219,8 +233,10 @@ def _coalitions(
     }
     for kind in kinds:
         for units in every.get(kind, ()):
-            cells = sorted({cell for unit in units for cell in cells_of[unit]})
-            amounts = [sum(cells_of[unit].get(cell, 0.0) for unit in units) for cell in cells]
+            cells = sorted({cell for unit in units for cell in cells_of.get(unit, ())})
+            if not cells:
+                continue
+            amounts = [sum(units_of[cell].get(unit, 0.0) for unit in units) for cell in cells]
             only = [set(units_of[cell]) <= set(units) for cell in cells]
             yield kind, units, _Coalition(np.array(cells), np.array(amounts), np.array(only))
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 @dataclass(frozen=True, eq=False)
 class Contributed:
-    """What units contribute to cells; the contributors of a cell that is listed are complete.
+    """What units contribute to cells, each once; the contributors of a cell that is listed are complete.
 
     Attributes
     ----------
@@ -76,8 +76,6 @@ class OriginalCells:
     contributed : Contributed, optional
         What contributors know of suppressed cells.
         Positions of cells after those of this table are of `earlier`.
-    attackers : tuple of str
-        From whom suppressed cells are protected.
     earlier : EarlierCells, optional
         Suppressed tables of the same records that readers have.
     """
@@ -95,7 +93,6 @@ class OriginalCells:
     base: int | None = None
     sliding: np.ndarray | None = None
     contributed: Contributed | None = None
-    attackers: tuple[str, ...] = ("outsider",)
     earlier: EarlierCells | None = None
 
     def with_earlier(self) -> OriginalCells:

@@ -39,6 +39,14 @@ KNOWN_TO = {
     "pair": "the two contributors of a cell together",
     "unit": "every contributor with all its own amounts",
 }
+SHARE = (
+    "Of a cell that they contribute to, contributors are left in doubt of what the others contribute, and of "
+    "no more."
+)
+BY_NUMBER = (
+    "The cells came with numbers of contributors, without the contributors. Counted are those of cells with "
+    "one or two contributors, in the cells that they must contribute to."
+)
 FOR_EVER = (
     "A suppressed cell stays suppressed, and a published one published, in every other table of the same "
     "amounts. Microdata made from the same records may say more."
@@ -55,10 +63,13 @@ class SuppressedTable(TableGuarantee):
     ----------
     attackers : tuple of str
         From whom sensitive cells are protected: readers ("outsider") and contributors.
+    by_number : bool
+        Whether of contributors only their number in each cell was known.
     """
 
     name = "suppressed table"
     attackers: tuple[str, ...] = ("outsider",)
+    by_number: bool = False
 
     @property
     def statement(self) -> str:
@@ -68,9 +79,13 @@ class SuppressedTable(TableGuarantee):
     @property
     def limits(self) -> tuple[str, ...]:
         """What the promise does not cover."""
-        known = [KNOWN_TO[each] for each in self.attackers if each in KNOWN_TO]
-        further = f"It is so for readers, and for {', '.join(known)}." if known else "It is so for readers."
-        return (f"{INTERVALS} {further}", FOR_EVER)
+        counted = [who for kind, who in KNOWN_TO.items() if kind in self.attackers]
+        others = [who for kind, who in KNOWN_TO.items() if kind not in self.attackers]
+        sentences = [INTERVALS, f"This was counted for {', for '.join(['every reader', *counted])}."]
+        sentences += [SHARE] if counted else []
+        sentences += [BY_NUMBER] if counted and self.by_number else []
+        sentences += [f"It was not counted for {', nor for '.join(others)}."] if others else []
+        return (" ".join(sentences), FOR_EVER)
 
     @property
     def condition(self) -> str:
@@ -138,8 +153,7 @@ class SuppressedTable(TableGuarantee):
         if earlier is not None:
             lines = sparse.vstack([lines, earlier.relations])
             hidden[len(original.units) :] = earlier.suppressed
-        narrow = too_narrow(sparse.csr_matrix(lines), hidden, original.with_earlier())
-        return {kind: narrow.get(kind, 0) for kind in self.attackers}
+        return too_narrow(sparse.csr_matrix(lines), hidden, original.with_earlier(), self.attackers)
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
         """Sensitive cells with a value; published cells that are not at their own value."""
@@ -148,12 +162,15 @@ class SuppressedTable(TableGuarantee):
 
     def method(self) -> dict[str, Any]:
         """Cell suppression, and from whom it protects."""
-        return {"name": METHOD, "attackers": list(self.attackers)}
+        contributors = {"contributors": "by number"} if self.by_number else {}
+        return {"name": METHOD, "attackers": list(self.attackers), **contributors}
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> SuppressedTable:
         """Build the guarantee that a manifest states."""
-        return cls(tuple(manifest["method"].get("attackers", ("outsider",))))
+        method = manifest["method"]
+        by_number = method.get("contributors") == "by number"
+        return cls(tuple(method.get("attackers", ("outsider",))), by_number)
 
 
 def matrix_of(files: TableFiles, cells: int) -> sparse.csr_matrix:

@@ -77,8 +77,8 @@ MEASURES: dict[str, tuple[Row, ...]] = {
         Row("changes", f"{_TABLES}.measures:CHANGES"),
         Row("metrics", f"{_TABLES}.measures:METRICS"),
         Row("adjustment", f"{_TABLES}.measures:ADJUSTMENT"),
-        Row("suppression", f"{_TABLES}.suppression_measures:SUPPRESSION"),
-        Row("intervals", f"{_TABLES}.suppression_measures:INTERVALS"),
+        Row("suppression", f"{_TABLES}.suppression.measures:SUPPRESSION"),
+        Row("intervals", f"{_TABLES}.suppression.measures:INTERVALS"),
     ),
 }
 

@@ -14,10 +14,14 @@ COUNTS_ZEROS = (
     "too, and codes of nothing but zeros are left out.",
     "No cell of 0 is listed, whether nobody was there or a small count was published as 0.",
 )
+#: Of counts whose zeros are true because small ones are suppressed.
+TRUE_ZEROS = "A cell that is not listed had no contributor, and a published zero is a true one."
 
 
 def absent_cells(specification: Specification, table: Table) -> str:
     """Return what a reader may take from a cell that is not listed."""
+    if table.counts and table.suppressed:
+        return TRUE_ZEROS
     if table.counts and table.levels == "secret":
         return COUNTS_ZEROS[table.zeros == "omit"]
     return ABSENT.format(least=table.minimum_frequency or specification.release.k)

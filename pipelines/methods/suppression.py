@@ -19,8 +19,10 @@ class CellSuppression(CellMethod):
         self.limits = (absent_cells(specification, table_of(specification)),)
 
     def guarantee(self) -> SuppressedTable:
-        """Every attacker of the specification is left with intervals as wide as the levels."""
-        return SuppressedTable(table_of(self.specification).attackers)
+        """Every attacker that can be counted is left with intervals as wide as the levels."""
+        table = table_of(self.specification)
+        attackers = table.attackers if table.contributors_known else ("outsider",)
+        return SuppressedTable(attackers, by_number=table.source == "cells" and len(attackers) > 1)
 
     def protect(self, problem: CellProblem, key: bytes) -> Suppression:
         """Find the cells to suppress."""

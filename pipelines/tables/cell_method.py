@@ -37,8 +37,14 @@ from microguard.pipelines.tables.published_before import (
     standing_cells,
 )
 from microguard.pipelines.tables.published_cells import write_published_cells
-from microguard.pipelines.tables.suppressed_before import Joined, joined, tables_before, write_suppressed
-from microguard.pipelines.tables.suppression import original_cells, suppression_problem
+from microguard.pipelines.tables.suppression.earlier_tables import (
+    Joined,
+    SuppressedBefore,
+    joined,
+    tables_before,
+    write_suppressed,
+)
+from microguard.pipelines.tables.suppression.problem import original_cells, suppression_problem
 from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
@@ -87,7 +93,7 @@ class CellComparison:
     @cached_property
     def sections(self) -> dict[str, Any]:
         """Return all measures, by section."""
-        from microguard.pipelines.tables.suppression_measures import measured
+        from microguard.pipelines.tables.suppression.measures import measured
 
         return measured(self)
 
@@ -207,7 +213,30 @@ class CellTables(TableProduct[CellComparison]):
                 )
         keep &= ~by_rule.sensitive
         problem = suppression_problem(cells, self.specification, by_rule, keep, standing.suppressed)
-        return joined(problem, cells, self.table, tables_before(job.areas, standing.every))
+        before = tables_before(job.areas, standing.every)
+        self._refuse_fewer_attackers(before)
+        try:
+            return joined(problem, cells, self.table, before)
+        except SdcError as error:
+            raise GateRefused(
+                "This table does not fit tables of the same records that were published before, by "
+                f"{', '.join(standing.every[:3])}: expected suppressed cells with the values and rules of "
+                f"then, found that {error}. Nothing was published. Publish it by the rules of then, or (of a "
+                "revised source) of another period."
+            ) from error
+
+    def _refuse_fewer_attackers(self, before: Iterable[SuppressedBefore]) -> None:
+        """Refuse a table that is not protected from whom an earlier one of the same records is."""
+        for earlier in before:
+            missing = set(earlier.attackers) - set(self._attackers)
+            if missing and self.specification.publish.successive != "accept":
+                raise GateRefused(
+                    f"The table {earlier.release_id} of the same records is protected from more attackers: "
+                    f"expected {', '.join(sorted(missing))} in table.attackers, and contributors or their "
+                    "numbers in the input, as lines of this table narrow those intervals too. Nothing was "
+                    'published. Add them, or set publish.successive to "accept" if a steward decides that '
+                    "the two tables may be compared."
+                )
 
     def _decided(
         self, problem: CellProblem, key: bytes, standing: PublishedValues
@@ -245,7 +274,7 @@ class CellTables(TableProduct[CellComparison]):
         """Return the cells before protection, and codes that further hierarchies group anew."""
         comparison = protected.comparison
         cells = comparison.cells
-        original = original_cells(cells, comparison.by_rule, self.table, comparison.joined, self._attackers)
+        original = original_cells(cells, comparison.by_rule, self.table, comparison.joined)
         return original, {(each.finer, each.coarser): each.codes for each in cells.groupings}
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
@@ -255,7 +284,7 @@ class CellTables(TableProduct[CellComparison]):
     def write_annex(self, folder: Path, protected: ProtectedTable[CellComparison]) -> None:
         """Every cell as it was; and which are published first here."""
         comparison = protected.comparison
-        from microguard.pipelines.tables.suppression_measures import suppression_columns
+        from microguard.pipelines.tables.suppression.measures import suppression_columns
 
         fresh = new_cells(
             comparison.cells, self.table, comparison.values, protected.standing, protected.origin,
@@ -268,4 +297,6 @@ class CellTables(TableProduct[CellComparison]):
         if comparison.joined is not None:
             lines = comparison.by_rule.constraints
             hidden = np.isnan(comparison.values)
-            write_suppressed(folder, comparison.cells, self.table, comparison.joined, hidden, lines)
+            write_suppressed(
+                folder, comparison.cells, self.table, comparison.joined, hidden, lines, self._attackers
+            )

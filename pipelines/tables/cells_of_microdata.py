@@ -116,7 +116,7 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
 
 def _with_contributions(cells: Cells, records: DataFrame, table: Table, names: Mapping[str, str]) -> Cells:
     """Add who contributes how much to which cell; of very many only those who contribute to small cells."""
-    from microguard.pipelines.tables.contributors import contributions_of_records
+    from microguard.pipelines.tables.suppression.contributors import contributions_of_records
 
     labels = list(names.values())
     finest = records.select(*labels, f.col(_UNIT).alias("unit"), f.col(_AMOUNT).alias("amount"))

@@ -93,7 +93,7 @@ def cells_of_rows(rows: pd.DataFrame, table: Table) -> Cells:
     cells = _in_whole_units(cells, table)
     if not table.suppressed:
         return cells
-    from microguard.pipelines.tables.contributors import contributions_of_numbers
+    from microguard.pipelines.tables.suppression.contributors import contributions_of_numbers
 
     return replace(cells, contributions=contributions_of_numbers(cells))
 

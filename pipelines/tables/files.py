@@ -62,7 +62,7 @@ def published(
     unlisted : (cells,) boolean array, optional
         Cells that are left out where they are 0.
     suppression : bool
-        Whether cells have a status; only then may one be suppressed.
+        Whether cells have a status.
     """
     contents = {}
     for dimensions, name in zip(table.tables, table_files(table.tables), strict=True):
@@ -76,7 +76,7 @@ def published(
             inside[inside] = ~of_nothing_but_zeros(codes[inside], shown, table, dimensions)
         columns = columns_of(table, dimensions)
         arrays = {column: pa.array(codes.loc[inside, column], pa.string()) for column in columns}
-        arrays[table.value_name] = _values(units[inside], table, suppression)
+        arrays[table.value_name] = _values(units[inside], table)
         if suppression:
             arrays[STATUS] = pa.array(np.where(np.isnan(units[inside]), SUPPRESSED, PUBLISHED))
         contents[name] = pa.table(arrays).sort_by([(column, "ascending") for column in columns])
@@ -103,12 +103,12 @@ def decimals(units: np.ndarray, digits: int) -> list[Decimal]:
     return [Decimal(int(each)).scaleb(-digits) for each in units]
 
 
-def _values(units: np.ndarray, table: Table, suppression: bool) -> pa.Array:
-    if suppression:
-        hidden = np.isnan(units)
-        amounts = decimals(np.where(hidden, 0, units), table.digits)
-        values = [None if none else amount for none, amount in zip(hidden, amounts, strict=True)]
-        return pa.array(values, pa.decimal128(_DIGITS, table.digits)).cast(value_type(table))
+def _values(units: np.ndarray, table: Table) -> pa.Array:
+    """Return the published values, NULL where a cell has none."""
+    hidden = np.isnan(units)
+    units = np.where(hidden, 0.0, units)
     if table.digits == 0:
-        return pa.array(units.astype(np.int64))
-    return pa.array(decimals(units, table.digits), value_type(table))
+        return pa.array(units.astype(np.int64), mask=hidden)
+    amounts = decimals(units, table.digits)
+    values = [None if none else amount for none, amount in zip(hidden, amounts, strict=True)]
+    return pa.array(values, value_type(table))

@@ -180,7 +180,7 @@ def _levels(
         return _as_counts(by_variable, moves.base, key, names, held)
     if table.levels == "secret":
         known = with_room_for_factors(with_zeros_unknown(by_variable), table.spread)
-        return _as_signed(cells, with_secret_levels(by_variable, key, names, table.spread)), known
+        return _as_signed(cells, table, with_secret_levels(by_variable, key, names, table.spread)), known
     return by_variable, by_variable
 
 
@@ -197,12 +197,16 @@ def rule_table(cells: Cells, specification: Specification) -> CellTable:
     rules = list(_rules(cells, table, table.minimum_frequency or specification.release.k))
     by_rules = reduce(or_, rules) if rules else _none(len(cells))
     a_priori = a_priori_information(cells, specification)
-    return _as_signed(cells, _cell_table(cells, table, by_rules, a_priori))
+    return _as_signed(cells, table, _cell_table(cells, table, by_rules, a_priori))
 
 
-def _as_signed(cells: Cells, problem: CellTable) -> CellTable:
-    """Return the table kept non-negative, unless some contributions are negative."""
-    signed = cells.gross is not None and bool(np.any(cells.gross > np.abs(cells.units)))
+def _as_signed(cells: Cells, table: Table, problem: CellTable) -> CellTable:
+    """Return the table kept non-negative, unless some contributions are negative.
+
+    Sums of another variable (`table.shadow`) say nothing of the sign of contributions.
+    """
+    known = cells.gross is not None and table.shadow is None
+    signed = known and bool(np.any(cells.gross > np.abs(cells.units)))
     return problem if signed else kept_non_negative(problem)
 
 
@@ -288,6 +292,7 @@ def _cell_table(cells: Cells, table: Table, by_rules: Sensitivity, a_priori: APr
 
 def _rules(cells: Cells, table: Table, least: int) -> Iterator[Sensitivity]:
     counts = cells.contributors
+    sums = cells.units if table.shadow is None else _gross(cells)
     if counts is not None and least > 1:
         if table.counts:
             sensitivity = minimum_frequency(counts, least)
@@ -296,10 +301,10 @@ def _rules(cells: Cells, table: Table, least: int) -> Iterator[Sensitivity]:
         else:
             yield minimum_contributors(counts, cells.units, least, table.safety_range, gross=_gross(cells))
     for rule in table.dominance:
-        yield dominance(cells.largest, cells.units, rule.n, rule.k, gross=cells.gross)
+        yield dominance(cells.largest, sums, rule.n, rule.k, gross=cells.gross)
     p = table.estimable_within
     if p is not None:
-        yield p_percent(cells.largest, cells.units, p, q=table.q_percent, gross=cells.gross)
+        yield p_percent(cells.largest, sums, p, q=table.q_percent, gross=cells.gross)
     if "lower_protection" in cells.input_columns:
         lower, upper = cells.input_columns["lower_protection"], cells.input_columns["upper_protection"]
         yield Sensitivity((lower > 0) | (upper > 0), lower, upper)

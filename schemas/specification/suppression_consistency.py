@@ -29,6 +29,9 @@ def suppression_faults(spec: Specification, table: Table) -> Iterator[Fault]:
     if "outsider" not in table.attackers or len(set(table.attackers)) < len(table.attackers):
         allowed = '"outsider", as everybody is, and further attackers, each once'
         yield fault(("table", "attackers"), list(table.attackers), allowed)
+    elif not table.contributors_known and "attackers" in table.model_fields_set and len(table.attackers) > 1:
+        allowed = '"outsider" alone, unless table.contributors names the numbers of contributors'
+        yield fault(("table", "attackers"), list(table.attackers), allowed)
     if table.holding is not None:
         yield from _holding(spec, table)
 

@@ -77,7 +77,6 @@ from typing import Annotated, Any, Literal
 from microguard.schemas.method_registry import BUILT_IN, MethodRow, method_row
 from microguard.schemas.specification.parameters import third_party_parameters
 from microguard.schemas.specification.section import (
-    AutoOrCount,
     Bound,
     Count,
     Names,
@@ -85,10 +84,10 @@ from microguard.schemas.specification.section import (
     OneOfOrText,
     PathText,
     Section,
-    Share,
     Text,
 )
 from microguard.schemas.specification.sections import Dominance
+from microguard.schemas.specification.table_quality import TablePreserve, TableQuality
 from microguard.sdc.algorithms.adjustment import ADJUSTMENT
 from microguard.sdc.algorithms.algorithm import Effort
 from microguard.sdc.algorithms.parameters import Parameters
@@ -116,54 +115,6 @@ def _several(value: Any) -> Any:
 
 
 _OneOrSeveral = BeforeValidator(_several, json_schema_input_type=Dominance | tuple[Dominance, ...])
-
-
-class TableQuality(Section):
-    """`[table.quality]`: the gate of a table; each key optional, none means no limit."""
-
-    max_grand_total_change: Share = 0.01
-    """Adjusted tables: change of the grand total, relative to it. Holds by default, as readers know this
-    number from elsewhere. Rounding and cell keys bound it by their base and their largest noise."""
-    accept: dict[Text, Text] = Field(default={})
-    """A steward's exemption from a limit that holds by default: its name = the reason, and by whom."""
-    max_total_adjustment: Share | None = None
-    """Sum of all changes over the sum of all values, margins included."""
-    max_cell_adjustment: Bound | None = None
-    """Largest change of a cell that is not sensitive, relative to its value."""
-    max_gap: Bound | None = None
-    """How far the changes may be above the proved lower bound, relative to it."""
-    min_interval: Bound = 1.0
-    """Width of the interval an attacker is left with for every sensitive cell examined, over the larger of
-    its protection levels."""
-    examined: AutoOrCount = "auto"
-    """Sensitive cells whose interval is computed, drawn by the secret key; "auto" by the table's size."""
-    max_determined: int = Field(default=0, ge=0)
-    """Magnitudes: sensitive cells among those examined whose direction follows from what is published. Cell
-    keys: small counts among those examined that follow from the largest noise."""
-    min_direction_error: Bound = 0.25
-    """Magnitudes: how far off, at the least, the best guess of somebody who knows a cell's direction may be,
-    over the protected share of the guess; `table.spread` is what is aimed at."""
-    max_direction_odds: Share = 0.9
-    """Magnitudes: odds of guessing the direction of a sensitive cell by the one most of them have."""
-    max_posterior: Share = 0.6
-    """Counts: probability, for whoever knows the method, of any true count below the minimum frequency given
-    its published value; with cell keys also given all published values together. Sparse
-    tables without zeros (`zeros = "omit"`) reach 0.67: an unbiased draw publishes 2 of 3 counts of 1 as 0."""
-    max_suppressed: Share = 0.5
-    """Suppression: share of the cells that are suppressed."""
-    max_value_suppressed: Share = 0.5
-    """Suppression: value of the suppressed cells, as a share of that of all cells."""
-
-
-class TablePreserve(Section):
-    """`[table.preserve]`: statistics that the protection of magnitudes preserves beside all totals, of the
-    finest cells of each table; each key optional."""
-
-    mean: Share | None = None
-    """How far their mean, and with it the grand total, may move, relative to it; 0: not at all."""
-    slope: Annotated[Share, Field(gt=0)] | None = None
-    """How far the slope of a regression of protected on original cells may be from 1. Where cells change
-    little this preserves variance and correlation too; the evidence has all of them, before and after."""
 
 
 class Table(Section):
@@ -270,7 +221,8 @@ class Table(Section):
     attackers: Annotated[tuple[Attacker, ...], Field(strict=False)] = ATTACKERS
     """Suppression: who must be left with an interval as wide as the levels of every sensitive cell that is
     not their own: "outsider" (every reader), "single" (the only contributor of a cell), "pair" (the two
-    contributors of a cell together) and "unit" (a contributor who knows all cells that are its own)."""
+    contributors of a cell together) and "unit" (a contributor who knows all cells that are its own). Of cells
+    without numbers of contributors only "outsider"."""
     holding: Text | None = None
     """Suppression of microdata: column of the holding that a unit belongs to. Contributions of a holding are
     one, and it knows them all; a unit without holding stands for itself."""
@@ -379,6 +331,11 @@ class Table(Section):
     def suppressed(self) -> bool:
         """Whether the method publishes cells without a value."""
         return "suppressed table" in method_row("table", self.method).guarantees
+
+    @property
+    def contributors_known(self) -> bool:
+        """Whether cells come with their contributors, or at least with how many there are."""
+        return self.source == "microdata" or self.kind == "frequency" or self.contributors is not None
 
     @property
     def cost_names(self) -> tuple[str, ...]:

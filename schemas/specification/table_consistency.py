@@ -12,7 +12,8 @@ from microguard.schemas.specification.faults import NOTHING, Fault, fault
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.parameters import third_party_faults
 from microguard.schemas.specification.suppression_consistency import suppression_faults
-from microguard.schemas.specification.table import Table, TableQuality
+from microguard.schemas.specification.table import Table
+from microguard.schemas.specification.table_quality import TableQuality
 
 OF_CELLS = (
     "contributors",

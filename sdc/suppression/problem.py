@@ -190,12 +190,12 @@ class SuppressionProblem:
 
 
 def check_attackers(problem: SuppressionProblem, attackers: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds of attackers, the outsider first.
+    """Return the kinds of attackers, the outsider first, and alone if the problem has no contributions.
 
     Raises
     ------
     InvalidParameter
-        An unknown kind, or contributors as attackers where the problem has no contributions.
+        An unknown kind.
     """
     for kind in attackers:
         if kind not in KINDS:

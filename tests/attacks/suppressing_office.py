@@ -23,12 +23,12 @@ from microguard.pipelines.tables.cell_method import CellTables
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.cells_of_microdata import grouping_sets
 from microguard.pipelines.tables.cells_of_table import cells_of_rows
-from microguard.pipelines.tables.contributors import contributions_of_records
 from microguard.pipelines.tables.files import FOLDER
 from microguard.pipelines.tables.manifest import layout_of
 from microguard.pipelines.tables.published_before import PublishedCell
 from microguard.pipelines.tables.published_cells import read_published_cells
 from microguard.pipelines.tables.read_back import WrittenTable, verify_written_table
+from microguard.pipelines.tables.suppression.contributors import contributions_of_records
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification
 from microguard.schemas.specification.table import Table
@@ -148,7 +148,7 @@ def cells_of_finished(frame: pd.DataFrame, table: Table) -> Cells:
 def of_finished(frame: pd.DataFrame, table: dict[str, Any], **release: Any) -> Specification:
     """Return the specification of a finished table."""
     given = {"source": "cells", "method": "suppression", **table}
-    names = [given["value"], given.get("contributors"), *given.get("largest", ())]
+    names = [given["value"], given.get("contributors"), given.get("shadow"), *given.get("largest", ())]
     return build_specification(
         {
             "release": {"name": "finished", "k": 3, **release},

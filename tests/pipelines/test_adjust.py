@@ -232,30 +232,31 @@ def test_counts_with_noise_by_cell_keys_are_gated_audited_and_the_same_in_every_
     assert (both["frequency_x"] == both["frequency_y"]).all()
 
 
-def test_a_finished_table_may_have_fewer_cells_than_k(adjusted, tmp_path):
-    cells = pd.DataFrame({"region": ["north", "Total"], "turnover": [310.0, 310.0], "firms": [40, 40]})
-    cells.to_parquet(tmp_path / "cells.parquet")
+def finished_cells(folder, firms):
+    """Write a finished table of one region; return its specification before it is parsed."""
+    cells = pd.DataFrame({"region": ["north", "Total"], "turnover": [310.0, 310.0], "firms": [firms, firms]})
+    cells.to_parquet(folder / "cells.parquet")
     variables = {"region": {"role": "other"}}
     variables |= {name: {"role": "other", "kind": "numeric"} for name in ("turnover", "firms")}
     table = {"source": "cells", "value": "turnover", "tables": [["region"]], "contributors": "firms"}
-    content = {"release": {"name": "turnover", "k": 3}, "input": {"path": "cells.parquet"}, "table": table,
-               "variables": variables, "publish": {"path": "lake", "evidence": "evidence"}}  # fmt: skip
+    return {"release": {"name": "turnover", "k": 3}, "input": {"path": "cells.parquet"}, "table": table,
+            "variables": variables, "publish": {"path": "lake", "evidence": "evidence"}}  # fmt: skip
+
+
+def test_a_finished_table_may_have_fewer_cells_than_k(adjusted, tmp_path):
+    content = finished_cells(tmp_path, firms=40)
     (frame,) = tables(adjusted(build_specification(content, tmp_path)))
     assert [float(each) for each in frame["turnover"]] == [310.0, 310.0]
 
 
 def test_a_grand_total_that_moves_is_refused_unless_a_steward_accepts_it_by_name(adjusted, tmp_path):
-    cells = pd.DataFrame({"region": ["north", "Total"], "turnover": [310.0, 310.0], "firms": [2, 2]})
-    cells.to_parquet(tmp_path / "cells.parquet")
-    variables = {"region": {"role": "other"}}
-    variables |= {name: {"role": "other", "kind": "numeric"} for name in ("turnover", "firms")}
-    table = {"source": "cells", "value": "turnover", "tables": [["region"]], "contributors": "firms"}
-    content = {"release": {"name": "turnover", "k": 3}, "input": {"path": "cells.parquet"}, "table": table,
-               "variables": variables, "publish": {"path": "lake", "evidence": "evidence"}}  # fmt: skip
+    content = finished_cells(tmp_path, firms=2)
     with pytest.raises(GateRefused, match="change of the grand total") as caught:
         adjusted(build_specification(content, tmp_path))
     assert '[table.quality] accept = { max_grand_total_change = "REASON, BY WHOM" }' in str(caught.value)
-    table["quality"] = {"accept": {"max_grand_total_change": "agreed with the readers, A. Steward"}}
+    content["table"]["quality"] = {
+        "accept": {"max_grand_total_change": "agreed with the readers, A. Steward"}
+    }
     quality, _ = evidence(adjusted(build_specification(content, tmp_path)))
     assert quality["metrics"]["grand_total_change"] > 0.01
     page = (tmp_path / "evidence" / quality["release"]["release_id"] / "report.html").read_text()

@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from microguard.pipelines.tables.given_cells import prepared
+from microguard.pipelines.tables.problem import rule_table
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
+
+from tests.attacks.suppressing_office import cells_of_finished, of_finished
 
 LEAVES = {"A1": "A", "A2": "A", "B1": "B"}
 
@@ -98,3 +101,23 @@ def test_prepared_computes_margins_of_columns_that_nest():
 def test_prepared_refuses_margins_that_it_cannot_compute(table, message):
     with pytest.raises(InputRejected, match=message):
         prepared(rows([("x", "y")], v=[1.0], lower=[0.0], upper=[0.0]), table)
+
+
+def rules_by_shadow(shadow, capacity=100.0):
+    """The rules of two cells and their total, of which the first has a largest contribution of 90."""
+    frame = pd.DataFrame({"a": ["x", "y", "Total"], "v": [1000.0, 500.0, 1500.0], "m": [90.0, 10.0, 90.0]})
+    given = {"value": "v", "tables": [["a"]], "largest": ["m"], "shadow": "s", "decimals": 0}
+    given |= {"dominance": {"n": 1, "k": 80.0}, "capacity": capacity}
+    frame = frame.assign(s=shadow)
+    spec = of_finished(frame, given)
+    return rule_table(cells_of_finished(frame, spec.table), spec)
+
+
+def test_dominance_is_judged_by_the_shadow_where_it_is_smaller_than_the_value():
+    assert rules_by_shadow([100.0, 50.0, 150.0]).sensitive.tolist() == [False, True, False]
+    assert not rules_by_shadow([1000.0, 500.0, 1500.0]).sensitive.any()
+
+
+def test_readers_know_that_no_value_is_negative_where_the_shadow_is_larger():
+    table = rules_by_shadow([2000.0, 900.0, 2900.0], capacity=200.0)
+    assert (table.lower_capacity <= table.values).all()

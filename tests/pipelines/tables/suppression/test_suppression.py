@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.guarantees.feasible_intervals import determined, too_narrow
-from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.guarantees.original_cells import Contributed, OriginalCells
 from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
 from microguard.pipelines.guarantees.table_files import table_files
+from microguard.pipelines.method import table_method
 from microguard.pipelines.tables.files import FOLDER
-from microguard.pipelines.tables.suppressed_before import kept_original
+from microguard.pipelines.tables.files import published as published_contents
+from microguard.pipelines.tables.suppression.earlier_tables import kept_original
 from microguard.pipelines.tables.tau_argus import FOLDER as TAU_ARGUS
 from microguard.pipelines.tables.tau_argus import same_cells, write_tau_argus
-from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
+from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.tau_argus import parents_of
 from microguard.sdc.suppression import SuppressionProblem, audit
@@ -31,7 +34,6 @@ from tests.attacks.suppressing_office import (
     of_finished,
 )
 from tests.attacks.test_suppressed_cells import chosen, firms
-from tests.pipelines import turnover
 from tests.reference import reference_file
 
 #: A finished table: one contributor in (x, p), two who contribute 0 in (x, r).
@@ -153,65 +155,41 @@ def test_each_cost_is_minimised(tmp_path, costs):
     assert float(price[published[costs].suppressed].sum()) == pytest.approx(least)
 
 
-def test_a_linked_table_keeps_published_and_suppressed_cells_and_the_intervals_of_before(tmp_path):
-    frame = turnover.records().assign(size=lambda each: np.where(each["turnover"] > 100, "big", "small"))
-    keys = {"value": "turnover", "hierarchies": [["a10", "a21"]], "decimals": 1, "method": "suppression"}
-    office = SuppressingOffice(tmp_path)
-    tables = []
-    for name, dimension in (("first", "region"), ("second", "size"), ("third", "region")):
-        spec = specification(frame, {**keys, "tables": [["a21", dimension]]}, name=name, source="survey")
-        tables.append(office.publish(cells_of_firms(frame, spec), spec))
-        assert tables[-1].broken == []
-    first, second, third = (
-        {
-            tuple(
-                (name, code) for name, code in row.items() if name in ("a10", "a21") and other == "Total"
-            ): each
-            for row, other, each in zip(
-                table.cells.codes.to_dict("records"),
-                table.cells.codes[dimension],
-                table.suppressed,
-                strict=True,
-            )
-        }
-        for table, dimension in zip(tables, ("region", "size", "region"), strict=True)
-    )
-    assert all(second[cell] == hidden for cell, hidden in first.items() if cell)
-    assert np.array_equal(tables[0].suppressed, tables[2].suppressed)
-    joined = tables[1].protected.comparison.joined
-    assert joined.problem.cells > len(tables[1].cells)
-    manifest = {**tables[1].layout, "method": {"attackers": ["outsider", "single", "pair", "unit"]}}
-    original = kept_original(tables[1].evidence, manifest)
-    assert original.earlier is not None
-    with table_files(tables[1].files, tables[1].layout, original) as files:
-        count = SuppressedTable(original.attackers).count(files)
-    assert count.metrics == tables[1].written.count.metrics
-    assert third is not None
+def test_a_table_without_numbers_of_contributors_promises_nothing_of_contributors(tmp_path):
+    cells, spec = finished(ten="sensitive", contributors=None)
+    product = table_method(spec).product()
+    assert product.guarantee.attackers == ("outsider",)
+    assert "not counted for whoever alone contributes to a cell" in product.guarantee.limits[0]
+    assert SuppressingOffice(tmp_path).publish(cells, spec).broken == []
+    with pytest.raises(SpecificationError, match=r"attackers.*unless table\.contributors"):
+        finished(ten="sensitive", contributors=None, attackers=["outsider", "single"])
 
 
-def test_a_published_cell_that_a_stricter_rule_finds_sensitive_is_refused_with_the_release(tmp_path):
-    frame = firms(1)
-    office = SuppressingOffice(tmp_path)
-    mild, strict = (
-        specification(
-            frame,
-            {"value": "turnover", "tables": [["activity", "region"]], "decimals": 0, "method": "suppression",
-             "minimum_frequency": least, "p_percent": 1.0},
-            name=name, source="survey",
-        )
-        for name, least in (("mild", 2), ("strict", 6))
-    )  # fmt: skip
-    office.publish(cells_of_firms(frame, mild), mild)
-    with pytest.raises(
-        GateRefused, match=r"finds sensitive were published before with their values, by release0"
-    ):
-        office.publish(cells_of_firms(frame, strict), strict)
+def test_a_promise_to_contributors_is_broken_where_nobody_knows_them(tmp_path):
+    cells, spec = finished(ten="sensitive", contributors=None)
+    published = SuppressingOffice(tmp_path).publish(cells, spec)
+    product = table_method(spec).product()
+    original = replace(product.original(published.protected)[0], contributed=None)
+    with table_files(published.files, published.layout, original) as files:
+        metrics = SuppressedTable(("outsider", "single")).count(files).metrics
+    assert metrics[MetricKey("intervals_too_narrow", "outsider")] == 0
+    assert metrics[MetricKey("intervals_too_narrow", "single")] == 1
+
+
+def test_the_limits_of_a_suppressed_table_name_the_attackers_that_were_counted():
+    _, spec = finished()
+    every = table_method(spec).product().guarantee
+    assert "It was not counted" not in every.limits[0]
+    assert "The cells came with numbers of contributors" in every.limits[0]
+    assert SuppressedTable.from_manifest({"method": every.method()}) == every
+    readers = SuppressedTable(("outsider",)).limits[0]
+    assert "counted for every reader. It was not counted for whoever alone" in readers
 
 
 def test_the_count_on_the_files_finds_a_secondary_cell_that_was_published(tmp_path):
     cells, spec = finished()
     published = SuppressingOffice(tmp_path).publish(cells, spec)
-    original, _ = spec and _original(published, spec)
+    original = kept_original(published.evidence, published.layout)
     path = next((published.files / FOLDER).glob("*.parquet"))
     rows = pq.read_table(path).to_pandas()
     secondary = rows[(rows["status"] == "suppressed") & ~((rows["a"] == "x") & (rows["b"] == "p"))].index[0]
@@ -224,11 +202,6 @@ def test_the_count_on_the_files_finds_a_secondary_cell_that_was_published(tmp_pa
         metrics = SuppressedTable(("outsider", "single")).count(files).metrics
     assert metrics[MetricKey("cells_by_subtraction")] == 3
     assert metrics[MetricKey("intervals_too_narrow", "outsider")] == 1
-
-
-def _original(published, spec):
-    manifest = {**published.layout, "method": {"attackers": list(spec.table.attackers)}}
-    return kept_original(published.evidence, manifest), None
 
 
 def random_table(seed):
@@ -261,6 +234,20 @@ def test_the_count_of_too_narrow_intervals_agrees_with_the_audit_of_the_method(s
     assert narrow == int(audit(problem, suppressed, attackers=("outsider",)).too_narrow.sum())
 
 
+def test_whoever_is_alone_in_a_published_cell_is_counted_as_an_attacker_of_the_others():
+    """A total of 30 and its parts a, b and c of 10: unit 9 is alone in c and contributes 9 of b."""
+    values, level = np.array([30.0, 10, 10, 10]), np.array([0.0, 5, 0, 0])
+    relations, suppressed = sparse.csr_matrix([[-1.0, 1, 1, 1]]), np.array([False, True, True, False])
+    contributed = Contributed(
+        np.array([1, 1, 1, 2, 2, 2, 3]), np.array([1, 2, 3, 9, 4, 5, 9]), np.array([4, 3, 3, 9, 0.5, 0.5, 10])
+    )
+    original = OriginalCells(
+        pd.DataFrame(), values, level, level, level > 0, values, values, contributed=contributed
+    )
+    kinds = ("outsider", "single", "pair")
+    assert too_narrow(relations, suppressed, original, kinds) == {"outsider": 0, "single": 1, "pair": 0}
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_values_that_follow_from_sums_are_those_outside_the_null_space(seed):
     _, relations, _, suppressed = random_table(seed)
@@ -282,6 +269,18 @@ def test_tau_argus_files_have_a_status_and_no_number_where_a_cell_is_suppressed(
     assert "y;Total;150;S" in lines or "y;Total;;U" in lines
     assert '<UNSAFE> "U"' in next((published.files / TAU_ARGUS).glob("*.rda")).read_text()
     assert same_cells(published.files, contents, spec.table)
+
+
+@pytest.mark.parametrize("decimals", [0, 2])
+@pytest.mark.parametrize("suppression", [True, False])
+def test_a_cell_without_a_value_is_null_whatever_the_method_promises(decimals, suppression):
+    cells, spec = finished(decimals=decimals)
+    units = np.where(np.arange(len(cells)) == 3, np.nan, cells.units)
+    (content,) = published_contents(cells.codes, units, spec.table, suppression=suppression).values()
+    assert content["v"].null_count == 1
+    assert sum(each for each in content["v"].to_pylist() if each is not None) * 10**decimals == np.nansum(
+        units
+    )
 
 
 def test_the_published_list_of_cells_has_no_value_where_a_cell_is_suppressed(tmp_path):

@@ -26,6 +26,7 @@ from microguard.pipelines.tables.cell_list import CELLS as LIST
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.files import decimals
 from microguard.pipelines.tables.published_before import Places, PublishedCell
+from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.table import Table
 from microguard.sdc.suppression import Contributions, SuppressionProblem
 from scipy import sparse
@@ -45,7 +46,10 @@ class SuppressedBefore:
     amounts : mapping of `_AMOUNTS` to (cells,) arrays, as exact decimals in values
     sensitive, suppressed : (cells,) boolean arrays
     relations : sparse (lines, cells)
-    contributions : Contributions or None
+    contributions : table of ``cell``, ``unit`` and ``amount``
+    attackers : tuple of str
+        From whom it promises to protect.
+    release_id : str
     """
 
     cells: list[PublishedCell]
@@ -53,7 +57,9 @@ class SuppressedBefore:
     sensitive: np.ndarray
     suppressed: np.ndarray
     relations: sparse.csr_matrix
-    contributions: pa.Table | None
+    contributions: pa.Table
+    attackers: tuple[str, ...]
+    release_id: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +71,13 @@ class Joined:
 
 
 def write_suppressed(
-    folder: Path, cells: Cells, table: Table, joined: Joined, suppressed: np.ndarray, lines: int
+    folder: Path,
+    cells: Cells,
+    table: Table,
+    joined: Joined,
+    suppressed: np.ndarray,
+    lines: int,
+    attackers: tuple[str, ...],
 ) -> None:
     """Write the cells, lines and contributions of a problem to the evidence.
 
@@ -74,6 +86,8 @@ def write_suppressed(
     suppressed : (cells of this table,) boolean array
     lines : int
         How many of the lines are of this table.
+    attackers : tuple of str
+        From whom the table promises to protect.
     """
     own, problem, earlier = len(cells), joined.problem, joined.earlier
     arrays, none = amounts_of(problem), [None] * (problem.cells - own)
@@ -89,20 +103,34 @@ def write_suppressed(
     columns |= {
         name: [str(each) for each in decimals(np.rint(arrays[name]), table.digits)] for name in _AMOUNTS
     }
-    pq.write_table(pa.table(columns), folder / CELLS)
+    promised = {"attackers": json.dumps(attackers)}
+    pq.write_table(pa.table(columns).replace_schema_metadata(promised), folder / CELLS)
     entries = problem.relations.tocoo()
     rows = {"line": entries.row, "cell": entries.col, "sign": entries.data.astype(np.int8)}
     pq.write_table(pa.table({**rows, "own": entries.row < lines}), folder / LINES)
-    given = problem.contributions
-    if given is not None:
-        amounts = [str(each) for each in decimals(np.rint(given.amount), table.digits)]
-        contributed = {"cell": given.cell, "unit": given.unit, "amount": amounts}
-        pq.write_table(pa.table(contributed), folder / CONTRIBUTIONS)
+    given = problem.contributions or Contributions(np.empty(0), np.empty(0), np.empty(0))
+    amounts = [str(each) for each in decimals(np.rint(given.amount), table.digits)]
+    contributed = {"cell": given.cell, "unit": given.unit, "amount": pa.array(amounts, pa.string())}
+    pq.write_table(pa.table(contributed), folder / CONTRIBUTIONS)
 
 
 def read_suppressed(folder: Path, release_id: str) -> SuppressedBefore:
-    """Read the table of a release from its evidence, without the tables before it."""
+    """Read the table of a release from its evidence, without the tables before it.
+
+    Raises
+    ------
+    GateRefused
+        If a file is lost.
+    """
+    lost = [name for name in (CELLS, LINES, CONTRIBUTIONS) if not (folder / name).is_file()]
+    if lost:
+        raise GateRefused(
+            f"The evidence of the table {release_id} is lost: expected {', '.join(lost)} in its folder, "
+            "found none. What readers know of its suppressed cells cannot be counted without it. Nothing was "
+            "published. Restore the evidence area from its back-up."
+        )
     kept = pq.read_table(folder / CELLS)
+    attackers = tuple(json.loads(kept.schema.metadata[b"attackers"]))
     kept = kept.filter(kept["own"])
     amounts = {name: [Decimal(each) for each in kept[name].to_pylist()] for name in _AMOUNTS}
     suppressed = kept["suppressed"].to_numpy()
@@ -114,10 +142,10 @@ def read_suppressed(folder: Path, release_id: str) -> SuppressedBefore:
             amounts["units"], strict=True)
     ]  # fmt: skip
     relations = _read_lines(folder, own=True, width=len(cells))
-    given = pq.read_table(folder / CONTRIBUTIONS) if (folder / CONTRIBUTIONS).is_file() else None
-    if given is not None:
-        given = given.filter(pc.less(given["cell"], len(cells)))
-    return SuppressedBefore(cells, amounts, kept["sensitive"].to_numpy(), suppressed, relations, given)
+    given = pq.read_table(folder / CONTRIBUTIONS)
+    given = given.filter(pc.less(given["cell"], len(cells)))
+    sensitive = kept["sensitive"].to_numpy()
+    return SuppressedBefore(cells, amounts, sensitive, suppressed, relations, given, attackers, release_id)
 
 
 def kept_original(folder: Path, manifest: Mapping[str, Any]) -> OriginalCells | None:
@@ -141,11 +169,9 @@ def kept_original(folder: Path, manifest: Mapping[str, Any]) -> OriginalCells | 
         for name in _AMOUNTS
     }
     flags = {name: kept[name].to_numpy() for name in ("sensitive", "suppressed")}
-    contributed = None
-    if (folder / CONTRIBUTIONS).is_file():
-        given = pq.read_table(folder / CONTRIBUTIONS)
-        amounts = np.array([float(Decimal(each).scaleb(digits)) for each in given["amount"].to_pylist()])
-        contributed = Contributed(given["cell"].to_numpy(), given["unit"].to_numpy(), amounts)
+    given = pq.read_table(folder / CONTRIBUTIONS)
+    amounts = np.array([float(Decimal(each).scaleb(digits)) for each in given["amount"].to_pylist()])
+    contributed = Contributed(given["cell"].to_numpy(), given["unit"].to_numpy(), amounts)
     earlier = None
     if own < len(kept):
         rest = {name: array[own:] for name, array in {**arrays, **flags}.items()}
@@ -161,7 +187,6 @@ def kept_original(folder: Path, manifest: Mapping[str, Any]) -> OriginalCells | 
         digits=digits,
         zeros_absent=manifest["kind"] == "frequency",
         contributed=contributed,
-        attackers=tuple(manifest["method"]["attackers"]),
         earlier=earlier,
     )
 
@@ -177,9 +202,8 @@ def _read_lines(folder: Path, *, own: bool, width: int) -> sparse.csr_matrix:
 
 
 def tables_before(areas: Areas, releases: Iterable[str]) -> list[SuppressedBefore]:
-    """Read the suppressed tables of some releases, oldest first, where their evidence has them."""
-    folders = [(areas.record(release_id), release_id) for release_id in dict.fromkeys(releases)]
-    return [read_suppressed(folder, name) for folder, name in folders if (folder / CELLS).is_file()]
+    """Read the suppressed tables of some releases, oldest first."""
+    return [read_suppressed(areas.record(release_id), release_id) for release_id in dict.fromkeys(releases)]
 
 
 def joined(
@@ -285,8 +309,6 @@ def _of_added(
 ) -> list[Contributions]:
     """Return the contributions to the cells that only an earlier table has."""
     given = earlier.contributions
-    if given is None:
-        return []
     cell = given["cell"].to_numpy()
     here = added[cell]
     amounts = [float(Decimal(each).scaleb(digits)) for each in given["amount"].to_pylist()]

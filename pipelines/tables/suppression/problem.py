@@ -8,7 +8,7 @@ import numpy as np
 from microguard.pipelines.guarantees.original_cells import Contributed, OriginalCells
 from microguard.pipelines.tables.a_priori import FIXED, a_priori_information
 from microguard.pipelines.tables.cells import Cells
-from microguard.pipelines.tables.suppressed_before import Joined, amounts_of
+from microguard.pipelines.tables.suppression.earlier_tables import Joined, amounts_of
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
@@ -97,9 +97,7 @@ def _costs(cells: Cells, specification: Specification) -> np.ndarray:
     return np.ones(len(cells))
 
 
-def original_cells(
-    cells: Cells, by_rule: CellTable, table: Table, joined: Joined | None, attackers: tuple[str, ...]
-) -> OriginalCells:
+def original_cells(cells: Cells, by_rule: CellTable, table: Table, joined: Joined | None) -> OriginalCells:
     """Return the cells before protection: of suppressed tables with what attackers know of them."""
     own = len(cells)
     given = None if joined is None else joined.problem.contributions
@@ -119,6 +117,5 @@ def original_cells(
         digits=table.digits,
         zeros_absent=table.counts,
         contributed=None if given is None else Contributed(given.cell, given.unit, given.amount),
-        attackers=attackers,
         earlier=None if joined is None else joined.earlier,
     )

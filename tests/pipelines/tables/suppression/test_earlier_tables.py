@@ -1,0 +1,116 @@
+"""Suppressed tables of the same records, one after the other: what a later table must keep."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
+from microguard.pipelines.guarantees.table_files import table_files
+from microguard.pipelines.tables.suppression.earlier_tables import kept_original
+from microguard.schemas.errors import GateRefused
+
+from tests.attacks.office import specification
+from tests.attacks.suppressing_office import SuppressingOffice, cells_of_firms
+from tests.attacks.test_suppressed_cells import firms
+from tests.pipelines import turnover
+
+
+def test_a_linked_table_keeps_published_and_suppressed_cells_and_the_intervals_of_before(tmp_path):
+    frame = turnover.records().assign(size=lambda each: np.where(each["turnover"] > 100, "big", "small"))
+    keys = {"value": "turnover", "hierarchies": [["a10", "a21"]], "decimals": 1, "method": "suppression"}
+    office = SuppressingOffice(tmp_path)
+    tables = []
+    for name, dimension in (("first", "region"), ("second", "size"), ("third", "region")):
+        spec = specification(frame, {**keys, "tables": [["a21", dimension]]}, name=name, source="survey")
+        tables.append(office.publish(cells_of_firms(frame, spec), spec))
+        assert tables[-1].broken == []
+    first, second, third = (
+        {
+            tuple(
+                (name, code) for name, code in row.items() if name in ("a10", "a21") and other == "Total"
+            ): each
+            for row, other, each in zip(
+                table.cells.codes.to_dict("records"),
+                table.cells.codes[dimension],
+                table.suppressed,
+                strict=True,
+            )
+        }
+        for table, dimension in zip(tables, ("region", "size", "region"), strict=True)
+    )
+    assert all(second[cell] == hidden for cell, hidden in first.items() if cell)
+    assert np.array_equal(tables[0].suppressed, tables[2].suppressed)
+    joined = tables[1].protected.comparison.joined
+    assert joined.problem.cells > len(tables[1].cells)
+    original = kept_original(tables[1].evidence, tables[1].layout)
+    assert original.earlier is not None
+    with table_files(tables[1].files, tables[1].layout, original) as files:
+        count = SuppressedTable(spec.table.attackers).count(files)
+    assert count.metrics == tables[1].written.count.metrics
+    assert third is not None
+
+
+def two_tables(frame, **second):
+    """Specifications of two linked tables of one survey."""
+    for name, region, further in (("first", "region", {}), ("second", "size", second)):
+        table = {"value": "turnover", "tables": [["activity", region]], "decimals": 0, **further}
+        yield specification(frame, {**table, "method": "suppression"}, name=name, source="survey")
+
+
+@pytest.mark.parametrize("lost", ["suppressed_cells", "lines", "contributions"])
+def test_a_table_is_refused_if_the_evidence_of_an_earlier_one_is_lost(tmp_path, lost):
+    frame = firms(1).assign(size=lambda each: np.where(each["turnover"] > 60, "big", "small"))
+    first, second = two_tables(frame)
+    office = SuppressingOffice(tmp_path)
+    published = office.publish(cells_of_firms(frame, first), first)
+    (published.evidence / f"{lost}.parquet").unlink()
+    with pytest.raises(GateRefused, match=rf"release0 is lost: expected {lost}.parquet"):
+        office.publish(cells_of_firms(frame, second), second)
+
+
+def test_a_table_is_refused_that_heeds_fewer_attackers_than_an_earlier_one(tmp_path):
+    frame = firms(1).assign(size=lambda each: np.where(each["turnover"] > 60, "big", "small"))
+    first, second = two_tables(frame, attackers=["outsider", "unit"])
+    office = SuppressingOffice(tmp_path)
+    office.publish(cells_of_firms(frame, first), first)
+    with pytest.raises(GateRefused, match=r"release0 .* expected pair, single in table\.attackers"):
+        office.publish(cells_of_firms(frame, second), second)
+
+
+def test_a_linked_table_of_a_source_whose_suppressed_values_were_revised_is_refused_by_the_release(tmp_path):
+    few = pd.DataFrame(
+        {
+            "activity": list("AAAABBBB"),
+            "region": list("nesw") * 2,
+            "size": ["big", "small"] * 4,
+            "turnover": [100.0, 1, 1, 1, 80, 2, 2, 2],
+        }
+    )
+    many = [few.assign(activity=few["activity"].replace({"A": "C", "B": "D"})) for _ in range(5)]
+    frame = pd.concat([few, *many], ignore_index=True).assign(firm=lambda each: np.arange(len(each)))
+    first, second = two_tables(frame)
+    office = SuppressingOffice(tmp_path)
+    office.publish(cells_of_firms(frame, first), first)
+    frame.loc[[0, 4], "turnover"] += [7.0, -7.0]  # of the suppressed cells A and B, in the same region
+    with pytest.raises(GateRefused, match=r"published before, by release0: .* does not add up"):
+        office.publish(cells_of_firms(frame, second), second)
+
+
+def test_a_published_cell_that_a_stricter_rule_finds_sensitive_is_refused_with_the_release(tmp_path):
+    frame = firms(1)
+    office = SuppressingOffice(tmp_path)
+    mild, strict = (
+        specification(
+            frame,
+            {"value": "turnover", "tables": [["activity", "region"]], "decimals": 0, "method": "suppression",
+             "minimum_frequency": least, "p_percent": 1.0},
+            name=name, source="survey",
+        )
+        for name, least in (("mild", 2), ("strict", 6))
+    )  # fmt: skip
+    office.publish(cells_of_firms(frame, mild), mild)
+    with pytest.raises(
+        GateRefused, match=r"finds sensitive were published before with their values, by release0"
+    ):
+        office.publish(cells_of_firms(frame, strict), strict)
