@@ -34,6 +34,8 @@ HOUSEHOLD_SIZE = "household_size"
 #: Donors of the coarsest level for each unit at risk, and the least number of them.
 DONORS, LEAST_DONORS = 100, 20_000
 _UNIT, _SIZE, _TAKEN = "__unit", "__size", "__taken"
+#: Name of the protected records in the work folder.
+_TARGET = "protected"
 #: Stands for a missing value, as no text file has it in a value.
 _MISSING = "\x1e"
 #: Units are numbered by keyed whole numbers below this one.
@@ -72,8 +74,8 @@ class TargetedRecordSwapping(RecordMethod):
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Decide the exchanges once, and join the new areas to the records."""
-        levels = self._swapping.geography
+        """Decide the exchanges, and write the records with their new areas down once."""
+        levels, place = self._swapping.geography, job.areas.staging_area(release_id, "resume")
         secret = hmac.digest(job.areas.key(), b"swapping", "sha256")
         with job.progress.stage("protect"):
             keyed = self._with_units(frame, secret)
@@ -86,9 +88,7 @@ class TargetedRecordSwapping(RecordMethod):
         schema = t.StructType(
             [t.StructField(_UNIT, t.LongType()), *(t.StructField(n, t.StringType()) for n in areas.values())]
         )
-        moved = job.spark.createDataFrame(exchanged.to_pylist(), schema) if len(exchanged) else None
-        if moved is None:
-            return frame, {}
+        moved = job.spark.createDataFrame(exchanged.to_pylist(), schema)
         joined = keyed.join(moved, on=_UNIT, how="left")
         changed = {
             name: f.when(f.col(new).isNull(), column(name)).otherwise(
@@ -96,7 +96,10 @@ class TargetedRecordSwapping(RecordMethod):
             )
             for name, new in areas.items()
         }
-        return joined.select(*[changed.get(n, column(n)).alias(n) for n in frame.columns]), {}
+        protected = joined.select(*[changed.get(n, column(n)).alias(n) for n in frame.columns])
+        with job.progress.stage("reconcile"):
+            place.write(protected, _TARGET, "lz4")
+        return place.read(job.spark, _TARGET).select(*[column(n) for n in frame.columns]), {}
 
     def _with_units(self, frame: DataFrame, secret: bytes) -> DataFrame:
         """Add the keyed number of each record's unit, which does not depend on the order of records."""

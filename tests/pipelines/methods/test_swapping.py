@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 
 import numpy as np
@@ -18,6 +17,7 @@ from microguard.pipelines.publication.areas import Areas
 from microguard.schemas.errors import InputRejected, SpecificationError
 from pyspark.sql import functions as f
 
+import microguard
 from tests.pipelines.microdata import published, quality, run, specification
 
 ROLES = {
@@ -56,17 +56,13 @@ def spec_of(folder, roles=ROLES, **parameters):
     return specification(folder, roles, method=method)
 
 
-def protected(spark, spec, frame):
-    """The answer of the method, without the steps of a release."""
+def swapped(spark, spec, frame):
+    """The protected records, without the steps of a release."""
     areas = Areas.from_places(spec.public_area, spec.evidence_area)
     job = Job(spark, spec, areas, Progress(quiet=True))
     screened = validate(microdata_from_frame(frame, spec), spec)
-    return record_method(spec).protect(job, screened, screened.frame, "0" * 32)
-
-
-def swapped(spark, spec, frame):
-    """The protected records."""
-    return protected(spark, spec, frame)[0].toPandas().sort_values("income", ignore_index=True)
+    protected, _ = record_method(spec).protect(job, screened, screened.frame, "0" * 32)
+    return protected.toPandas().sort_values("income", ignore_index=True)
 
 
 @pytest.mark.spark
@@ -120,14 +116,22 @@ def test_swapping_does_not_depend_on_order_or_partitions(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_plan_of_swapping_does_not_show_the_secret(spark, tmp_path):
-    spec = spec_of(tmp_path)
-    areas = Areas.from_places(spec.public_area, spec.evidence_area)
-    secret = hmac.digest(areas.key(), b"swapping", "sha256").hex()
-    frame, _ = protected(spark, spec, spark.createDataFrame(census(60)))
-    as_literal = frame.select(f.sha2(f.concat(f.lit(secret), "ward"), 256))
-    assert secret in as_literal._jdf.queryExecution().toString()
-    assert secret not in frame._jdf.queryExecution().toString()
+def test_numbers_of_units_do_not_show_their_key_in_a_plan(spark, tmp_path):
+    key, frame = b"a key of the area", spark.createDataFrame(census(10))
+    as_literal = frame.select(f.sha2(f.concat(f.lit(key.hex()), "ward"), 256))
+    assert key.hex() in as_literal._jdf.queryExecution().toString()
+    plan = record_method(spec_of(tmp_path))._with_units(frame, key)._jdf.queryExecution().toString()
+    assert "__unit" in plan
+    assert key.hex() not in plan
+    assert key.decode() not in plan
+
+
+@pytest.mark.spark
+def test_protected_records_outlast_the_input_of_a_call_from_python(spark, tmp_path):
+    frame = census(20)
+    result = microguard.Protection(spec_of(tmp_path)).protect(frame)
+    assert result.frame.count() == len(frame)
+    assert "No formal promise" in result.evidence.release.promise
 
 
 @pytest.mark.spark
