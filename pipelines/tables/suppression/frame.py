@@ -96,6 +96,14 @@ def suppress_table(
     levels = [(each,) if isinstance(each, str) else tuple(each) for each in dimensions]
     rows = frame[frame[value].notna()]
     columns = [name for names in levels for name in names]
+    named = [*columns, *([] if unit is None else [unit])]
+    missing = [name for name in named if rows[name].isna().any()]
+    if missing:
+        raise InvalidParameter(
+            f"{', '.join(missing)}: expected a value in every row, found rows without; give them a code of "
+            "their own, or leave them out",
+            variable=missing[0],
+        )
     contributor = pd.Series(np.arange(len(rows)), rows.index) if unit is None else rows[unit]
     rows = rows.assign(__unit=contributor).groupby([*columns, "__unit"], as_index=False)[[value]].sum()
     trees = [Dimension.from_levels(names[-1], *(rows[name] for name in names)) for names in levels]
@@ -108,13 +116,16 @@ def suppress_table(
     )
     own = own.groupby(["cell", "unit"], as_index=False)[["amount"]].sum()
     values = np.bincount(own["cell"], own["amount"], minlength=tabulation.cells)
+    gross = np.bincount(own["cell"], own["amount"].abs(), minlength=tabulation.cells)
     number = np.bincount(own["cell"], minlength=tabulation.cells)
     largest = _largest(own, tabulation.cells, max(nk[0] if nk else 0, 2))
-    rules = (
-        [minimum_contributors(number, values, minimum_frequency, safety_range)] if minimum_frequency else []
-    )
-    rules += [dominance(largest, values, *nk)] if nk else []
-    rules += [p_percent(largest, values, p)] if p else []
+    rules = []
+    if minimum_frequency:
+        rules.append(minimum_contributors(number, values, minimum_frequency, safety_range, gross))
+    if nk:
+        rules.append(dominance(largest, values, *nk, gross))
+    if p:
+        rules.append(p_percent(largest, values, p, gross=gross))
     if not rules:
         raise InvalidParameter("expected a rule: minimum_frequency, nk or p", variable="nk")
     rule = reduce(or_, rules)

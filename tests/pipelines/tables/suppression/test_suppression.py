@@ -22,6 +22,7 @@ from microguard.pipelines.tables.tau_argus import same_cells, write_tau_argus
 from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.tau_argus import parents_of
+from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.suppression import SuppressionProblem, audit
 from scipy import sparse
 
@@ -316,6 +317,20 @@ def test_the_reference_table_of_tau_argus_is_protected_from_every_attacker(tmp_p
     published = SuppressingOffice(tmp_path).publish(*tau_argus_table(**rule))
     assert published.broken == []
     assert published.protected.comparison.by_rule.sensitive.sum() == 9
+
+
+def test_suppress_table_refuses_rows_without_a_code_or_a_unit():
+    for name in ("activity", "firm"):
+        frame = firms(2).astype({name: object})
+        frame.loc[3, name] = None
+        with pytest.raises(InvalidParameter, match=f"{name}: expected a value in every row"):
+            microguard.suppress_table(frame, ["activity", "region"], "turnover", unit="firm")
+
+
+def test_suppress_table_takes_the_levels_of_cancelling_amounts_from_their_sizes():
+    frame = pd.DataFrame({"a": list("xxyyyzzz"), "v": [100.0, -99, 50, 60, 70, 50, 60, 70]})
+    table = microguard.suppress_table(frame, ["a"], "v", nk=None)
+    assert table.private["highest"][table.frame["a"] == "x"].item() >= 1 + 0.2 * 199
 
 
 def test_a_frame_is_suppressed_in_one_call_as_its_specification_is(tmp_path):
