@@ -35,7 +35,7 @@ class EarlierCells:
     units, lower, upper, sliding, fall, rise : (m,) arrays
     sensitive, suppressed : (m,) bool arrays
     relations : sparse (lines, cells of this table and these)
-        The lines of the tables of before.
+        The lines of the earlier tables.
     """
 
     units: np.ndarray

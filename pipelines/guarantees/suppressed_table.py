@@ -57,7 +57,7 @@ _OPEN = "hidden = 0 AND total IS NOT NULL AND total <> parts_sum"
 
 @dataclass(frozen=True)
 class SuppressedTable(TableGuarantee):
-    """Suppressed cells that nothing published gives away.
+    """Promise that no suppressed cell can be computed from what is published.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class SuppressedTable(TableGuarantee):
         return int(np.sum(original.sensitive & valued)), int(np.sum(valued & (published.change != 0)))
 
     def method(self) -> dict[str, Any]:
-        """Cell suppression, and from whom it protects."""
+        """Return the name of the method, the attackers that are counted, and how contributors are known."""
         contributors = {"contributors": "by number"} if self.by_number else {}
         return {"name": METHOD, "attackers": list(self.attackers), **contributors}
 

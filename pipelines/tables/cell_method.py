@@ -38,8 +38,8 @@ from microguard.pipelines.tables.published_before import (
 )
 from microguard.pipelines.tables.published_cells import write_published_cells
 from microguard.pipelines.tables.suppression.earlier_tables import (
+    EarlierTable,
     Joined,
-    SuppressedBefore,
     joined,
     tables_before,
     write_suppressed,
@@ -225,7 +225,7 @@ class CellTables(TableProduct[CellComparison]):
                 "revised source) of another period."
             ) from error
 
-    def _refuse_fewer_attackers(self, before: Iterable[SuppressedBefore]) -> None:
+    def _refuse_fewer_attackers(self, before: Iterable[EarlierTable]) -> None:
         """Refuse a table that is not protected from whom an earlier one of the same records is."""
         for earlier in before:
             missing = set(earlier.attackers) - set(self._attackers)

@@ -1,4 +1,4 @@
-"""The ways to choose cells, by name (`sdc.algorithms.suppression`).
+"""Methods that choose the suppressed cells; their names are in `sdc.algorithms.suppression`.
 
 Both first solve the linear relaxation by separated cuts, for the outsider and then for contributors. Then
 they alternate: choose a pattern that satisfies all cuts, attack it, add the cuts that it violates, and repair

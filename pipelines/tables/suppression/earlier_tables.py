@@ -36,8 +36,8 @@ _AMOUNTS = ("units", "lower", "upper", "sliding", "fall", "rise")
 
 
 @dataclass(frozen=True, eq=False)
-class SuppressedBefore:
-    """A suppressed table of before.
+class EarlierTable:
+    """A suppressed table that was published before.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ def write_suppressed(
     pq.write_table(pa.table(contributed), folder / CONTRIBUTIONS)
 
 
-def read_suppressed(folder: Path, release_id: str) -> SuppressedBefore:
+def read_suppressed(folder: Path, release_id: str) -> EarlierTable:
     """Read the table of a release from its evidence, without the tables before it.
 
     Raises
@@ -145,7 +145,7 @@ def read_suppressed(folder: Path, release_id: str) -> SuppressedBefore:
     given = pq.read_table(folder / CONTRIBUTIONS)
     given = given.filter(pc.less(given["cell"], len(cells)))
     sensitive = kept["sensitive"].to_numpy()
-    return SuppressedBefore(cells, amounts, sensitive, suppressed, relations, given, attackers, release_id)
+    return EarlierTable(cells, amounts, sensitive, suppressed, relations, given, attackers, release_id)
 
 
 def kept_original(folder: Path, manifest: Mapping[str, Any]) -> OriginalCells | None:
@@ -201,14 +201,12 @@ def _read_lines(folder: Path, *, own: bool, width: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((sign.astype(float), (rows, cell)), shape=shape)
 
 
-def tables_before(areas: Areas, releases: Iterable[str]) -> list[SuppressedBefore]:
+def tables_before(areas: Areas, releases: Iterable[str]) -> list[EarlierTable]:
     """Read the suppressed tables of some releases, oldest first."""
     return [read_suppressed(areas.record(release_id), release_id) for release_id in dict.fromkeys(releases)]
 
 
-def joined(
-    problem: SuppressionProblem, cells: Cells, table: Table, before: Iterable[SuppressedBefore]
-) -> Joined:
+def joined(problem: SuppressionProblem, cells: Cells, table: Table, before: Iterable[EarlierTable]) -> Joined:
     """Join the cells and lines of earlier tables to a problem.
 
     A cell of an earlier table is the one of this table that has its codes, or its contributors and its value.
@@ -292,7 +290,7 @@ def _stay_sensitive(
     arrays: dict[str, list[Any]],
     flags: dict[str, list[Any]],
     place: int,
-    earlier: SuppressedBefore,
+    earlier: EarlierTable,
     row: int,
     digits: int,
 ) -> None:
@@ -305,7 +303,7 @@ def _stay_sensitive(
 
 
 def _of_added(
-    earlier: SuppressedBefore, position: np.ndarray, added: np.ndarray, digits: int
+    earlier: EarlierTable, position: np.ndarray, added: np.ndarray, digits: int
 ) -> list[Contributions]:
     """Return the contributions to the cells that only an earlier table has."""
     given = earlier.contributions
