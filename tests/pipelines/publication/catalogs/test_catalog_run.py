@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 from microguard.pipelines.publication.areas import areas_of
 from microguard.pipelines.publication.ledger import Ledger
@@ -26,7 +27,7 @@ def test_a_run_publishes_into_a_catalogue_and_withdraw_leaves_nothing_there(spar
     found = catalog.load_table("statistics.persons").scan().use_ref(release_id).to_arrow().to_pandas()
     expected = published(areas)
     found = found.sort_values(list(expected.columns), ignore_index=True)[expected.columns]
-    assert found.to_dict("list") == expected.to_dict("list")
+    pd.testing.assert_frame_equal(found.astype(object), expected.astype(object))
     manifest = json.loads((areas.public.release(release_id) / "manifest.json").read_text())
     assert manifest["catalog_table"] == "statistics.persons"
     assert str(tmp_path) not in json.dumps(manifest)
