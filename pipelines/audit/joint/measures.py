@@ -1,8 +1,8 @@
 """Join what everybody knows to be related: turnover less costs is profit, a year is the sum of its months.
 
 A relation is recognised by the true values of the cells that tables of several measures, or of several
-periods, have in common. Nothing of the specification is needed, so measures that were derived before they were
-read are found too.
+periods, have in common. Nothing of the specification is needed, so measures that were derived before they
+were read are found too.
 """
 
 from __future__ import annotations
