@@ -111,7 +111,7 @@ def close_pairs(
     found: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
     tried: set[tuple[int, int]] = set()
     leader = list(range(len(sizes)))
-    skipped = 0
+    skipped: set[tuple[int, int]] = set()
 
     def linked_to(one: int) -> int:
         while leader[one] != one:
@@ -130,11 +130,11 @@ def close_pairs(
                 if far or pair in tried or linked_to(one) == linked_to(other):
                     continue
                 if len(tried) == MOST_PAIRS:
-                    skipped += 1
+                    skipped.add(pair)
                     continue
                 tried.add(pair)
                 sides = apart(one, other, buckets[one] != buckets[other])
                 if sides is not None:
                     found[pair] = sides
                     leader[linked_to(other)] = linked_to(one)
-    return dict(sorted(found.items())), skipped
+    return dict(sorted(found.items())), len(skipped)

@@ -70,6 +70,7 @@ class Kept:
     def keep_all(self) -> None:
         """Keep whatever an earlier audit kept, because its answer still holds."""
         self.used, self._loaded = self.known, self._arrays
+        self._seen = {**self._files, **self._seen}
 
     def digest(self, files: Mapping[str, Path]) -> str:
         """Return the digest of files and their names.
