@@ -156,7 +156,7 @@ def _groups(batches: Iterable[pa.RecordBatch], positions: Sequence[int]) -> Iter
 
 def _runs(batch: pa.RecordBatch, positions: Sequence[int]) -> list[pa.RecordBatch]:
     """Return the runs of rows with equal keys."""
-    changes = pa.array([False] * (batch.num_rows - 1))
+    changes = pa.array([False] * (batch.num_rows - 1), pa.bool_())
     for position in positions:
         before, after = batch.column(position)[:-1], batch.column(position)[1:]
         missing = pc.xor(pc.is_null(before), pc.is_null(after))
