@@ -52,13 +52,25 @@ class Knowledge:
         part = self._by_cell[self._cell_starts[cell] : self._cell_starts[cell + 1]]
         return self._attacker[part[self._known[part]]]
 
-    def contradicted(self, group: np.ndarray, cell: int, table: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the attackers of a group who can exclude a table of deviations by another cell than one.
+    def excluding(self, cell: int, deviation: float) -> np.ndarray:
+        """Return the attackers who can exclude a deviation of a cell that the outsider cannot exclude."""
+        part = self._by_cell[self._cell_starts[cell] : self._cell_starts[cell + 1]]
+        if deviation < 0:
+            # in the order of the largest decrease that they consider possible, 0 if they know the cell
+            last = np.searchsorted(self._fall[part], -deviation * (1 - 1e-9))
+        else:
+            last = np.searchsorted(~self._known[part], True)
+        return self._attacker[part[:last]]
+
+    def contradicted(
+        self, group: np.ndarray, spared: int | None, table: np.ndarray, x: np.ndarray
+    ) -> np.ndarray:
+        """Return the attackers of a group who can exclude a table of deviations.
 
         Parameters
         ----------
         group : consecutive attackers
-        cell : int
+        spared : cell by which they do not exclude it, or None
         table, x : (cells,) deviations, and the parts of the cells that a pattern suppresses
         """
         part = slice(self._starts[group[0]], self._starts[group[-1] + 1])
@@ -66,7 +78,7 @@ class Knowledge:
         d, parts = table[cells], x[cells]
         slack = 1e-9 * np.abs(d)
         wrong = (d < -self._fall[part] * parts - slack) | (d > self._rise[part] * parts + slack)
-        return np.unique(self._attacker[part][wrong & (cells != cell)])
+        return np.unique(self._attacker[part][wrong if spared is None else wrong & (cells != spared)])
 
     @property
     def watched(self) -> np.ndarray:

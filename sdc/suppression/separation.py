@@ -184,8 +184,10 @@ class Separation:
         if table is None:
             members = group
         else:
+            # whoever knows more of one side of the cell itself needs a wider other side for a sliding level
+            spared = cell if self.problem.sliding_level[cell] == 0 else None
             members = np.union1d(
-                *(self.knowledge.contradicted(group, cell, side * table, ranges.x) for side in (1, -1))
+                *(self.knowledge.contradicted(group, spared, side * table, ranges.x) for side in (1, -1))
             )
         return self._attack_by_halves(ranges, cell, np.setdiff1d(members, self.knowledge.knowing(cell)))
 

@@ -68,6 +68,26 @@ def test_suppress_protects_from_the_sole_contributor_of_a_secondary_cell() -> No
     assert everybody.cost == 7  # two rectangles that share the primary only
 
 
+def test_suppress_keeps_the_sliding_level_from_who_knows_one_side_of_the_primary() -> None:
+    """Unit 1 has the whole amount of the primary, so that only its rise makes its interval wide enough."""
+    narrow = np.isin(np.arange(16), [1, 5, 9])
+    problem = _square(
+        lower_level=2.0 * (np.arange(16) == 0),
+        upper_level=2.0 * (np.arange(16) == 0),
+        sliding_level=8.0 * (np.arange(16) == 0),
+        lower_bound=np.where(narrow, _square().values - 4, 0.0),
+        upper_bound=np.where(narrow, _square().values + 4, 2 * _square().values),
+        costs=np.where(np.arange(16) % 4 == 1, 1.0, 3.0) + (np.arange(16) >= 12) * 50,
+        contributions=Contributions(np.array([0, 0]), np.array([1, 2]), np.array([10.0, 0.0])),
+    )
+    alone = suppress(problem, attackers=("outsider",))
+    assert not audit(problem, alone.suppressed).protected
+    everybody = suppress(problem)
+    assert everybody.audit.protected
+    assert everybody.audit.highest[0, everybody.audit.kinds.index("unit")] >= 18 - 1e-5
+    assert everybody.cost > alone.cost
+
+
 def _compare(kind: str, seed: int) -> None:
     problem = tiny_problem(kind, seed)
     kinds = KINDS if seed % 2 else ("outsider",)
