@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from microguard.pipelines.engine.extras import missing_extra
 from microguard.schemas.errors import MicroguardError
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def answering(key: str, catalog: str) -> Iterator[None]:
     except MicroguardError:
         raise
     except Exception as error:
-        raise CatalogFailed(
+        missing = missing_extra(error) if isinstance(error, ImportError) else None
+        raise missing or CatalogFailed(
             f"{key} = {catalog!r}: expected a catalogue of Iceberg tables that answers, found that it failed "
             f"({type(error).__name__}). Look whether it can be reached, whether the settings of pyiceberg "
             "have its credentials and those of its files, and whether its driver is installed "
