@@ -43,8 +43,13 @@ def open_catalog(catalog: str) -> Catalog:
 
     name, address = (NAME, {"uri": catalog}) if "://" in catalog else (catalog, {})
     configured = Config().get_catalog_config(name) or {}
-    files = {key: os.environ[each] for key, each in _STORE.items() if each in os.environ}
+    files = store_settings()
     return load_catalog(name, **{key: files[key] for key in files.keys() - configured.keys()}, **address)
+
+
+def store_settings() -> dict[str, str]:
+    """Return the settings with which pyiceberg reads files in the store of the environment."""
+    return {key: os.environ[name] for key, name in _STORE.items() if name in os.environ}
 
 
 @contextmanager
