@@ -63,21 +63,27 @@ class StoredDeltaTable:
 
     def committed(self) -> list[str]:
         """Return the ids of the releases in the log, oldest first."""
-        releases = []
+        return list(self._versions())
+
+    def _versions(self) -> dict[str, int]:
+        """Return the last version of each release in the log."""
+        versions: dict[str, int] = {}
         for name in self.public.storage.list_files(_LOG):
             content = self.public.storage.get(name) if name.endswith(".json") else None
             for line in [] if content is None else content.content.splitlines():
                 release_id = json.loads(line).get("commitInfo", {}).get(PROPERTY)
-                releases += [] if release_id is None else [str(release_id)]
-        return list(dict.fromkeys(releases))
+                if release_id is not None:
+                    versions[str(release_id)] = int(name.rpartition("/")[2].removesuffix(".json"))
+        return versions
 
     def faults(self, manifest: dict[str, Any]) -> list[str]:
-        """Read the table again, and return its faults, one sentence each."""
+        """Read the version of a release again, and return its faults, one sentence each."""
         release_id = str(manifest["release_id"])
         with self._answering():
-            if release_id not in self.committed():
+            versions = self._versions()
+            if release_id not in versions:
                 return ["the Delta table has no commit of this release"]
-            table = DeltaTable(self._address)
+            table = DeltaTable(self._address, version=versions[release_id])
             columns = [field.name for field in table.schema().fields]
             held = _named(table)
         if columns != [column["name"] for column in manifest["columns"]]:

@@ -12,7 +12,8 @@ from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.formats import delta_store
 from microguard.pipelines.publication.formats.delta_store import StoredDeltaTable
 from microguard.pipelines.publication.withdrawal import withdraw_release
-from microguard.schemas.errors import ProtectionFailed
+from microguard.pipelines.verify import verify
+from microguard.schemas.errors import GateRefused, ProtectionFailed
 
 from tests.pipelines.publication.storage.servers import S3
 from tests.pipelines.releases import ID, RECORDS, Killed, entry, kill, manifest, staged
@@ -146,6 +147,18 @@ def test_a_withdrawal_killed_at_any_step_is_finished_by_the_next_run(areas, monk
     assert (records(areas), areas.public.releases()) == (RECORDS.to_pydict(), [ID])
     assert names_of(SECOND, areas) == []
     assert FEWER.to_pydict() not in versions(areas)
+
+
+def test_verify_reads_the_table_of_a_release_in_a_bucket(areas):
+    put(areas)
+    put(areas, SECOND)
+    for release_id in (ID, SECOND):
+        assert "table: it holds the files" in verify(areas.public.place(release_id)).text
+    storage = areas.public.storage
+    (copy,) = [name for name in storage.list_files("delta") if SECOND in name]
+    storage.put(copy, storage.get(copy).content + b"x")
+    with pytest.raises(GateRefused, match="is not the file of the release"):
+        verify(areas.public.name)
 
 
 def test_a_publication_is_undone_if_a_copy_is_not_the_file_of_the_release(areas, monkeypatch):
