@@ -14,6 +14,7 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "polars_frame.ipynb"
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_notebook_publishes_a_polars_frame_and_shows_verdicts(tmp_path):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("polars")
