@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.errors import ImpossibleProtection
 from microguard.sdc.suppression.problem import SuppressionProblem
 from scipy import sparse
 
@@ -45,6 +46,15 @@ def capacity_cut(
     scaled = np.minimum(np.bincount(place, scaled, minlength=len(cells)), 1.0)
     small = scaled < _SMALL
     return Cut(cells[~small], scaled[~small], 1.0 - float(scaled[small].sum()))
+
+
+def impossible(cell: int) -> ImpossibleProtection:
+    """Return the refusal of a primary that no pattern protects."""
+    return ImpossibleProtection(
+        f"cell {cell} cannot be protected from every attacker, not even if all cells are suppressed "
+        "that may be; keep fewer cells, lower its levels, or merge categories",
+        variable=cell,
+    )
 
 
 class Pool:
