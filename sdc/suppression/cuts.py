@@ -64,6 +64,7 @@ class Pool:
         self._cells = cells
         self._known: set[bytes] = set()
         self.cuts: list[Cut] = []
+        self._all: tuple[sparse.csr_matrix, np.ndarray] = self.matrix([])
 
     def add(self, cuts: list[Cut]) -> list[Cut]:
         """Add cuts and return the new ones."""
@@ -78,7 +79,13 @@ class Pool:
 
     def matrix(self, cuts: list[Cut] | None = None) -> tuple[sparse.csr_matrix, np.ndarray]:
         """Return the matrix and right-hand sides of some cuts, or of all."""
-        chosen = self.cuts if cuts is None else cuts
+        if cuts is None:
+            matrix, least = self._all
+            if len(least) < len(self.cuts):
+                more, further = self.matrix(self.cuts[len(least) :])
+                self._all = sparse.vstack([matrix, more], format="csr"), np.concatenate([least, further])
+            return self._all
+        chosen = cuts
         sizes = np.array([len(cut.cells) for cut in chosen], dtype=np.int64)
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         indices = np.concatenate([cut.cells for cut in chosen] or [np.empty(0)]).astype(np.int64)

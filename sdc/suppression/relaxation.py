@@ -95,9 +95,15 @@ class Relaxation:
         used = np.flatnonzero(lower < upper)
         matrix, least = self.pool.matrix()
         least = least - matrix @ lower
+        matrix = matrix[:, used]
+        negative = sparse.csr_matrix(
+            (np.minimum(matrix.data, 0.0), matrix.indices, matrix.indptr), matrix.shape
+        )
+        binding = np.flatnonzero(least > np.asarray(negative.sum(axis=1)).ravel())
+        matrix, least = matrix[binding], least[binding]
         program = Program(
             problem.costs[used] / self._unit,
-            matrix[:, used],
+            matrix,
             least,
             np.full(len(least), INFINITY),
             np.zeros(len(used)),
