@@ -1,8 +1,8 @@
 """Audit a pattern of suppressed cells: the interval of every primary, for every attacker.
 
 Two linear programs an interval, over the suppressed cells only. In large tables the programs cover the
-suppressed cells near a primary first: if the levels are reached in them, they are reached. The audit shares no
-code with the search beyond the solver and the choice of these cells.
+suppressed cells near a primary first: if the levels are reached in them, they are reached. The audit shares
+no code with the search beyond the solver and the choice of these cells.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Audit:
     who : (k, kinds, 2) int array
         Units of that worst attacker; -1 where there is none.
     exact : bool
-        Whether the outsider's intervals are exact. In large tables those that contain the levels can be wider.
+        Whether the outsider's intervals are exact. In large tables those that contain the levels can be
+        wider.
     """
 
     kinds: tuple[str, ...]

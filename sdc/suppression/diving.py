@@ -16,7 +16,7 @@ from microguard.sdc.suppression.witnesses import Witnesses
 #: cells.
 _NEARLY, _STEP = 0.9, 0.2
 #: Part of the fractional cells about which integer programs choose, how many, their gap and their work.
-_REST, _INTEGER, _GAP, _STEPS = 0.5, 8, 0.005, 100
+_REST, _INTEGER, _GAP, _STEPS = 0.5, 6, 0.005, 60
 #: Cuts after which an integer program is solved again.
 _MOST_CUTS = 400
 #: Sweeps over all targets in one step of the dive.

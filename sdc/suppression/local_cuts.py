@@ -84,9 +84,13 @@ class LocalCuts:
         self._targets = self._targets[count:] + self._targets[:count]
         return found, count
 
-    def of(self, pattern: np.ndarray, target: Target) -> list[Cut]:
-        """Return a cut that a pattern violates, of as few relations as prove it; none if it protects."""
-        for most in (_RELATIONS, 10 * _RELATIONS, self._problem.relations.shape[0]):
+    def of(self, pattern: np.ndarray, target: Target, *, thorough: bool) -> list[Cut]:
+        """Return a cut that a pattern violates, of as few relations as prove it.
+
+        If `thorough`, there is none only if the pattern protects.
+        """
+        whole = (self._problem.relations.shape[0],) if thorough else ()
+        for most in (_RELATIONS, 10 * _RELATIONS, *whole):
             found = self._attack(pattern.astype(float), pattern, *target, most)
             if found:
                 break

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import Limits
-from microguard.sdc.suppression.cuts import impossible
-from microguard.sdc.suppression.local_cuts import LocalCuts
+from microguard.sdc.suppression.cuts import Cut, impossible
+from microguard.sdc.suppression.local_cuts import LocalCuts, Target
 from microguard.sdc.suppression.relaxation import Relaxation
-from microguard.sdc.suppression.witnesses import Pattern, Witnesses
+from microguard.sdc.suppression.witnesses import Pattern, Witness, Witnesses
 
 #: Cells of a neighbourhood that is chosen anew, at the least and at the most.
 _LEAST, _MOST = 50, 400
@@ -64,7 +64,7 @@ class LocalSearch:
             pattern.suppressed[cell] = False
             before = {}
             for primary in sorted(pattern.users.get(cell, ())):
-                found, failed = self._witnesses.of(primary, pattern, thorough=False)
+                found, failed = self._witnesses.of(primary, pattern, thorough=0)
                 if failed:
                     break
                 before[primary] = pattern.witnesses[primary]
@@ -110,6 +110,15 @@ class LocalSearch:
                 if pattern.witnesses[primary] is not found:
                     pattern.put(primary, found)
 
+    def _attacked(self, primary: int) -> tuple[dict[int, tuple[Witness, ...]], list[Target], list[Cut]]:
+        """Return the witnesses of a primary, or the target without one and the cut that it violates."""
+        for thorough in (False, True):
+            found, failed = self._witnesses.of(primary, self.pattern, thorough=1 + thorough)
+            cuts = self._local.of(self.pattern.suppressed, failed[0], thorough=thorough) if failed else []
+            if cuts or not failed:
+                break
+        return found, failed, cuts
+
     def _choose(self, able: np.ndarray) -> np.ndarray | None:
         """Return the pattern with the best further cells among those that are able, or None."""
         fixed = ~able & ~self.pattern.suppressed
@@ -126,9 +135,8 @@ class LocalSearch:
         for _ in range(rounds):
             failing, cuts = [], []
             for primary in waiting:
-                found, failed = self._witnesses.of(primary, pattern, thorough=True)
+                found, failed, more = self._attacked(primary)
                 if failed:
-                    more = self._local.of(pattern.suppressed, failed[0])
                     if any(len(cut.cells) == 0 for cut in more):
                         raise impossible(primary)
                     failing.append(primary)

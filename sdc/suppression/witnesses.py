@@ -91,7 +91,7 @@ class Witnesses:
         self.work = 0
 
     def of(
-        self, primary: int, pattern: Pattern, *, thorough: bool
+        self, primary: int, pattern: Pattern, *, thorough: int
     ) -> tuple[dict[int, tuple[Witness, ...]], list[Target]]:
         """Return witnesses of a primary for the outsider and all attackers who exclude his, and what fails.
 
@@ -99,9 +99,8 @@ class Witnesses:
 
         Parameters
         ----------
-        thorough : bool
-            Whether to search all suppressed cells, and not only those near the primary. Then a target fails
-            only if no witness exists.
+        thorough : 0, 1 or 2
+            How far from the primary to search. If 2, a target fails only if no witness exists.
         """
         old = pattern.witnesses.get(primary, {})
         found: dict[int, tuple[Witness, ...]] = {}
@@ -138,7 +137,7 @@ class Witnesses:
         return sorted(found)
 
     def _search(
-        self, primary: int, attacker: int, suppressed: np.ndarray, thorough: bool
+        self, primary: int, attacker: int, suppressed: np.ndarray, thorough: int
     ) -> tuple[tuple[Witness, ...], list[Target]]:
         found: list[Witness] = []
         for side in (1.0, -1.0):
@@ -193,10 +192,17 @@ class Witnesses:
             fall, rise = self.knowledge.bounds(attacker, cells)
             return np.where((fall > 0) | (rise > 0), 1.0, np.inf)
 
-        cells = self.near.around(np.array([primary]), prices, self.problem.cells)
+        reached = 0.0
+        for most in (*_CELLS, self.problem.cells):
+            cells = self.near.around(np.array([primary]), prices, most)
+            if primary in cells:
+                reached = self._reached_in(cells, primary, attacker, amount)
+            if reached >= 1 - _SLACK:
+                break
+        return reached
+
+    def _reached_in(self, cells: np.ndarray, primary: int, attacker: int, amount: float) -> float:
         place = int(np.searchsorted(cells, primary))
-        if place >= len(cells) or cells[place] != primary:
-            return 0.0
         fall, rise = (np.minimum(part / abs(amount), 1e6) for part in self.knowledge.bounds(attacker, cells))
         sign = float(np.sign(amount))
         costs = np.zeros(len(cells))
@@ -210,7 +216,7 @@ class Witnesses:
         return min(1.0, -solution.objective)
 
     def _witness(
-        self, primary: int, attacker: int, amount: float, suppressed: np.ndarray, thorough: bool
+        self, primary: int, attacker: int, amount: float, suppressed: np.ndarray, thorough: int
     ) -> Witness | None:
         """Return deviations of few suppressed cells with a given one; None if there are none."""
         size = abs(amount)
@@ -222,7 +228,7 @@ class Witnesses:
             return np.where((part > 0) & suppressed[cells], use, np.inf)
 
         before = np.empty(0)
-        for most in (*_CELLS, self.problem.cells) if thorough else _CELLS[:1]:
+        for most in (*_CELLS, self.problem.cells)[: 1 + thorough]:
             cells = self.near.around(np.array([primary]), prices, most)
             place = int(np.searchsorted(cells, primary))
             if place >= len(cells) or cells[place] != primary or np.array_equal(cells, before):
