@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from microguard.schemas.roles import PUBLISHED
 from microguard.schemas.specification.faults import Fault, fault
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import COSTS, Table
@@ -32,20 +31,3 @@ def suppression_faults(spec: Specification, table: Table) -> Iterator[Fault]:
     elif not table.contributors_known and "attackers" in table.model_fields_set and len(table.attackers) > 1:
         allowed = '"outsider" alone, unless table.contributors names the numbers of contributors'
         yield fault(("table", "attackers"), list(table.attackers), allowed)
-    if table.holding is not None:
-        yield from _holding(spec, table)
-
-
-def _holding(spec: Specification, table: Table) -> Iterator[Fault]:
-    if table.source != "microdata":
-        allowed = "no such key, as the contributors of finished cells are known by their number alone"
-        yield fault(("table", "holding"), table.holding, allowed)
-    holding = spec.variables.get(table.holding or "")
-    if holding is None or holding.role not in PUBLISHED - {"weight"} or holding.kind == "numeric":
-        yield fault(("table", "holding"), table.holding, "a column of [variables] that is nominal")
-    elif table.holding in table.columns:
-        yield fault(("table", "holding"), table.holding, "a column that is no dimension")
-    if spec.unit is None:
-        yield fault(
-            ("table", "holding"), table.holding, "a variable of role unit, which holdings are made of"
-        )
