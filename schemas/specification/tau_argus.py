@@ -112,7 +112,7 @@ def described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     path = folder / expanded(given["metadata"])
     encoding = given.get("encoding", "utf-8")
     encoding = encoding if isinstance(encoding, str) else "utf-8"
-    head, fields = _read(path, encoding)
+    head, fields = fields_of(path, encoding)
     written = content.get("table")
     table = written if isinstance(written, dict) else {}
     if is_microdata(head, fields, table):
@@ -188,7 +188,7 @@ def _content(head: Mapping[str, str], fields: list[Field], path: Path, encoding:
     return {"input": layout, "variables": variables, "table": table}
 
 
-def _read(path: Path, encoding: str) -> tuple[dict[str, str], list[Field]]:
+def fields_of(path: Path, encoding: str) -> tuple[dict[str, str], list[Field]]:
     """Return the keywords of the whole file, and its fields in order."""
     head: dict[str, str] = {}
     fields: list[Field] = []
