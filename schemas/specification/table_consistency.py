@@ -8,11 +8,10 @@ from microguard.schemas.errors import SpecificationError
 from microguard.schemas.method_registry import BUILT_IN, TABLE_KEYS, method_names, method_row
 from microguard.schemas.roles import PUBLISHED
 from microguard.schemas.specification.cell_key_consistency import cell_key_faults
-from microguard.schemas.specification.contributor_consistency import contributor_faults
 from microguard.schemas.specification.faults import NOTHING, Fault, fault
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.parameters import third_party_faults
-from microguard.schemas.specification.suppression_consistency import suppression_faults
+from microguard.schemas.specification.suppression_consistency import contributor_faults, suppression_faults
 from microguard.schemas.specification.table import Table
 from microguard.schemas.specification.table_quality import TableQuality
 
