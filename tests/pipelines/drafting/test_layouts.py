@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from microguard.pipelines.draft import draft
-from microguard.schemas.specification.expressions import parse_expression, terms
+from microguard.schemas.expressions import parse_expression, terms
 from microguard.schemas.specification.read import build_specification
 
 from tests.pipelines.drafting.layouts import DEVELOPED, disqualified, eu_silc, is_right, layouts
