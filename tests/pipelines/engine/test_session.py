@@ -31,6 +31,8 @@ def test_java_starts_ahead_as_the_session_will_want_it_and_fails_in_silence(
 
 
 def test_the_event_log_is_off_and_under_spark_submit_as_the_submitter_set_it(monkeypatch):
+    monkeypatch.setattr(session, "java_home", lambda: "java")
+    monkeypatch.setenv("JAVA_HOME", "java")
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     assert session._settings(None, InputSize.LARGE)["spark.eventLog.enabled"] == "false"
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
