@@ -72,7 +72,7 @@ class Audit:
         return [f"{finding.check}: {finding.detail}" for finding in self.findings if not finding.passed]
 
 
-def audit(folder: Path, original: OriginalCells | None = None) -> Audit:
+def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bool = True) -> Audit:
     """Audit the release in a public folder.
 
     Parameters
@@ -82,6 +82,8 @@ def audit(folder: Path, original: OriginalCells | None = None) -> Audit:
     original : OriginalCells, optional
         Of a table: its cells before protection, where the agency audits. What is promised of them is counted
         too.
+    with_table : bool
+        Whether the table of the format is next to the folder.
     """
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     findings = [_identity(folder, manifest), _checksums(folder, manifest)]
@@ -107,7 +109,7 @@ def audit(folder: Path, original: OriginalCells | None = None) -> Audit:
             findings.append(_tables(engine, folder, manifest, names))
             findings += _statistics(engine, folder, manifest, names)
             findings += _csv(engine, folder, manifest, keys)
-    if manifest.get("format") in _TABLE_FORMATS and "catalog_table" not in manifest:
+    if with_table and manifest.get("format") in _TABLE_FORMATS and "catalog_table" not in manifest:
         findings.append(_in_format(folder, manifest))
     return Audit(str(manifest["release_id"]), tuple(findings))
 
