@@ -42,7 +42,10 @@ def verify(named: str) -> CommandResult:
     if not release.public.exists(release.release_id):
         if release.evidence is not None:
             known_area(release.areas())
-        raise SpecificationError(f"Release {release.release_id} is not in the public area (any more).")
+        raise SpecificationError(
+            f"Release {release.release_id} is not in the public area: it was withdrawn, or waits for "
+            "approval. Name a published one; `microguard history SPEC` lists them."
+        )
     with release.public.reading(release.release_id) as folder:
         result = _audited(folder, release)
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))

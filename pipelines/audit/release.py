@@ -105,6 +105,7 @@ def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bo
             findings.append(_records(engine, manifest))
             findings += _partitions(engine, folder, manifest, keys)
             findings += _promises(engine, manifest, dict(zip(names, keys, strict=True)))
+            findings += _derived(engine, manifest, dict(zip(names, keys, strict=True)))
             findings.append(_tables(engine, folder, manifest, names))
             findings += _statistics(engine, folder, manifest, names)
             findings += _csv(engine, folder, manifest, keys)
@@ -163,6 +164,20 @@ def _promises(
         return [Finding("guarantee", False, str(error))]
     files = PublicRecords(engine, columns)
     return [_kept(guarantee, guarantee.count(files), manifest) for guarantee in guarantees]
+
+
+def _derived(
+    engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
+) -> list[Finding]:
+    """Recompute the derived columns from the columns that are published beside them."""
+    if not any("derived" in column for column in manifest["columns"]):
+        return []
+    from microguard.pipelines.audit.derived import contradictions
+
+    counts = contradictions(engine, manifest["columns"], columns)
+    wrong = [f"{name} in {count:,} records" for name, count in counts.items() if count]
+    detail = "; ".join(wrong) or f"{len(counts)} computed from the published columns, in every record"
+    return [Finding("derived columns", not wrong, f"not as computed: {detail}" if wrong else detail)]
 
 
 def _kept(guarantee: Guarantee[Any], count: Count, manifest: dict[str, Any]) -> Finding:

@@ -180,8 +180,11 @@ def _paths(spec: Specification) -> Iterator[Fault]:
             yield fault(("input", key), getattr(spec.input, key), allowed)
     if len(set(spec.input.columns)) < len(spec.input.columns):
         yield fault(("input", "columns"), list(spec.input.columns), "each name once")
-    if spec.input.metadata is not None and (spec.table is None or spec.table.source != "cells"):
-        yield fault(("input", "metadata"), spec.input.metadata, 'no such key unless table.source is "cells"')
+    if spec.input.positions and (spec.input.columns or spec.input.format == "parquet"):
+        allowed = "no such key for parquet, nor next to input.columns"
+        yield fault(("input", "positions"), list(spec.input.positions), allowed)
+    if spec.input.metadata is not None and spec.table is None:
+        yield fault(("input", "metadata"), spec.input.metadata, "no such key without a section [table]")
     suffix = spec.input.path.lower().removesuffix(".gz").rpartition(".")[2]
     if suffix in ("csv", "tsv", "txt", "parquet") and (suffix == "parquet") != (
         spec.input.format == "parquet"

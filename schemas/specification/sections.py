@@ -54,6 +54,12 @@ class Release(Section):
     """Part of the identity of a release in a series, such as "2026-11"."""
 
 
+Position = Annotated[
+    tuple[Annotated[Count, Field(ge=1)], ...], Field(strict=False, min_length=2, max_length=2)
+]
+"""First character of a field, and its number of characters."""
+
+
 class Input(Section):
     """`[input]`: where the microdata are and how they are written."""
 
@@ -83,10 +89,15 @@ class Input(Section):
     """CSV: character encoding, by a name of Java, Python or IANA."""
     columns: Names = ()
     """CSV: names of the fields, where the file has no header line."""
+    positions: dict[Text, Position] = Field(default={})
+    """Text with fields at fixed places, without delimiter and header line: name of each field -> its first
+    character, counted from 1, and its number of characters, such as `[15, 4]`. Blanks around it are none of
+    it."""
     metadata: PathText | None = None
-    """tau-ARGUS metadata (`.rda`) of a finished table in CSV without header line (`.tab`), for `adjust`: they
-    fill `columns`, `delimiter`, `[variables]` and `[table]`, hierarchies (`.hrc`) included, where the
-    specification does not say otherwise. Relative to the specification."""
+    """tau-ARGUS metadata (`.rda`) for `adjust`, of a finished table in CSV without header line (`.tab`) or of
+    microdata, at fixed places (`.asc`) or with a delimiter: they fill `columns` or `positions`, `delimiter`,
+    `[variables]` and `[table]`, hierarchies (`.hrc`) included, where the specification does not say
+    otherwise. Relative to the specification."""
     decimal: Literal[".", ","] = "."
     """CSV: decimal mark."""
     thousands: Literal[".", ",", " ", "'"] | None = None

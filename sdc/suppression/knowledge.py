@@ -8,11 +8,14 @@ import numpy as np
 from microguard.sdc.suppression.attackers import attackers_of
 from microguard.sdc.suppression.problem import SuppressionProblem
 
+#: The attacker who contributes to no cell.
+OUTSIDER = -1
+
 
 class Knowledge:
     """Deviations that each attacker considers possible, where they differ from the outsider's.
 
-    Attackers are numbered from 0; the outsider is none of them.
+    Attackers are numbered from 0; the outsider is none of them and has the number `OUTSIDER`.
 
     Attributes
     ----------
@@ -46,6 +49,16 @@ class Knowledge:
         """Return the cells that an attacker contributes to, and his largest decreases and increases."""
         part = slice(self._starts[attacker], self._starts[attacker + 1])
         return self._cells[part], self._fall[part], self._rise[part]
+
+    def bounds(self, attacker: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the largest decreases and increases of some cells that an attacker considers possible."""
+        fall, rise = self.fall[cells], self.rise[cells]
+        if attacker != OUTSIDER:
+            own, own_fall, own_rise = self.entries(attacker)
+            place = np.minimum(np.searchsorted(own, cells), len(own) - 1)
+            there = own[place] == cells
+            fall[there], rise[there] = own_fall[place[there]], own_rise[place[there]]
+        return fall, rise
 
     def knowing(self, cell: int) -> np.ndarray:
         """Return the attackers who know the value of a cell because nobody else contributes to it."""

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from microguard.sdc.errors import ImpossibleProtection
-from microguard.sdc.suppression.cuts import Cut, capacity_cut
+from microguard.sdc.suppression.cuts import Cut, capacity_cut, impossible
 from microguard.sdc.suppression.knowledge import Knowledge
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
 from microguard.sdc.suppression.ranges import Ranges
@@ -220,11 +219,7 @@ class Separation:
         if cut is None:
             return []
         if len(cut.cells) == 0:
-            raise ImpossibleProtection(
-                f"cell {cell} cannot be protected from every attacker, not even if all cells are suppressed "
-                "that may be; keep fewer cells, lower its levels, or merge categories",
-                variable=cell,
-            )
+            raise impossible(cell)
         return [cut]
 
 

@@ -179,6 +179,9 @@ def _known(
     if layout.method == "rounding" and layout.base is not None:
         width = np.maximum(layout.base - 1.0, change)
         lower, upper = shown - width, shown + width
+    elif layout.method == "small_count_rounding" and layout.base is not None:
+        width = np.where((shown <= layout.base) | (change > 0), np.maximum(layout.base - 1.0, change), 0.0)
+        lower, upper = shown - width, shown + width
     elif layout.method == "cell_key":
         width = np.where(shown == 0, layout.least - 1.0, 0.0)
         width = np.maximum(np.maximum(width, float(layout.noise or 0)), change)

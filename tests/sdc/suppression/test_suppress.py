@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -133,6 +134,28 @@ def _compare_intervals(problem: SuppressionProblem, suppressed: np.ndarray) -> N
                     assert high == pytest.approx(value + ends[1], abs=1e-5)
                 assert low >= value - ends[0] - 1e-5
                 assert high <= value + ends[1] + 1e-5
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_TABLES)
+def test_audit_by_near_cells_finds_the_same_primaries_too_narrow(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(4):
+        problem = tiny_problem(kind, seed)
+        rng = np.random.default_rng(seed)
+        patterns = [problem.must | (~problem.keep & (rng.random(problem.cells) < p)) for p in (0.3, 0.6, 1.0)]
+        for suppressed in patterns:
+            whole = audit(problem, suppressed)
+            with monkeypatch.context() as patched:
+                module = import_module("microguard.sdc.suppression.audit")
+                patched.setattr(module, "_WHOLE", -1)
+                patched.setattr(module, "_NEAR", (6, 10))
+                near = audit(problem, suppressed)
+            assert whole.exact
+            assert not near.exact
+            assert np.array_equal(near.too_narrow, whole.too_narrow)
+            assert (near.lowest[:, 0] >= whole.lowest[:, 0] - 1e-6).all()
+            assert (near.highest[:, 0] <= whole.highest[:, 0] + 1e-6).all()
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from microguard.pipelines.audit.joint import unit_sets
 from microguard.pipelines.audit.joint.differences import BUCKETS, MOST_APART, close_pairs
 from microguard.pipelines.audit.joint.exposure import audit
 
@@ -71,22 +70,13 @@ def test_cells_that_nearly_agree_are_two(tmp_path):
     assert found.known["outsider"] == 1
 
 
-def test_a_unit_that_a_large_cell_lacks_is_found_and_large_sets_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(unit_sets, "MEMBERSHIPS", 0)
-    monkeypatch.setattr(unit_sets, "SMALL_SET", 2)
+def test_a_unit_that_a_large_cell_lacks_is_found_and_large_sets_are_counted(large, tmp_path):
     found = audit(whole_and_part(tmp_path / "leak", 2, True))
     assert found.known["outsider"] == 1
     assert found.left_out > 0
     assert "large sets of units" in found.notes()[0]
     control = audit(whole_and_part(tmp_path / "safe", 2, False))
     assert control.verdict == "amber"
-
-
-@pytest.fixture
-def large(monkeypatch):
-    """Make sets of more than two units large, as they are in a file of millions."""
-    monkeypatch.setattr(unit_sets, "MEMBERSHIPS", 0)
-    monkeypatch.setattr(unit_sets, "SMALL_SET", 2)
 
 
 def two_tables(folder, one, other, columns):

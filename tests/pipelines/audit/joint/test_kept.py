@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from microguard.pipelines.audit.joint import kept as kept_results
-from microguard.pipelines.audit.joint import statements, unit_sets
+from microguard.pipelines.audit.joint import statements
 from microguard.pipelines.audit.joint.exposure import audit
 
 from tests.pipelines.audit.joint.evidence_files import write_classes
@@ -15,11 +15,8 @@ from tests.pipelines.audit.joint.planted import firms_of, whole_and_part
 KEY = b"agency"
 
 
-@pytest.fixture
-def large(monkeypatch):
-    """Make sets of more than two units large, as they are in a file of millions."""
-    monkeypatch.setattr(unit_sets, "MEMBERSHIPS", 0)
-    monkeypatch.setattr(unit_sets, "SMALL_SET", 2)
+@pytest.fixture(autouse=True)
+def every_array_is_mapped_and_every_file_settled(monkeypatch):
     monkeypatch.setattr(kept_results, "MAPPED", 100)
     monkeypatch.setattr(kept_results, "SETTLED", 0)
 
