@@ -85,7 +85,7 @@ def _rewritten(folder: Path, table: Mapping[str, Any], suppressed: bool) -> bool
     content = pq.read_table(folder / table["file"])
     columns = [list(map(_text, column.to_pylist())) for column in content.columns]
     statuses = columns.pop() if suppressed else ["published"] * len(content)
-    flags = [[_STATUSES[status][place] for status in statuses] for place in (0, 1)]
+    flags = [[_STATUSES[str(status)][place] for status in statuses] for place in (0, 1)]
     if header[0] == "DATAFLOW":  # SDMX-CSV 1.0, of releases by earlier versions
         cells = [["_U" if each is None else each for each in column] for column in columns]
         cells += flags if suppressed else []

@@ -200,10 +200,12 @@ class CatalogTable:
 
     def _remove_unnamed_files(self, table: Table | None) -> None:
         """Delete the files of the table that no snapshot names: of removed releases, and of killed runs."""
-        named = set() if table is None else {table.metadata_location}
-        for snapshot in () if table is None else table.snapshots():
-            named.add(snapshot.manifest_list)
-            named |= {manifest.manifest_path for manifest in snapshot.manifests(table.io)}
+        named: set[str] = set()
+        if table is not None:
+            named.add(table.metadata_location)
+            for snapshot in table.snapshots():
+                named.add(snapshot.manifest_list)
+                named |= {manifest.manifest_path for manifest in snapshot.manifests(table.io)}
         for name in self.public.storage.list_files(self.folder):
             if self._address(name) not in named:
                 self.public.storage.delete(name)

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Schema
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 from microguard.pipelines.publication.formats.delta import (
@@ -134,7 +134,7 @@ class StoredDeltaTable:
             before = pa.table(table.get_add_actions())
             sizes = dict(zip(before["path"].to_pylist(), before["size_bytes"].to_pylist(), strict=True))
         files = {_copy_of(name): name for name in record_files(self.public, release_id, without)}
-        adds = []
+        adds: list[AddAction] = []
         for copy, name in files.items():
             footer, size = _footer(store, name)
             schema = schema_of(pq.read_schema(pa.BufferReader(footer)))
@@ -143,31 +143,31 @@ class StoredDeltaTable:
                     obstore.copy(store, name, f"{FOLDER}/{copy}")
                 rows = json.dumps({"numRecords": pq.read_metadata(pa.BufferReader(footer)).num_rows})
                 adds.append(AddAction(copy, size, {}, now_in_milliseconds(), True, rows))
-        commit = {"commit_properties": properties(release_id), "post_commithook_properties": KEEP_THE_LOG}
         if table is None:
-            create_table_with_add_actions(self._address, schema, adds, configuration=_NO_TOMBSTONES, **commit)
+            create_table_with_add_actions(
+                self._address,
+                schema,
+                adds,
+                configuration=_NO_TOMBSTONES,
+                commit_properties=properties(release_id),
+                post_commithook_properties=KEEP_THE_LOG,
+            )
             return
         allow(table, schema)
         if table.schema() != schema:
-            table.create_write_transaction(adds, "overwrite", schema, **commit)
+            _write(table, adds, "overwrite", schema, release_id)
             return
         leaving = [
             RemoveAction(copy, True, now_in_milliseconds(), size=size, partition_values={})
             for copy, size in sizes.items()
             if copy not in files
         ]
-        table.create_write_transaction([*adds, *leaving], "append", schema, **commit)
+        _write(table, [*adds, *leaving], "append", schema, release_id)
 
     def _forget_the_log(self, newest: str, removed: str) -> None:
         """Replace the log by a checkpoint of the current state; the line of a removed release goes last."""
         table = DeltaTable(self._address)
-        table.create_write_transaction(
-            [],
-            "append",
-            table.schema(),
-            commit_properties=properties(newest),
-            post_commithook_properties=KEEP_THE_LOG,
-        )
+        _write(table, [], "append", table.schema(), newest)
         table = DeltaTable(self._address)
         table.create_checkpoint()
         storage, older = self.public.storage, []
@@ -190,6 +190,23 @@ class StoredDeltaTable:
                 f"found that it failed ({type(error).__name__}). Look whether it can be reached and allows "
                 "writes on condition, and call this again."
             ) from None
+
+
+def _write(
+    table: DeltaTable,
+    changes: Sequence[AddAction | RemoveAction],
+    mode: Literal["append", "overwrite"],
+    schema: Schema,
+    release_id: str,
+) -> None:
+    """Commit changes of the files, with the id of a release."""
+    table.create_write_transaction(
+        list(changes),
+        mode,
+        schema,
+        commit_properties=properties(release_id),
+        post_commithook_properties=KEEP_THE_LOG,
+    )
 
 
 def _copy_of(name: str) -> str:

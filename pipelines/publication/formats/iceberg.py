@@ -274,7 +274,7 @@ def _set_columns(transaction: Transaction, schema: Schema) -> None:
     if not known:
         known = [1 + max(each.schema_id for each in state.schemas)]
         transaction._apply((AddSchemaUpdate(schema=Schema(*columns, schema_id=known[0])),))
-    transaction._apply((SetCurrentSchemaUpdate(schema_id=known[0]),))
+    transaction._apply((SetCurrentSchemaUpdate.model_validate({"schema-id": known[0]}),))
 
 
 def _foreign(column: pa.Field) -> bool:
