@@ -75,9 +75,10 @@ def test_other_ways_answer_as_spark_4_1(spark, without_arrow_udf, monkeypatch):
     assert other.columns == native.columns
     assert rows_of(other) == rows_of(native)
 
-    lengths = compat.of_texts(
-        lambda texts: pa.array([len(x or "-") for x in texts.to_pylist()]), t.LongType()
-    )
+    def length(texts):
+        return pa.array([1 if text is None else len(text) for text in texts.to_pylist()], pa.int64())
+
+    lengths = compat.of_texts(length, t.LongType())
     assert rows_of(frame.select(lengths(f.col("text")).alias("n"))) == rows_of(
         frame.select(f.coalesce(f.length("text"), f.lit(1)).cast("bigint").alias("n"))
     )
