@@ -14,6 +14,7 @@ from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.comparison_row import format_comparison, percent
 from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
 from microguard.pipelines.drafting.derived import Derived
+from microguard.pipelines.drafting.finished_table import draft_finished_table, draft_with_metadata
 from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import MOST_RECORDS, Profile
 from microguard.pipelines.drafting.roles import guess_roles, is_nameable
@@ -53,7 +54,13 @@ def draft(named: str) -> CommandResult:
     InputRejected
         If the input cannot be read or has fewer than k records.
     """
+    described = draft_with_metadata(named)
+    if described is not None:
+        return CommandResult(described, {"table": True, "draft": described})
     source = sniff(named)
+    finished = draft_finished_table(source)
+    if finished is not None:
+        return CommandResult(finished, {"table": True, "draft": finished})
     with Profile(source) as profile:
         if profile.records < K:
             raise InputRejected(

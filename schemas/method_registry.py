@@ -22,6 +22,7 @@ GuaranteeName = Literal[
     "measured only",
     "additive table",
     "rounded table",
+    "no small counts",
     "bounded noise",
     "suppressed table",
 ]
@@ -62,6 +63,7 @@ class MethodRow:
 _ALGORITHM = ("algorithm", "effort", "weighted")
 _SEARCH = ("effort", "quality.max_gap", "quality.min_interval")
 _GIVEN = ("capacity", "lower_protection", "upper_protection", "lower_capacity", "upper_capacity")
+_CONTRIBUTORS = ("holding", "request", "requests", "waiver", "waived")
 _ADJUSTMENT = ("algorithm", "mode", "levels", "spread", "costs", "fixed_margins", *_GIVEN)
 _ADAPTERS = "microguard.pipelines.methods"
 BUILT_IN: dict[str, MethodRow] = {
@@ -95,7 +97,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "table",
             ("additive table",),
             f"{_ADAPTERS}.adjustment:ControlledTabularAdjustment",
-            keys=(*_ADJUSTMENT, *_SEARCH, "quality.max_grand_total_change", "quality.accept"),
+            keys=(*_ADJUSTMENT, *_CONTRIBUTORS, *_SEARCH, "quality.max_grand_total_change", "quality.accept"),
         ),
         MethodRow(
             "rounding",
@@ -103,6 +105,13 @@ BUILT_IN: dict[str, MethodRow] = {
             ("rounded table",),
             f"{_ADAPTERS}.rounding:ControlledRounding",
             keys=("base", *_SEARCH),
+        ),
+        MethodRow(
+            "small_count_rounding",
+            "table",
+            ("no small counts",),
+            f"{_ADAPTERS}.small_count_rounding:SmallCountRounding",
+            keys=("base", "quality.min_interval"),
         ),
         MethodRow(
             "cell_key",
@@ -122,7 +131,7 @@ BUILT_IN: dict[str, MethodRow] = {
                 *_GIVEN,
                 "sliding_protection",
                 "attackers",
-                "holding",
+                *_CONTRIBUTORS,
                 "quality.max_suppressed",
                 "quality.max_value_suppressed",
             ),

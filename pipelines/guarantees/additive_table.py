@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from microguard.pipelines.guarantees.original_cells import OriginalCells, Published
+from microguard.pipelines.guarantees.original_cells import UNIT, OriginalCells, Published
 from microguard.pipelines.guarantees.tables import ATTACKER, INEXACT, ONE_VALUE, TableGuarantee
 
 METHOD = "controlled tabular adjustment"
@@ -82,10 +82,12 @@ class AdditiveTable(TableGuarantee):
 
 
 def unprotected(published: Published, original: OriginalCells) -> int:
-    """Count sensitive cells nearer to their own value than their protection levels, or without a level."""
-    bare = (original.lower <= 0) & (original.upper <= 0)
+    """Count sensitive cells nearer to their own value than their protection levels, or published as it is.
+
+    Whatever the levels are, a change of less than the unit of publication protects nothing.
+    """
     near = (published.change < original.upper) & (published.change > -original.lower)
-    return int(np.sum(original.sensitive & (bare | near)))
+    return int(np.sum(original.sensitive & (near | (np.abs(published.change) < UNIT))))
 
 
 def beyond(published: Published, original: OriginalCells) -> int:

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.pipelines.guarantees.original_cells import Contributed, OriginalCells
+from microguard.pipelines.guarantees.original_cells import UNIT, Contributed, OriginalCells
 from scipy import sparse
 from scipy.optimize import linprog
 
@@ -103,6 +103,11 @@ def too_narrow(
     attackers : tuple of str
         Kinds of attackers, "outsider" among them. Where contributors are not known, every sensitive cell is
         too narrow to contributors.
+
+    Notes
+    -----
+    A sensitive cell whose levels ask for less than the unit of publication is too narrow to readers: whatever
+    its interval is, nothing shows that it is safe.
     """
     search = _Search(relations, suppressed)
     sliding = np.zeros(len(original.units)) if original.sliding is None else original.sliding
@@ -111,8 +116,10 @@ def too_narrow(
     failed: dict[str, set[int]] = {kind: set() for kind in attackers}
     targets: list[int] = []
     witnesses: list[_Table] = []
+    asked = np.maximum(everybody.lower + everybody.upper, everybody.sliding)
+    judged = suppressed & (asked >= UNIT)
     for cell in np.flatnonzero(original.sensitive).tolist():
-        ends = search.ends(cell, everybody) if suppressed[cell] else None
+        ends = search.ends(cell, everybody) if judged[cell] else None
         if ends is None:
             failed["outsider"].add(cell)
         else:

@@ -10,6 +10,9 @@ import pandas as pd
 import pyarrow as pa
 from scipy import sparse
 
+#: One unit of the last published digit, in which all amounts are given.
+UNIT = 1.0
+
 
 @dataclass(frozen=True, eq=False)
 class Contributed:

@@ -30,6 +30,7 @@ GUARANTEES = {
     "measured only": f"{_HERE}.measured_only:MeasuredOnly",
     "additive table": f"{_HERE}.additive_table:AdditiveTable",
     "rounded table": f"{_HERE}.rounded_table:RoundedTable",
+    "no small counts": f"{_HERE}.small_counts:SmallCounts",
     "bounded noise": f"{_HERE}.bounded_noise:BoundedNoise",
     "suppressed table": f"{_HERE}.suppressed_table:SuppressedTable",
 }
@@ -37,6 +38,7 @@ GUARANTEES = {
 OF_TABLE_METHOD = {
     "controlled tabular adjustment": "additive table",
     "controlled rounding": "rounded table",
+    "small count rounding": "no small counts",
     "cell keys": "bounded noise",
     "cell suppression": "suppressed table",
 }

@@ -40,6 +40,9 @@ def read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFra
         If lines cannot be split before they are decoded (UTF-16, EBCDIC).
     """
     charset = java_charset(spark, specification.input.encoding)
+    if specification.input.positions:
+        _delimiter_bytes(spark, specification, charset)  # lines are split before they are decoded
+        return _at_positions(spark, specification, charset)
     options: dict[str, Any] = {
         "sep": specification.input.delimiter,
         "encoding": charset,
@@ -69,6 +72,27 @@ def read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFra
     frame = reader.schema(schema).csv(specification.input_path)
     _refuse_values_without_name(frame, header, specification)
     return frame, frame.columns
+
+
+def _at_positions(
+    spark: SparkSession, specification: Specification, charset: str
+) -> tuple[DataFrame, list[str]]:
+    """Cut the fields out of each line; a field of nothing but blanks is missing."""
+    positions = specification.input.positions
+    line = f.decode(f.col("value").cast("binary"), charset)
+    lines = spark.read.text(specification.input_path).where(f.trim("value") != "")
+    fields = [f.trim(f.substring(line, start, length)) for start, length in positions.values()]
+    frame = lines.select(
+        *[f.when(field != "", field).alias(name) for field, name in zip(fields, positions, strict=True)]
+    )
+    first = max(start for start, _ in positions.values())
+    short = lines.where(f.length(f.col("value")) < first).count()
+    if short:
+        raise InputRejected(
+            f"{input_label(specification)} has {short} line(s) that end before the last field of "
+            f"input.positions, which begins at character {first}. Correct the positions or the file."
+        )
+    return frame, list(positions)
 
 
 def _refuse_values_without_name(frame: DataFrame, header: list[str], specification: Specification) -> None:
@@ -110,15 +134,21 @@ def _delimiter_bytes(spark: SparkSession, specification: Specification, charset:
     jvm, delimiter = spark._jvm, specification.input.delimiter
     assert jvm is not None
     charsets = jvm.java.nio.charset.Charset
-    if not charsets.isSupported(charset):
-        return delimiter.encode()
-    java = charsets.forName(charset)
     structure = '\r\n"'
-    if java.canEncode() and "2022" not in java.name():
-        buffer = java.encode(structure + delimiter)
-        encoded = bytes(buffer.array())[: buffer.limit()]
-        if encoded.startswith(structure.encode()):
-            return encoded[len(structure) :]
+    encoded = b""
+    if charsets.isSupported(charset):
+        java = charsets.forName(charset)
+        if java.canEncode() and "2022" not in java.name():
+            buffer = java.encode(structure + delimiter)
+            encoded = bytes(buffer.array())[: buffer.limit()]
+    else:  # a small Java lacks charsets that Python has
+        try:
+            python = codecs.lookup(charset)
+        except LookupError:
+            return delimiter.encode()
+        encoded = b"" if "2022" in python.name else python.encode(structure + delimiter)[0]
+    if encoded.startswith(structure.encode()):
+        return encoded[len(structure) :]
     raise SpecificationError(
         f"[input] encoding: found {specification.input.encoding!r}, expected an encoding that writes line "
         "breaks "

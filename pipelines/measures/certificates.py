@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from microguard.pipelines.measures.block_reports import OF_BLOCK, OF_FILE, BlockReports
@@ -34,13 +34,21 @@ class Proved:
     step, objective : str
         As of `sdc.nominal.protected_counts.Certificate`.
     value : float
+        Of a step the sum over the blocks, or of errors the largest of the blocks.
     lower_bound, gap : float or None
         The bound, and (value - lower_bound) / value; None where none was proved.
     optimal : bool
+        Whether the value is the least for the file: never of more than one block, as the best protections of
+        blocks together are not the best one of the file.
     bound_of : str
         Whether no protection of the file is below it, or none given the blocks and the steps before.
     unproved : str or None
         Why there is no bound.
+    blocks : int
+        Blocks that the value and the bound are of.
+    file_value : float or None
+        What the whole file has: its chi-square, or its largest absolute error of a cell, to which the errors
+        of all blocks add up; None where the sum over the blocks is that of the file.
     """
 
     step: str
@@ -51,6 +59,8 @@ class Proved:
     optimal: bool
     bound_of: str
     unproved: str | None
+    blocks: int = 1
+    file_value: float | None = None
 
 
 def _whole(chi2: float, bound: float, optimal: bool) -> Proved:
@@ -59,26 +69,30 @@ def _whole(chi2: float, bound: float, optimal: bool) -> Proved:
     return Proved(WHOLE, "chi-square", chi2, bound, gap, optimal, OF_FILE, None)
 
 
-def _steps(reports: BlockReports) -> Iterator[Proved]:
-    """Return the certificates of the method's steps, each summed over the blocks."""
+def _steps(reports: BlockReports, chi2: float, largest_error: float | None) -> Iterator[Proved]:
+    """Return the certificates of the method's steps, each over all blocks, with what the whole file has."""
     steps = [step for report in reports.blocks for step in report.get("certificates", ())]
     given = OF_FILE if reports.whole_file is None else OF_BLOCK
     for name in dict.fromkeys(step["step"] for step in steps if step["step"] != WHOLE):
         parts = [step for step in steps if step["step"] == name]
-        yield _added(name, parts, given)
+        proved = _added(name, parts, given)
+        of_file = {"weight": None, "chi-square": chi2, "chi-square and deviations": chi2}
+        yield replace(proved, file_value=of_file.get(proved.objective, largest_error))
 
 
 def _added(name: str, parts: list[dict[str, Any]], given: str) -> Proved:
     """Sum a step over the blocks; of the largest error take the maximum."""
     objective = parts[0]["objective"]
-    total = max if objective == "largest error" else math.fsum
+    total = max if objective == "largest error above its allowance" else math.fsum
     value = total([part["value"] for part in parts])
     bounds = [part["lower_bound"] for part in parts if part["lower_bound"] is not None]
     bound = total(bounds) if len(bounds) == len(parts) else None
     gap = None if bound is None else 0.0 if value <= bound else 1.0 - bound / value
-    optimal = all(part["optimal"] for part in parts)
+    blocks = len(parts)
+    optimal = blocks == 1 and parts[0]["optimal"]
     unproved = next((part["unproved"] for part in parts if part["unproved"] is not None), None)
-    return Proved(name, objective, value, bound, gap, optimal, given, unproved)
+    scope = given if blocks == 1 else OF_BLOCK
+    return Proved(name, objective, value, bound, gap, optimal, scope, unproved, blocks)
 
 
 def _by_clusters(comparison: Comparison, group: Group) -> Proved | None:
@@ -99,6 +113,13 @@ def _by_clusters(comparison: Comparison, group: Group) -> Proved | None:
     return _whole(chi2, bound, chi2 <= bound + OBJECTIVE_TOLERANCE)
 
 
+def _largest_error(comparison: Comparison, group: Group) -> float | None:
+    """Return the largest absolute error of a cell of the control tables of a group."""
+    known = {*group.variables, comparison.specification.region}
+    errors = [each.max_absolute_error for each in comparison.table_errors if set(each.variables) <= known]
+    return float(max(errors)) if errors else None
+
+
 class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
     """Compare the chi-square of the control tables with its proved lower bound."""
 
@@ -113,7 +134,8 @@ class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
             whole = reports.of_file if reports is not None and reports.records == comparison.records else None
             if reports is not None and whole is not None:
                 proof = _whole(whole["objective"], whole["lower_bound"], whole["optimal"])
-                section[group.name] = (proof, *_steps(reports))
+                largest = _largest_error(comparison, group)
+                section[group.name] = (proof, *_steps(reports, proof.value, largest))
             elif comparison.specification.strategy(group) == "other":
                 continue  # what bounds every k-anonymous protection does not bound this one
             elif set(group.variables) & set(comparison.specification.nominal):

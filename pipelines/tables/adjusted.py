@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from microguard.pipelines.tables.problem import TableProblem
 from microguard.schemas.errors import InputRejected, ProtectionFailed
@@ -12,6 +13,10 @@ from microguard.sdc.cta import Adjustment, CellTable
 from microguard.sdc.cta import adjust as adjust_table
 from microguard.sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding, room_beyond
 from microguard.sdc.cta.program.infeasible import ImpossibleConstraints, NoSolutionFound
+from microguard.sdc.cta.small_counts.small_count_rounding import (
+    as_known_to_readers,
+    small_count_rounding,
+)
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, SdcError, SolverFailed
 
 #: Protect the cells of a problem; the problem comes back wider if limits had to give way.
@@ -108,6 +113,27 @@ def rounded(
         raise refusal(error) from error
     room = room_beyond(problem.secret, adjustment.deviations)
     return (problem if room is None else problem.widened(room)), adjustment
+
+
+def with_small_counts_rounded(
+    problem: TableProblem, specification: Specification, table: Table, key: bytes
+) -> tuple[TableProblem, Adjustment]:
+    """Round small counts only; return the problem with what readers know once they see the table.
+
+    Raises
+    ------
+    InputRejected, ProtectionFailed
+    """
+    assert problem.moves is not None
+    base = problem.moves.base
+    try:
+        adjustment = small_count_rounding(problem.secret, base, key, problem.names, problem.held)
+    except InvalidParameter as error:
+        raise InputRejected(f"The input makes no table of rounded counts: {error}.") from error
+    except (ImpossibleProtection, SolverFailed) as error:
+        raise refusal(error) from error
+    known = as_known_to_readers(problem.known, adjustment.values, base)
+    return replace(problem, known=known), adjustment
 
 
 def adjusted(

@@ -46,7 +46,11 @@ class Cells:
     gross : (cells,) array or None
         Sum of the sizes of all contributions in units, where known: the denominator of a contributor's share.
     input_columns : mapping of name to (cells,) array
-        Levels and capacities in units, costs, and the status as text, where the input has them.
+        Levels and capacities in units, costs, and the status as text, where the input has them. If not all
+        contributors are protected (requests, waivers): ``protected_contributors`` (how many are),
+        ``protected_largest`` (the largest contribution of these in units), ``protected_rank`` (of the first
+        of these among the largest contributors) and ``protected_share`` (NaN, or the share in percent above
+        which the largest contributor is protected).
     groupings : tuple of Grouping
         Further hierarchies over a column, whose lines are among those of the tabulation.
     members : (cells,) array of text or None

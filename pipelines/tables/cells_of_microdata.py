@@ -7,6 +7,7 @@ stands once for the value and once for each part that is not 0.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -22,6 +23,7 @@ from microguard.pipelines.tables.groupings import Grouping
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
+from microguard.sdc.cta.rules.sensitivity import weighted_contributions
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
@@ -31,6 +33,7 @@ MISSING = "(missing)"
 FLOAT_ERROR = 1e-9
 _AMOUNT, _CONTRIBUTION, _UNIT = "__amount", "__contribution", "__unit"
 _RANK, _COUNT, _LARGEST, _GROSS = "__rank", "__count", "__largest", "__gross"
+_THRESHOLD, _ASKED, _PROTECTED, _NOT_ASKED = "__threshold", "__asked", "__protected", -1.0
 _MARKS, _KNOWN = ("__mark_1", "__mark_2"), "__known"
 _CONTRIBUTIONS, _FEW = 2_000_000, 2
 """Contributions to the finest codes that are all collected; of more, those of codes with so few contributors,
@@ -41,7 +44,8 @@ _DIGITS = 28
 
 def contributions_needed(table: Table) -> int:
     """Return the number of largest contributions that the rules need."""
-    return max([rule.n for rule in table.dominance] + [2 if table.estimable_within else 0])
+    two = 2 if table.estimable_within else 0
+    return max([rule.n for rule in table.dominance] + [two, 1 if table.request else 0])
 
 
 def grouping_sets(table: Table) -> list[tuple[str, ...]]:
@@ -77,7 +81,7 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
     most = contributions_needed(table)
     sets = [[f.col(names[name]) for name in columns] for columns in _sets_of_records(table)]
     labels = list(names.values())
-    if specification.unit is None:
+    if specification.unit is None and table.holding is None:
         grouped = _collapsed(_ranked(_by_amount(records, table, names), labels, most), sets, labels, most)
     else:
         by_unit = records.groupBy(*labels, _UNIT).agg(*_sums())
@@ -90,6 +94,8 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
             "A record's value has too many digits for a table. Lower table.decimals, or give the values in a "
             "larger unit."
         )
+    if table.holding is not None and specification.unit is None:
+        _refuse_unknown(records)
     codes = aggregates[labels].rename(columns={alias: name for name, alias in names.items()})
     if any((codes[name] == table.total).any() for name in codes):
         raise InputRejected(
@@ -100,7 +106,12 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
     units = units_of(aggregates[_AMOUNT], table.digits)
     largest = np.zeros((len(aggregates), most))
     for row, contributions in enumerate(aggregates[_LARGEST]):
-        largest[row, : len(contributions)] = [float(each) for each in contributions]
+        sizes = [each["size"] for each in contributions]
+        if table.weighted and sizes:
+            weights = [each["weight"] for each in contributions]
+            largest[row] = weighted_contributions(sizes, weights, most)
+        else:
+            largest[row, : len(sizes)] = sizes
     cells = tabulated(
         codes,
         table,
@@ -108,6 +119,7 @@ def cells_of_microdata(frame: DataFrame, specification: Specification) -> Cells:
         contributors=aggregates[_COUNT].to_numpy(np.int64),
         gross=units_of(aggregates[_GROSS], table.digits),
         largest=largest * 10.0**table.digits,
+        input_columns=_asked_for_protection(aggregates, table),
         groupings=_groupings(frame, table),
         members=_members(aggregates),
     )
@@ -134,16 +146,15 @@ def _with_contributions(cells: Cells, records: DataFrame, table: Table, names: M
 
 
 def _sets_of_records(table: Table) -> list[tuple[str, ...]]:
-    """Return `grouping_sets` with the dimension of parts in each: records have a row for its total."""
-    sets = [
-        (*(name for name in each if name not in table.parts), *table.parts) for each in grouping_sets(table)
-    ]
+    """Return `grouping_sets` with the expanded dimensions in each: records have a row for their totals."""
+    expanded = table.expanded
+    sets = [(*(name for name in each if name not in expanded), *expanded) for each in grouping_sets(table)]
     return list(dict.fromkeys(sets))
 
 
 def _asked(grouped: pd.DataFrame, table: Table, names: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows that are cells of a table: parts are cells of the tables of their dimension only."""
-    if not table.parts:
+    """Return the rows that are cells of a table: those of expanded dimensions are in some tables only."""
+    if not table.expanded:
         return grouped
     labelled = grouped[list(names.values())].notna().to_numpy()
     sets = np.array([[name in each for name in names] for each in grouping_sets(table)])
@@ -162,14 +173,90 @@ def _records(
             f.concat(f.lit("holding "), column(table.holding).cast("string")),
             f.concat(f.lit("unit "), unit.cast("string")),
         )
-    labels = [label(name, table).alias(names[name]) for name in names if name not in table.parts]
+    labels = [
+        (_codes_above(name, table) if name in table.parents else label(name, table)).alias(names[name])
+        for name in names
+        if name not in table.parts
+    ]
+    also = [unit.alias(_UNIT), _threshold(table).alias(_THRESHOLD)]
     if table.parts:
         ((dimension, columns),) = table.parts.items()
         _refuse_unequal(frame, table, columns)
         shares = f.inline(_parts(columns, weight, table.digits, names[dimension]))
-        return frame.select(*labels, unit.alias(_UNIT), shares)
-    value = f.lit(1.0) if table.value is None else column(table.value).cast("double")
-    return frame.select(*labels, *_contributed(value, weight, table.digits), unit.alias(_UNIT))
+        records = frame.select(*labels, *also, shares)
+    else:
+        value = f.lit(1.0) if table.value is None else column(table.value).cast("double")
+        records = frame.select(*labels, *_contributed(value, weight, table.digits), *also)
+    for name in (each for each in names if each in table.parents):
+        _refuse_coarse(frame, name, table)
+        records = records.withColumn(names[name], f.explode(names[name]))
+    return records
+
+
+def _codes_above(name: str, table: Table) -> Column:
+    """Return an array of a record's code, the codes that it is a part of, and NULL for the total."""
+    above: dict[str, list[str]] = {}
+    for each, parent in table.parents[name].items():
+        chain = [parent]
+        while chain[-1] in table.parents[name]:
+            chain.append(table.parents[name][chain[-1]])
+        above[each] = chain
+    known = f.from_json(f.lit(json.dumps(above)), "map<string,array<string>>")
+    none = f.array().cast("array<string>")
+    code = label(name, table)
+    return f.concat(f.array(code), f.coalesce(known[code], none), f.array(f.lit(None).cast("string")))
+
+
+def _refuse_coarse(frame: DataFrame, name: str, table: Table) -> None:
+    """Refuse records whose code has parts: its cell would not be the sum of them."""
+    coarse = frame.where(label(name, table).isin(sorted(set(table.parents[name].values())))).count()
+    if coarse:
+        raise InputRejected(
+            f"{coarse} record(s) have a code in {name} that other codes are parts of: expected the finest "
+            "codes. Give them a finer one, or a code of their own in table.parents."
+        )
+
+
+def _threshold(table: Table) -> Column:
+    """Return the share of a cell, in percent, above which a contributor is protected; NULL if it is not."""
+    if table.request is not None:
+        code, none = column(table.request).cast("string"), f.lit(None).cast("double")
+        return reduce(
+            lambda other, each: f.when(code == each[0], f.lit(each[1])).otherwise(other),
+            table.requests.items(),
+            none,
+        )
+    if table.waiver is not None:
+        waived = f.coalesce(column(table.waiver).cast("string").isin(*table.waived), f.lit(False))
+        return f.when(~waived, f.lit(0.0))
+    return f.lit(0.0)
+
+
+def _refuse_unknown(records: DataFrame) -> None:
+    """Refuse records whose contributor nobody knows."""
+    unknown = records.where(f.col(_UNIT).isNull()).count()
+    if unknown:
+        raise InputRejected(
+            f"{unknown} row(s) have no code in table.holding, and no variable has the role unit: expected a "
+            "holding of each record. Declare the unit, or give the records holdings of their own."
+        )
+
+
+def _asked_for_protection(aggregates: pd.DataFrame, table: Table) -> dict[str, np.ndarray]:
+    """Return who of the contributors is to be protected, if not all: see `Cells.input_columns`."""
+    if table.request is None and table.waiver is None:
+        return {}
+    listed = [[each["threshold"] for each in contributions] for contributions in aggregates[_LARGEST]]
+    first = [next((i for i, share in enumerate(shares, 1) if share >= 0), np.inf) for shares in listed]
+    share = [shares[0] if shares and shares[0] >= 0 else np.nan for shares in listed]
+    size = aggregates[_PROTECTED].fillna(0).to_numpy(float) * 10.0**table.digits
+    number = aggregates[_ASKED].to_numpy(float)
+    return {
+        "protected_contributors": number,
+        "protected_largest": size,
+        "protected_rank": np.array(first, float),
+        "protected_share": np.array(share, float),
+    }
 
 
 def _contributed(value: Column, weight: Column, digits: int) -> tuple[Column, Column]:
@@ -228,7 +315,11 @@ def _rounded(amount: Column, digits: int) -> Column:
 
 
 def _sums() -> list[Column]:
-    return [_total(), f.sum(_CONTRIBUTION).alias(_CONTRIBUTION)]
+    return [
+        _total(),
+        f.sum(_CONTRIBUTION).alias(_CONTRIBUTION),
+        f.min(_THRESHOLD).alias(_THRESHOLD),
+    ]
 
 
 def _marked(records: DataFrame, identity: Column, known: Column) -> DataFrame:
@@ -241,7 +332,7 @@ def _by_amount(records: DataFrame, table: Table, names: Mapping[str, str]) -> Da
     """Mark records without a unit: their identity is an amount that no other record has."""
     if table.counts:
         return _marked(records, f.lit(0), f.lit(False))
-    alike = Window.partitionBy(*[names[dimension] for dimension in table.parts], _CONTRIBUTION)
+    alike = Window.partitionBy(*[names[dimension] for dimension in table.expanded], _CONTRIBUTION)
     return _marked(records, f.col(_CONTRIBUTION), f.count(f.lit(1)).over(alike) == 1)
 
 
@@ -254,16 +345,26 @@ def _members(aggregates: pd.DataFrame) -> np.ndarray:
 
 def _ranked(records: DataFrame, labels: list[str], most: int) -> DataFrame:
     """Compute sum, number of contributors and largest contributions of records with the same labels."""
-    size = f.abs(f.col(_CONTRIBUTION))
-    largest = f.array().cast("array<double>")
+    size = f.abs(f.col(_CONTRIBUTION)).cast("double")
+    largest = f.array().cast("array<struct<size:double,threshold:double,weight:double>>")
+    protected = f.col(_THRESHOLD).isNotNull()
     if most:
-        window = Window.partitionBy(*labels).orderBy(size.desc())
+        weight = f.when(size > 0, f.abs(f.col(_AMOUNT)).cast("double") / size).otherwise(1.0)
+        asked = f.coalesce(_THRESHOLD, f.lit(_NOT_ASKED))
+        ranked = (size.alias("size"), asked.alias("threshold"), weight.alias("weight"))
+        window = Window.partitionBy(*labels).orderBy(*(each.desc() for each in (size, asked, weight)))
         records = records.withColumn(_RANK, f.row_number().over(window))
-        among = f.when(f.col(_RANK) <= most, size.cast("double"))
+        among = f.when(f.col(_RANK) <= most, f.struct(*ranked))
         largest = f.sort_array(f.collect_list(among), asc=False)
     gross = f.sum(f.abs(f.col(_AMOUNT))).alias(_GROSS)
     return records.groupBy(*labels).agg(
-        _total(), gross, f.count(f.lit(1)).alias(_COUNT), largest.alias(_LARGEST), *_together()
+        _total(),
+        gross,
+        f.count(f.lit(1)).alias(_COUNT),
+        f.count_if(protected).alias(_ASKED),
+        f.max(f.when(protected, size)).alias(_PROTECTED),
+        largest.alias(_LARGEST),
+        *_together(),
     )
 
 
@@ -274,6 +375,8 @@ def _collapsed(finest: DataFrame, sets: list[list[Column]], labels: list[str], m
         _total(),
         f.sum(_GROSS).alias(_GROSS),
         f.sum(_COUNT).alias(_COUNT),
+        f.sum(_ASKED).alias(_ASKED),
+        f.max(_PROTECTED).alias(_PROTECTED),
         (f.slice(together, 1, most) if most else together).alias(_LARGEST),
         *_together(),
     )

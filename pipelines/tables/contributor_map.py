@@ -29,7 +29,7 @@ def write_contributors(frame: DataFrame, specification: Specification, release_i
     table, unit = specification.table, specification.unit
     if table is None or unit is None or table.source == "cells":
         return
-    if table.counts or table.weighted or table.parts:
+    if table.counts or table.weighted or table.expanded:
         return
     target = private_folder(private_folder(areas.record(release_id)) / CONTRIBUTORS)
     place = areas.staging_area(release_id, CONTRIBUTORS, target)

@@ -15,10 +15,10 @@ adjustment
 attacker
     examined, of, sampled, narrowest, median, widest (width of the interval over the larger protection level;
     none where nothing is sensitive), below_protection, below_unit (intervals narrower than the unit of
-    publication), not_judged (sensitive cells that were to be examined and have no interval to compare with a
-    level). Of magnitudes: determined (cells whose direction
-    follows), direction_error (least and median error of the best guess where the direction is known, over
-    the protected share of the guess), direction_odds. Of counts: base, least (the smallest count that may be
+    publication or the least level), not_judged (sensitive cells that were to be examined and have no interval
+    to compare with a level). Of magnitudes: determined (cells whose direction follows), direction_error
+    (least and median error of the best guess where the direction is known, over the protected share of the
+    guess), direction_odds. Of counts: base, least (the smallest count that may be
     known), posterior (by true count 0, 1, ... for each of the published 0, base, twice the base), moved
     (cells, the same way round), largest_posterior.
 fit
@@ -170,7 +170,7 @@ class JudgedIntervals:
     Attributes
     ----------
     widths : (k,) widths over the larger protection level, of the cells that have one
-    below_unit : intervals narrower than the unit of publication
+    below_unit : intervals narrower than the unit of publication, or than the least level
     missing : sensitive cells that were to be examined and are not among those of `widths`
     """
 
@@ -182,8 +182,9 @@ class JudgedIntervals:
 def judged_intervals(intervals: Intervals, problem: TableProblem) -> JudgedIntervals:
     """Compare intervals with levels and unit; without negative values no interval is below zero.
 
-    The unit is that of the last published digit, 1 here. For rounding it is as much as the multiples of the
-    base leave open: of the values less than a base away from a published 0, the widest interval is base - 1.
+    The unit is that of the last published digit, 1 here, or the least level that any sensitive cell has, if
+    that is more. For rounding it is as much as the multiples of the base leave open: of the values less than
+    a base away from a published 0, the widest interval is base - 1.
     Every cell that the rule finds sensitive must be among those to examine. Of drawn counts the totals are
     not: their parts are.
     """
@@ -193,7 +194,10 @@ def judged_intervals(intervals: Intervals, problem: TableProblem) -> JudgedInter
     level = np.maximum(known.lower_protection, known.upper_protection)[intervals.cells]
     levelled = level > 0
     moves = problem.moves
-    unit = 1.0 if moves is None or not moves.everywhere else moves.base - 1.0
+    if moves is not None and moves.everywhere:
+        unit = moves.base - 1.0
+    else:
+        unit = max(1.0, float(level[levelled].min())) if levelled.any() else 1.0
     missing = int(np.sum(~levelled))
     if not intervals.sampled:
         missing += int(known.sensitive.sum()) - len(intervals.cells)

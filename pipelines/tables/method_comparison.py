@@ -64,7 +64,7 @@ def with_method(specification: Specification, method: str) -> Specification:
         if name in heeded and (name != "costs" or method == table.method)
     }
     given |= {"method": method}
-    if method == "rounding":
+    if method in ("rounding", "small_count_rounding"):
         least = table.minimum_frequency or specification.release.k
         given["base"] = table.base or max(least, 3)
     content = specification.model_dump(exclude_unset=True) | {

@@ -41,6 +41,11 @@ from microguard.sdc.cta.rules.sensitivity import (
     minimum_contributors,
     minimum_frequency,
     p_percent,
+    requested,
+)
+from microguard.sdc.cta.small_counts.small_count_rounding import (
+    small_count_odds,
+    with_room_for_small_counts,
 )
 from microguard.sdc.cta.table.summation import Summation
 
@@ -58,7 +63,7 @@ class CountMoves:
     least : int
         The smallest count that may be known.
     everywhere : bool
-        Whether every cell is published at a multiple of the base, not only where small.
+        Whether no cell is published between multiples of the base where it is small, totals included.
     """
 
     base: int
@@ -176,6 +181,9 @@ def _levels(
         assert moves is not None
         refuse_other_multiples(held, moves.base)
         return with_adjacent_multiples(by_variable, moves.base), as_rounded(by_variable, moves.base)
+    if table.method == "small_count_rounding":
+        assert moves is not None
+        return with_room_for_small_counts(by_variable, moves.base), by_variable
     if moves is not None:
         return _as_counts(by_variable, moves.base, key, names, held)
     if table.levels == "secret":
@@ -232,6 +240,9 @@ def _gross(cells: Cells) -> np.ndarray:
 
 def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
     """Return how small counts are drawn; None if the specification gives levels of its own."""
+    if table.method == "small_count_rounding":
+        assert table.base is not None
+        return CountMoves(table.base, small_count_odds(table.base), least, everywhere=True)
     if table.base is not None:
         return CountMoves(table.base, rounding_odds(table.base), least, everywhere=True)
     has_levels = "lower_protection" in cells.input_columns
@@ -293,18 +304,25 @@ def _cell_table(cells: Cells, table: Table, by_rules: Sensitivity, a_priori: APr
 def _rules(cells: Cells, table: Table, least: int) -> Iterator[Sensitivity]:
     counts = cells.contributors
     sums = cells.units if table.shadow is None else _gross(cells)
+    asked = cells.input_columns.get("protected_contributors")
     if counts is not None and least > 1:
         if table.counts:
             sensitivity = minimum_frequency(counts, least)
             scale = 10.0**table.digits
             yield Sensitivity(sensitivity.sensitive, sensitivity.lower * scale, sensitivity.upper * scale)
         else:
-            yield minimum_contributors(counts, cells.units, least, table.safety_range, gross=_gross(cells))
+            few = minimum_contributors(counts, cells.units, least, table.safety_range, gross=_gross(cells))
+            yield few if asked is None else few.only(asked > 0)
     for rule in table.dominance:
-        yield dominance(cells.largest, sums, rule.n, rule.k, gross=cells.gross)
+        found = dominance(cells.largest, sums, rule.n, rule.k, gross=cells.gross)
+        yield found if asked is None else found.only(cells.input_columns["protected_rank"] <= rule.n)
     p = table.estimable_within
     if p is not None:
-        yield p_percent(cells.largest, sums, p, q=table.q_percent, gross=cells.gross)
+        protected = cells.input_columns.get("protected_largest")
+        yield p_percent(cells.largest, sums, p, q=table.q_percent, gross=cells.gross, protected=protected)
+    if table.request is not None:
+        shares = cells.input_columns["protected_share"]
+        yield requested(cells.largest, sums, shares, table.safety_range)
     if "lower_protection" in cells.input_columns:
         lower, upper = cells.input_columns["lower_protection"], cells.input_columns["upper_protection"]
         yield Sensitivity((lower > 0) | (upper > 0), lower, upper)

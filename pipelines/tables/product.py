@@ -25,6 +25,7 @@ from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.disclosure_audit import intervals_of
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups
+from microguard.pipelines.tables.infeasible_lines import named
 from microguard.pipelines.tables.measures import TableComparison
 from microguard.pipelines.tables.nested_columns import refuse_nested_columns
 from microguard.pipelines.tables.problem import TableProblem, few_with_nothing, table_problem
@@ -35,7 +36,7 @@ from microguard.pipelines.tables.published_before import (
     standing_cells,
 )
 from microguard.pipelines.tables.published_cells import write_published_cells
-from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
+from microguard.pipelines.tables.table_product import NO_TABLE, ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.requirements.tables import table_requirements
@@ -80,9 +81,12 @@ class Tables(TableProduct[TableComparison]):
             standing = self._standing(job, cells, screened)
             problem = _problem(cells, self.specification, job.areas.key(), standing)
             write_cells(folder, cells, self.table, problem)  # a refusal names cells by their numbers there
-            problem, adjustment = protect_beside_earlier_releases(
-                self.protect_cells, problem, self.specification, self.table, job.areas.key()
-            )
+            try:
+                problem, adjustment = protect_beside_earlier_releases(
+                    self.protect_cells, problem, self.specification, self.table, job.areas.key()
+                )
+            except ProtectionFailed as error:
+                raise named(error, cells, problem, self.table) from error
         with job.progress.stage("attack"):
             comparison = self._attacked(cells, problem, adjustment, job.areas.key())
         units = comparison.adjustment.values[comparison.problem.variables]
@@ -169,7 +173,7 @@ def _problem(
     except (ImpossibleProtection, NoSolutionFound) as error:
         raise refusal(error) from error
     except SdcError as error:
-        raise InputRejected(f"The input makes no table: {error}.") from error
+        raise InputRejected(NO_TABLE.format(error=error)) from error
 
 
 def examined_at_most(table: Table, cells: int) -> int:
@@ -200,6 +204,6 @@ def original_cells(cells: Cells, problem: TableProblem, table: Table) -> Origina
         rise=problem.secret.upper_capacity[problem.variables],
         digits=table.digits,
         zeros_absent=table.counts,
-        base=None if problem.moves is None or not problem.moves.everywhere else problem.moves.base,
+        base=table.base if table.method == "rounding" else None,
         relaxed=() if problem.relaxation is None else tuple(problem.relaxation.cells),
     )

@@ -25,6 +25,7 @@ from microguard.pipelines.tables.contributor_map import write_contributors
 from microguard.pipelines.tables.files import stage_tables
 from microguard.pipelines.tables.groupings import CodeGroups
 from microguard.pipelines.tables.manifest import layout_of, table_manifest
+from microguard.pipelines.tables.nested_codes import with_parents_of_codes
 from microguard.pipelines.tables.precision import with_digits_of_data
 from microguard.pipelines.tables.published_before import (
     CHANGED,
@@ -43,6 +44,10 @@ from microguard.schemas.specification.table_input import as_input, table_of
 from microguard.sdc.errors import SdcError
 
 Comparison = TypeVar("Comparison")
+NO_TABLE = (
+    "The input makes no table: {error}. Nothing was published. Correct the input, or [table] if it describes "
+    "another one."
+)
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,12 @@ class TableProduct(ABC, Generic[Comparison]):
         self.reader = as_input(specification)
 
     def with_data_defaults(self, screened: ValidatedInput) -> Specification:
-        """Return the specification with the number of decimals that the values need; see `precision`."""
-        self.specification = with_digits_of_data(screened.frame, self.specification)
+        """Return the specification with the decimals that the values need and the codes that others nest in.
+
+        See `precision` and `nested_codes`.
+        """
+        chosen = with_digits_of_data(screened.frame, self.specification)
+        self.specification = with_parents_of_codes(screened.frame, chosen)
         self.table = table_of(self.specification)
         return self.specification
 
@@ -195,4 +204,4 @@ def cells_of(screened: ValidatedInput, specification: Specification, key: bytes)
             return cells_of_table(screened.frame, table)
         return cells_of_microdata(screened.frame, specification).keyed(key)
     except SdcError as error:
-        raise InputRejected(f"The input makes no table: {error}.") from error
+        raise InputRejected(NO_TABLE.format(error=error)) from error

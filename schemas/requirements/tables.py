@@ -59,8 +59,8 @@ def _attacker(table: Table) -> Iterator[Requirement]:
     yield Requirement(MetricKey("attacker_interval"), wider, at_least=table.quality.min_interval, line=line)
     known = (
         "whoever knows capacities and margins can place a sensitive cell more closely than the unit that is "
-        "published (the last digit, or the base), whatever table.quality.min_interval is: raise the levels "
-        "or table.capacity, or free the margins"
+        "published (the last digit, or the base) or than the least level, whatever "
+        "table.quality.min_interval is: raise the levels or table.capacity, or free the margins"
     )
     yield Requirement(MetricKey("intervals_below_unit"), known, at_most=0)
     if table.levels == "exact" or (table.counts and table.lower_protection is not None):
@@ -98,10 +98,11 @@ def _noise(table: Table) -> Iterator[Requirement]:
     line = "[table.quality] max_posterior = {above}"
     for metric in ("posterior", "linked_posterior"):
         yield Requirement(MetricKey(metric), more, at_most=table.quality.max_posterior, line=line)
-    free = "the largest noise and the margins leave a small count one value: raise table.largest_noise"
-    yield Requirement(
-        MetricKey("counts_determined"), free, at_most=table.quality.max_determined, line=DETERMINED
+    free = (
+        "the largest noise and the margins leave a small count one value, which is never published: raise "
+        "table.largest_noise"
     )
+    yield Requirement(MetricKey("counts_determined"), free, at_most=0)
 
 
 def _limits(table: Table) -> Iterator[Requirement]:

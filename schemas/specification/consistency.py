@@ -159,10 +159,9 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         if place is not None and "://" in place and place.partition("://")[0] not in STORES:
             allowed = f"a folder, or an object store ({', '.join(f'{name}://' for name in STORES)})"
             yield fault(("publish", key), place, allowed)
-    if spec.publish.path.startswith(tuple(f"{name}://" for name in STORES)) and (
-        spec.publish.format != "parquet"
-    ):
-        allowed = "parquet, where publish.path is an object store"
+    stored = spec.publish.path.startswith(tuple(f"{name}://" for name in STORES))
+    if stored and spec.publish.format == "iceberg" and spec.publish.catalog is None:
+        allowed = "parquet, delta, or iceberg with publish.catalog, where publish.path is an object store"
         yield fault(("publish", "format"), spec.publish.format, allowed)
     if spec.publish.format == "delta" and NOT_IN_DELTA & set(_real(spec.public_area)):
         allowed = (
@@ -181,8 +180,11 @@ def _paths(spec: Specification) -> Iterator[Fault]:
             yield fault(("input", key), getattr(spec.input, key), allowed)
     if len(set(spec.input.columns)) < len(spec.input.columns):
         yield fault(("input", "columns"), list(spec.input.columns), "each name once")
-    if spec.input.metadata is not None and (spec.table is None or spec.table.source != "cells"):
-        yield fault(("input", "metadata"), spec.input.metadata, 'no such key unless table.source is "cells"')
+    if spec.input.positions and (spec.input.columns or spec.input.format == "parquet"):
+        allowed = "no such key for parquet, nor next to input.columns"
+        yield fault(("input", "positions"), list(spec.input.positions), allowed)
+    if spec.input.metadata is not None and spec.table is None:
+        yield fault(("input", "metadata"), spec.input.metadata, "no such key without a section [table]")
     suffix = spec.input.path.lower().removesuffix(".gz").rpartition(".")[2]
     if suffix in ("csv", "tsv", "txt", "parquet") and (suffix == "parquet") != (
         spec.input.format == "parquet"
@@ -237,7 +239,7 @@ def _signs(spec: Specification) -> Iterator[Fault]:
     ):  # scratch files would be written to two other folders
         allowed = "a place whose whole path has no comma, at which Spark would split it"
         yield fault(("publish", "evidence"), evidence, allowed)
-    if "://" not in path and not path.startswith(("/", "~")) and PATTERN & set(str(spec.folder)):
+    if path and "://" not in path and not path.startswith(("/", "~")) and PATTERN & set(str(spec.folder)):
         allowed = (
             f"a whole path, as that of the specification has one of {' '.join(sorted(PATTERN))}, which Spark "
             "takes for a pattern of names"

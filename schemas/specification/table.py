@@ -39,6 +39,8 @@ Counts may be rounded to a base, additive and without bias, instead of adjusted:
     method = "rounding"
     base = 5
 
+Or only the small ones of them, to 0 or the base (`method = "small_count_rounding"`).
+
 Or published with bounded noise by keys of the records, which is the same for the same records in every table;
 totals then do not add up:
 
@@ -83,10 +85,10 @@ from microguard.schemas.specification.section import (
     OneOf,
     OneOfOrText,
     PathText,
-    Section,
     Text,
 )
 from microguard.schemas.specification.sections import Dominance
+from microguard.schemas.specification.table_contributors import TableContributors
 from microguard.schemas.specification.table_quality import TablePreserve, TableQuality
 from microguard.sdc.algorithms.adjustment import ADJUSTMENT
 from microguard.sdc.algorithms.algorithm import Effort
@@ -117,7 +119,7 @@ def _several(value: Any) -> Any:
 _OneOrSeveral = BeforeValidator(_several, json_schema_input_type=Dominance | tuple[Dominance, ...])
 
 
-class Table(Section):
+class Table(TableContributors):
     """`[table]`: what `microguard adjust` protects."""
 
     source: Literal["microdata", "cells"] = "microdata"
@@ -127,15 +129,23 @@ class Table(Section):
     value: Text | None = None
     """Magnitude: the column that is added up. Cells: the column with the values."""
     weighted: bool = False
-    """Microdata: values (or counts) are multiplied by the variable of role weight; rules look at numbers of
-    contributors and contributions as they are, without it."""
+    """Microdata: values (or counts) are multiplied by the variable of role weight. The rules of dominance and
+    of p percent take a contribution of weight w for w equal ones beside the weighted total, as the field's
+    handbook and tau-ARGUS do (a weight below 1 for one); contributors are counted without weights."""
     tables: Annotated[tuple[Names, ...], Field(strict=False)] = Field(min_length=1)
     """The tables by their dimensions, the finest column of each; several are linked by what they share."""
     hierarchies: Annotated[tuple[Names, ...], Field(strict=False)] = ()
     """Columns that nest, coarse to fine. From microdata, a later hierarchy may end in a column of an earlier
     one and group its codes anew: tables of its coarser columns are linked with those of that column."""
     parents: dict[Text, dict[Text, Text]] = Field(default={})
-    """Cells: column -> code -> the code it is a part of; a code not named is a part of the total."""
+    """Column -> code -> the code it is a part of; a code not named is a part of the total. Records have the
+    finest codes, of which the cells of the others are added up."""
+    code_widths: dict[Text, Annotated[tuple[Annotated[Count, Field(ge=1)], ...], Field(strict=False)]] = (
+        Field(default={})
+    )
+    """Column whose codes nest by their first characters -> number of characters of each level from coarse to
+    fine, such as `[1, 3, 5]`: 34110 is a part of 341, and that of 3 (tau-ARGUS `<HIERLEVELS>`). Fills
+    `parents`."""
     parts: dict[Text, Names] = Field(default={})
     """Microdata, magnitudes: a dimension that is no column of the input -> the columns that are its codes. In
     every record they add up to the value, within half of the last published digit; a record contributes to
@@ -223,23 +233,21 @@ class Table(Section):
     not their own: "outsider" (every reader), "single" (the only contributor of a cell), "pair" (the two
     contributors of a cell together) and "unit" (a contributor who knows all cells that are its own). Of cells
     without numbers of contributors only "outsider"."""
-    holding: Text | None = None
-    """Suppression of microdata: column of the holding that a unit belongs to. Contributions of a holding are
-    one, and it knows them all; a unit without holding stands for itself."""
     method: TableMethodName = "adjustment"
     """How the table is protected: sensitive cells go to where they are safe and others follow at least cost
     ("adjustment"); or, of counts, every cell goes to a multiple of `base` next to it, up or down by the
     secret key, so that its expectation is the true count wherever two dimensions allow it, and every total
-    is the sum of its parts ("rounding": unbiased controlled rounding); or every count gets bounded noise of
-    mean 0 by the keys of the records behind it, the same in every table, and totals do not add up
-    ("cell_key": needs a variable of role unit, one record each); or sensitive cells have no value, and others
-    with them at least cost, so that whoever is among `attackers` is left with a wide interval of each
+    is the sum of its parts ("rounding": unbiased controlled rounding); or only counts below `base` go to 0 or
+    to it, at least change, and others stay but totals of these ("small_count_rounding"); or every count gets
+    bounded noise of mean 0 by the keys of the records behind it, the same in every table, and totals do not
+    add up ("cell_key": needs a variable of role unit, one record each); or sensitive cells have no value, and
+    others with them at least cost, so that whoever is among `attackers` is left with a wide interval of each
     ("suppression"). Or an installed method of a third party."""
     parameters: dict[Text, Any] = Field(default={})
     """Parameters of a method of a third party."""
     base: Annotated[Count, Field(ge=2)] | None = None
-    """Rounding: the number whose multiples are published; the minimum frequency or more, as with less of it
-    a cell shows that it is too small."""
+    """Rounding: the number whose multiples are published, or below which no count above 0 is (small count
+    rounding); the minimum frequency or more, as with less of it a cell shows that it is too small."""
     largest_noise: Annotated[Count, Field(ge=2)] | None = None
     """Cell keys: how far a published count may be from the true one, the minimum frequency or more; by
     default 2 more than it."""
@@ -286,7 +294,7 @@ class Table(Section):
     @property
     def estimable_within(self) -> float | None:
         """`p_percent` with its default; None if no such rule holds."""
-        added_up = self.source == "microdata" and self.kind == "magnitude"
+        added_up = self.source == "microdata" and self.kind == "magnitude" and self.request is None
         return (
             DEFAULT_P_PERCENT
             if added_up and self.p_percent is None and not self.dominance
@@ -321,6 +329,11 @@ class Table(Section):
                 regrouped.append((hierarchy[-1], above))
             placed |= set(hierarchy)
         return tuple(regrouped)
+
+    @property
+    def expanded(self) -> tuple[str, ...]:
+        """Columns of records that stand once for each of their codes: parts of a value, and nested codes."""
+        return () if self.source == "cells" else (*self.parts, *self.parents)
 
     @property
     def columns(self) -> tuple[str, ...]:

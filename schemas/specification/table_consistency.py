@@ -11,7 +11,7 @@ from microguard.schemas.specification.cell_key_consistency import cell_key_fault
 from microguard.schemas.specification.faults import NOTHING, Fault, fault
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.parameters import third_party_faults
-from microguard.schemas.specification.suppression_consistency import suppression_faults
+from microguard.schemas.specification.suppression_consistency import contributor_faults, suppression_faults
 from microguard.schemas.specification.table import Table
 from microguard.schemas.specification.table_quality import TableQuality
 
@@ -27,7 +27,6 @@ OF_CELLS = (
     "totals",
     "shadow",
     "margins",
-    "parents",
     "status",
     "statuses",
 )
@@ -54,6 +53,7 @@ def table_faults(spec: Specification) -> list[Fault]:
         _missing,
         cell_key_faults,
         suppression_faults,
+        contributor_faults,
     )
     return [each for check in checks for each in check(spec, spec.table)]
 
@@ -105,6 +105,15 @@ def _nesting(spec: Specification, table: Table) -> Iterator[Fault]:
             allowed = "a column of a table, grouped anew by a dimension of another table"
             yield fault(("table", "hierarchies"), list(hierarchy), allowed)
         placed |= set(hierarchy)
+    if table.parents and table.source == "microdata" and table.method == "cell_key":
+        allowed = "no such key with method cell_key; name the coarser codes as columns (table.hierarchies)"
+        yield fault(("table", "parents"), list(table.parents), allowed)
+    for name, widths in table.code_widths.items():
+        if name not in table.dimensions or name in placed:
+            allowed = f"dimensions without hierarchy ({', '.join(set(table.dimensions) - placed) or 'none'})"
+            yield fault(("table", "code_widths"), name, allowed, choices=table.dimensions)
+        elif list(widths) != sorted(set(widths)):
+            yield fault(("table", "code_widths", name), list(widths), "numbers of characters, ascending")
     for name, parents in table.parents.items():
         if name not in table.dimensions or name in placed:
             allowed = f"dimensions without hierarchy ({', '.join(set(table.dimensions) - placed) or 'none'})"
@@ -244,7 +253,7 @@ def _limits() -> tuple[str, ...]:
 
 
 def _rounding(spec: Specification, table: Table) -> Iterator[Fault]:
-    if table.method != "rounding":
+    if table.method not in ("rounding", "small_count_rounding"):
         return
     if not table.counts:
         allowed = '"adjustment", as only numbers of contributors without weights are rounded'

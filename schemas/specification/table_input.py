@@ -48,14 +48,14 @@ def as_input(specification: Specification) -> Specification:
     left out at the reader.
     """
     table = table_of(specification)
-    variables = {}
+    variables, whose = {}, (table.holding, table.request, table.waiver)
     for name, variable in specification.variables.items():
         if name in table.columns or name == table.status:
             category = {"role": "quasi_identifier", "kind": "nominal", "top_code": None, "bottom_code": None}
             variables[name] = variable.model_copy(update={**category, "round_to": None})
         elif name in table.numbers:  # totals are those of the file, not of what is published of its records
             variables[name] = Variable(role="quasi_identifier", kind="numeric", missing=variable.missing)
-        elif (variable.role == "unit" or name == table.holding) and table.source == "microdata":
+        elif (variable.role == "unit" or name in whose) and table.source == "microdata":
             variables[name] = Variable(role="other", kind="nominal")
         elif variable.role == "weight" and table.weighted:
             variables[name] = variable

@@ -28,8 +28,8 @@ class TableQuality(Section):
     examined: AutoOrCount = "auto"
     """Sensitive cells whose interval is computed, drawn by the secret key; "auto" by the table's size."""
     max_determined: int = Field(default=0, ge=0)
-    """Magnitudes: sensitive cells among those examined whose direction follows from what is published. Cell
-    keys: small counts among those examined that follow from the largest noise."""
+    """Magnitudes: sensitive cells among those examined whose direction follows from what is published. With
+    cell keys no small count may follow from the largest noise, whatever is given here."""
     min_direction_error: Bound = 0.25
     """Magnitudes: how far off, at the least, the best guess of somebody who knows a cell's direction may be,
     over the protected share of the guess; `table.spread` is what is aimed at."""

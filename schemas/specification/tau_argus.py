@@ -1,4 +1,7 @@
-"""tau-ARGUS metadata (`.rda`, `.hrc`) of a table without header line, as keys of a specification.
+"""tau-ARGUS metadata (`.rda`, `.hrc`) of a table, or of microdata, as keys of a specification.
+
+Metadata of microdata have no `<SEPARATOR>` (fields at fixed places), or a weight, holding or request:
+see `tau_argus_microdata`.
 
 What the metadata say fills `[input]`, `[variables]` and `[table]`; what the specification writes itself
 stands over it. Of a field's keywords:
@@ -7,6 +10,7 @@ stands over it. Of a field's keywords:
 |---|---|
 | `<RECODEABLE>` with `<TOTCODE>` | a dimension and its total mark (`table.totals`) |
 | `<HIERCODELIST>` with `<HIERLEADSTRING>` | `table.parents` |
+| `<HIERLEVELS>` | `table.code_widths` |
 | `<NUMERIC>`, `<DECIMALS>` | `table.value` (of several, name one), `table.decimals` (0 if missing) |
 | `<NUMERIC> <SHADOW>` | `table.shadow`, the sums that the rules look at |
 | `<FREQUENCY>` | `table.contributors`; where there is no `<NUMERIC>`, a table of counts |
@@ -27,9 +31,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -59,7 +63,12 @@ FIELDS = {
     "<FREQUENCY>": "contributors",
     "<MAXSCORE>": "largest",
     "<STATUS>": "status",
+    "<WEIGHT>": "weight",
+    "<HOLDING>": "holding",
+    "<REQUEST>": "request",
 }
+KEYS_OF_RECORDS = ("weight", "holding", "request")
+"""Keys of fields that only microdata have."""
 DETAILS = (
     "<TOTCODE>",
     "<CODELIST>",
@@ -69,7 +78,7 @@ DETAILS = (
     "<DECIMALS>",
     "<DISTANCE>",
 )
-NOT_CARRIED = {"<HIERLEVELS>": "give the hierarchy as a file in <HIERCODELIST>"}
+LEVELS = "<HIERLEVELS>"
 HEAD_LINES = 20
 """Lines of the table that tell its decimal mark."""
 _COMMA = re.compile(r"-?\d+,\d+")
@@ -77,12 +86,16 @@ _TOKEN = re.compile(r'"([^"]*)"|(\S+)')
 
 
 @dataclass
-class _Field:
+class Field:
     """A field of a cell's line, while its keywords are read."""
 
     name: str
     key: str = ""
     details: dict[str, str] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+    """What follows the name: of microdata its position, width and codes for missing values."""
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """All words after a keyword that has several."""
 
 
 def described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -99,14 +112,28 @@ def described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     path = folder / expanded(given["metadata"])
     encoding = given.get("encoding", "utf-8")
     encoding = encoding if isinstance(encoding, str) else "utf-8"
-    head, fields = _read(path, encoding)
-    described = _content(head, fields, path, encoding)
+    head, fields = fields_of(path, encoding)
+    written = content.get("table")
+    table = written if isinstance(written, dict) else {}
+    if is_microdata(head, fields, table):
+        from microguard.schemas.specification.tau_argus_microdata import content_of_microdata
+
+        described = content_of_microdata(head, fields, table, path, encoding)
+    else:
+        described = _content(head, fields, path, encoding)
     source = given.get("path")
     if isinstance(source, str) and _has_decimal_comma(
         folder / expanded(source), described["input"], encoding
     ):
         described["input"]["decimal"] = ","
     return merged(described, content)
+
+
+def is_microdata(head: Mapping[str, str], fields: list[Field], table: Mapping[str, Any]) -> bool:
+    """Return whether metadata are of records: at fixed places, with keywords of records, or as written."""
+    own = any(each.key in KEYS_OF_RECORDS for each in fields)
+    fixed = "<SEPARATOR>" not in head and any(len(each.numbers) > 1 for each in fields)
+    return fixed or own or table.get("source") == "microdata"
 
 
 def _has_decimal_comma(path: Path, layout: Mapping[str, Any], encoding: str) -> bool:
@@ -121,7 +148,7 @@ def _has_decimal_comma(path: Path, layout: Mapping[str, Any], encoding: str) -> 
     return delimiter != "," and any(_COMMA.fullmatch(text) for text in texts)
 
 
-def _content(head: Mapping[str, str], fields: list[_Field], path: Path, encoding: str) -> dict[str, Any]:
+def _content(head: Mapping[str, str], fields: list[Field], path: Path, encoding: str) -> dict[str, Any]:
     dimensions = [each for each in fields if each.key == "dimension"]
     totals = {each.name: each.details.get("<TOTCODE>", TOTAL) for each in dimensions}
     total = next(iter(totals.values()), TOTAL)
@@ -130,13 +157,14 @@ def _content(head: Mapping[str, str], fields: list[_Field], path: Path, encoding
         "tables": [[each.name for each in dimensions]],
         "total": total,
         "totals": {name: mark for name, mark in totals.items() if mark != total},
-        "parents": _parents(dimensions, path, encoding),
+        "parents": parents_of_fields(dimensions, path, encoding),
+        "code_widths": widths_of_fields(dimensions, path),
         "tau_argus": True,
     }
     by_key = {key: [each for each in fields if each.key == key] for key in {each.key for each in fields}}
     for key, named in by_key.items():
         if key not in ("dimension", "largest", "value") and len(named) > 1:
-            raise _refused(path, f"has {len(named)} fields for table.{key}; expected one")
+            raise refused(path, f"has {len(named)} fields for table.{key}; expected one")
         if key not in ("dimension", "largest"):
             table[key] = named[0].name
     table["largest"] = [each.name for each in by_key.get("largest", [])]
@@ -144,7 +172,7 @@ def _content(head: Mapping[str, str], fields: list[_Field], path: Path, encoding
     if len(values) > 1:
         del table["value"]  # the specification names one of them
     elif values:
-        table["decimals"] = _whole(values[0].details.get("<DECIMALS>", "0"), path)
+        table["decimals"] = whole(values[0].details.get("<DECIMALS>", "0"), path, "<DECIMALS>")
     elif not values and "contributors" in table:
         table |= {"kind": "frequency", "value": table.pop("contributors")}
     if "status" in table:
@@ -160,43 +188,54 @@ def _content(head: Mapping[str, str], fields: list[_Field], path: Path, encoding
     return {"input": layout, "variables": variables, "table": table}
 
 
-def _read(path: Path, encoding: str) -> tuple[dict[str, str], list[_Field]]:
+def fields_of(path: Path, encoding: str) -> tuple[dict[str, str], list[Field]]:
     """Return the keywords of the whole file, and its fields in order."""
     head: dict[str, str] = {}
-    fields: list[_Field] = []
+    fields: list[Field] = []
     for number, line in _lines(path, encoding):
         keyword, *rest = (quoted or bare for quoted, bare in _TOKEN.findall(line))
         first = rest[0] if rest else ""
-        if keyword in NOT_CARRIED or first in NOT_CARRIED:
-            name = keyword if keyword in NOT_CARRIED else first
-            raise _refused(path, f"has {name} in line {number}: {NOT_CARRIED[name]}")
         if not keyword.startswith("<"):
-            fields.append(_Field(keyword))
+            fields.append(Field(keyword, numbers=tuple(rest)))
         elif keyword == "<SEPARATOR>" or keyword in STATUS_OF:
             head[keyword] = first
         elif fields and keyword == "<NUMERIC>" and first in NUMBERS:
-            fields[-1].key = NUMBERS[first]
+            fields[-1].key = fields[-1].key or NUMBERS[first]
         elif fields and keyword in FIELDS:
             fields[-1].key = FIELDS[keyword]
+            fields[-1].words[keyword] = tuple(rest)
+        elif fields and keyword == LEVELS:
+            fields[-1].words[keyword] = tuple(rest)
         elif fields and keyword in DETAILS:
             fields[-1].details[keyword] = first
         else:
-            raise _refused(path, f"has {keyword} in line {number}, which is no keyword of a table's metadata")
+            raise refused(path, f"has {keyword} in line {number}, which is no keyword of a table's metadata")
     nothing = [each.name for each in fields if not each.key]
     if nothing or not fields:
-        raise _refused(path, f"does not say what {', '.join(nothing) or 'the fields'} hold(s)")
+        raise refused(path, f"does not say what {', '.join(nothing) or 'the fields'} hold(s)")
     return head, fields
 
 
-def _parents(dimensions: list[_Field], path: Path, encoding: str) -> dict[str, dict[str, str]]:
+def parents_of_fields(dimensions: Iterable[Field], path: Path, encoding: str) -> dict[str, dict[str, str]]:
+    """Return the parents of the codes of each field with a hierarchy file."""
     parents = {}
     for each in dimensions:
         if "<HIERCODELIST>" in each.details:
             lead = each.details.get("<HIERLEADSTRING>") or LEAD
             parents[each.name] = parents_of(_beside(path, each.details["<HIERCODELIST>"]), lead, encoding)
-        elif "<HIERARCHICAL>" in each.details:
-            raise _refused(path, f"calls {each.name} <HIERARCHICAL> without a <HIERCODELIST>")
+        elif "<HIERARCHICAL>" in each.details and LEVELS not in each.words:
+            raise refused(path, f"calls {each.name} <HIERARCHICAL> without a <HIERCODELIST> or {LEVELS}")
     return parents
+
+
+def widths_of_fields(dimensions: Iterable[Field], path: Path) -> dict[str, list[int]]:
+    """Return the number of characters of each level, coarse to fine, of each field with level widths."""
+    widths = {}
+    for each in dimensions:
+        if LEVELS in each.words and "<HIERCODELIST>" not in each.details:
+            steps = [whole(step, path, LEVELS) for step in each.words[LEVELS]]
+            widths[each.name] = list(accumulate(step for step in steps if step))
+    return widths
 
 
 def parents_of(path: Path, lead: str = LEAD, encoding: str = "utf-8") -> dict[str, str]:
@@ -215,7 +254,7 @@ def parents_of(path: Path, lead: str = LEAD, encoding: str = "utf-8") -> dict[st
         while code.startswith(lead):
             depth, code = depth + 1, code.removeprefix(lead).strip()
         if depth > len(above) or code in seen or not code:
-            raise _refused(path, f"has a code in line {number} that stands twice, is empty or is too deep")
+            raise refused(path, f"has a code in line {number} that stands twice, is empty or is too deep")
         seen.add(code)
         if depth:
             parents[code] = above[depth - 1]
@@ -233,17 +272,19 @@ def _lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
     try:
         text = path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
     except (OSError, UnicodeDecodeError, LookupError):
-        raise _refused(path, "cannot be read; correct its path or input.encoding") from None
+        raise refused(path, "cannot be read; correct its path or input.encoding") from None
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
             yield number, line
 
 
-def _whole(text: str, path: Path) -> int:
+def whole(text: str, path: Path, what: str) -> int:
+    """Return a whole number of the metadata."""
     if not text.isdecimal():
-        raise _refused(path, "has <DECIMALS> that are no whole number")
+        raise refused(path, f"has {what} that are no whole number")
     return int(text)
 
 
-def _refused(path: Path, what: str) -> SpecificationError:
+def refused(path: Path, what: str) -> SpecificationError:
+    """Return the refusal of a metadata file."""
     return SpecificationError(f"The file {path.name} of input.metadata {what}. Correct the file.")

@@ -10,8 +10,8 @@ from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.stop import StoppedBy
 
 #: Objective of a step: the weight of a partition, chi-square (with or without deviations of key
-#: combinations), or the largest error of a cell.
-Objective = Literal["weight", "chi-square", "chi-square and deviations", "largest error"]
+#: combinations), or the largest error of a cell above what SAFE allows for its table (max |b_t| - g_t).
+Objective = Literal["weight", "chi-square", "chi-square and deviations", "largest error above its allowance"]
 #: Objectives that differ by less than this are equal: the tolerance of the solver.
 OBJECTIVE_TOLERANCE = 1e-6
 #: Reason why a step has no bound.

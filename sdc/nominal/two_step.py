@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.sdc.algorithms.nominal import RANDOM, TWO_STEP, Guidance
+from microguard.sdc.algorithms.nominal import RANDOM, TWO_OPTIMAL, TWO_STEP, Guidance
 from microguard.sdc.errors import InvalidParameter, TooFewRecords
 from microguard.sdc.nominal.aggregation.aggregate import choose_representatives
 from microguard.sdc.nominal.aggregation.problem import AggregationProblem
@@ -45,7 +45,8 @@ def two_step(
     tables : ControlTables
         Control tables of these frequencies.
     name : str
-        One of the twelve names own-eee to own-hhc, or "random".
+        One of the twelve names own-eee to own-hhc, "two-step-optimal" (the partition by set partitioning, the
+        representatives exactly), or "random".
     seed : int
         Seed of the random partition and of the search for representatives.
     deadline : Deadline, optional
@@ -59,10 +60,9 @@ def two_step(
     ------
     InvalidParameter, TooFewRecords
     """
-    if name not in TWO_STEP and name != RANDOM:
-        raise InvalidParameter(
-            f"two-step method: expected one of {', '.join((*TWO_STEP, RANDOM))}; found {name!r}"
-        )
+    names = (*TWO_STEP, TWO_OPTIMAL, RANDOM)
+    if name not in names:
+        raise InvalidParameter(f"two-step method: expected one of {', '.join(names)}; found {name!r}")
     check_k(frequencies.records, k)
     deadline = deadline or Deadline.after(None)
     similarity = similarity or Similarity.plain(frequencies)
@@ -119,8 +119,9 @@ class _Region:
             raise TooFewRecords(
                 f"region: expected at least k = {k} records, found {problem.records}. Merge or suppress it"
             )
+        algorithm = "set-partitioning" if name == TWO_OPTIMAL else name
         partition = partition_problem(
-            problem, name, EFFORTS["standard"], seed=seed, deadline=deadline, guidance=guidance
+            problem, algorithm, EFFORTS["standard"], seed=seed, deadline=deadline, guidance=guidance
         )
         cluster, position = np.nonzero(partition.columns != NONE)
         return cls(inside[partition.columns[cluster, position]], cluster, partition)
@@ -140,7 +141,7 @@ def _of_partitions(partitions: list[IntegerPartition], weight: int, name: str) -
     optimal = all(partition.optimal for partition in partitions)
     unproved: Unproved | None = None
     if bound is None:
-        heuristic = name not in TWO_STEP or TWO_STEP[name].fractional == "heuristic"
+        heuristic = name == RANDOM or (name in TWO_STEP and TWO_STEP[name].fractional == "heuristic")
         timed_out = any(partition.stopped_by == "time" for partition in partitions)
         unproved = "heuristic" if heuristic else "time" if timed_out else "work"
     return Certificate("partition", "weight", float(weight), bound, optimal, unproved)

@@ -253,5 +253,5 @@ def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
     )
     proved: tuple[Certificate, ...] = ()
     if protected.objective is not None:
-        proved = (Certificate.of(name, "largest error", protected.objective, protected),)
+        proved = (Certificate.of(name, "largest error above its allowance", protected.objective, protected),)
     return ProtectedCounts(protected.counts, protected.stopped_by, certificates=proved)

@@ -23,8 +23,8 @@ class TableStatements:
 
     Attributes
     ----------
-    codes : pandas.DataFrame
-        Codes by column.
+    codes : pandas.DataFrame or None
+        Codes by column; None if an earlier audit read the table.
     labels : (c,) array of text
         Codes that identify the cell in any table: the finest of each hierarchy that is not a total.
     relations : (r, 2) int64 array
@@ -44,7 +44,7 @@ class TableStatements:
     members : (c,) array of text, keyed digest of the contributors, empty if unknown
     """
 
-    codes: pd.DataFrame
+    codes: pd.DataFrame | None
     labels: np.ndarray
     relations: np.ndarray
     relation: np.ndarray
@@ -178,6 +178,9 @@ def _known(
     lower, upper, gap = shown.copy(), shown.copy(), np.zeros(len(shown))
     if layout.method == "rounding" and layout.base is not None:
         width = np.maximum(layout.base - 1.0, change)
+        lower, upper = shown - width, shown + width
+    elif layout.method == "small_count_rounding" and layout.base is not None:
+        width = np.where((shown <= layout.base) | (change > 0), np.maximum(layout.base - 1.0, change), 0.0)
         lower, upper = shown - width, shown + width
     elif layout.method == "cell_key":
         width = np.where(shown == 0, layout.least - 1.0, 0.0)

@@ -43,10 +43,10 @@ def contributions_of_records(
     parts = []
     for columns in sets:
         inside = np.ones(len(codes), bool)
-        for name in table.parts:  # each record stands once for the total, and once for each part
+        for name in table.expanded:  # each record stands once for the total, and once for each of its codes
             inside &= codes[name].notna().to_numpy() == (name in columns)
         own = codes.loc[inside].fillna(table.total)
-        for name in set(names) - set(columns) - set(table.parts):
+        for name in set(names) - set(columns) - set(table.expanded):
             own[name] = table.total
         cell = own.merge(places, on=list(names), how="left")["__cell"].to_numpy(float)
         there = ~np.isnan(cell)

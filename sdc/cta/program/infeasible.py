@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from microguard.sdc.cta.program.constraint_cuts import MAX_CELLS, signed_levels, smallest_sum
 from microguard.sdc.cta.program.model import base_model
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.errors import ImpossibleProtection, SdcError
@@ -12,8 +11,10 @@ from scipy import sparse
 
 #: Scaled shortage of capacity that is attributed to the tolerance of the solver.
 CAPACITY_TOLERANCE = 1e-6
-#: Maximum number of constraints for which an infeasible subset is reduced, by one solve per constraint.
-MAX_REDUCED_CONSTRAINTS = 150
+#: Sensitive cells of a constraint whose directions are all tried.
+MAX_CHECKED_CELLS = 12
+#: Solves that reduce an infeasible subset of constraints.
+MAX_FILTER_SOLVES = 200
 #: Nodes of each of these solves. If they prove nothing, the constraint stays in the subset.
 REDUCTION_NODES = 200
 
@@ -31,36 +32,57 @@ class ImpossibleConstraints(ImpossibleProtection):
 
 
 def check_constraints(problem: Problem) -> None:
-    """Check for each constraint alone that its capacities can compensate its smallest imbalance.
+    """Check for each constraint alone that some directions of its sensitive cells let it hold.
+
+    Each direction has its own room: a cell that rises may rise further, and not fall.
 
     Raises
     ------
     ImpossibleConstraints
-        If they cannot.
+        If no directions do; names the constraint whose shortage is largest relative to the room of its cells.
     """
     incidence = sparse.csr_matrix(problem.incidence)
     rise, fall = np.zeros(problem.table.cells), np.zeros(problem.table.cells)
     rise[problem.free], fall[problem.free] = problem.rise, problem.fall
-    rise[problem.sensitive], fall[problem.sensitive] = problem.rise_slack, problem.fall_slack
     positive, negative = problem.constraints.maximum(0), (-problem.constraints).maximum(0)
     highest = positive @ rise + negative @ fall
     lowest = -(positive @ fall) - negative @ rise
+    worst, culprit = 0.0, -1
     for constraint in range(incidence.shape[0]):
-        if not 0 < incidence.indptr[constraint + 1] - incidence.indptr[constraint] <= MAX_CELLS:
+        if not 0 < incidence.indptr[constraint + 1] - incidence.indptr[constraint] <= MAX_CHECKED_CELLS:
             continue
-        middle, half = (
-            (highest[constraint] + lowest[constraint]) / 2,
-            (highest[constraint] - lowest[constraint]) / 2,
+        least, most = _reached(problem, incidence, constraint)
+        least, most = least + lowest[constraint], most + highest[constraint]
+        missing = float(np.min(np.maximum(np.maximum(least, -most), 0.0)))
+        share = missing / max(1.0, float(np.max(most - least)))
+        if share > max(worst, CAPACITY_TOLERANCE):
+            worst, culprit = share, constraint
+    if culprit >= 0:
+        number = int(problem.constraint_numbers[culprit])
+        raise ImpossibleConstraints(
+            f"no directions of the sensitive cells protect this table: in constraint {number} the "
+            "capacities of the other cells are too small for any of them; widen capacities or lower "
+            "protection levels",
+            np.array([number]),
         )
-        missing = smallest_sum(*signed_levels(problem, incidence, constraint), around=-middle) - half
-        if missing > CAPACITY_TOLERANCE * max(1.0, half):
-            number = int(problem.constraint_numbers[constraint])
-            raise ImpossibleConstraints(
-                f"no directions of the sensitive cells protect this table: in constraint {number} the "
-                "capacities of the other cells are too small for any of them; widen capacities or lower "
-                "protection levels",
-                np.array([number]),
-            )
+
+
+def _reached(
+    problem: Problem, incidence: sparse.csr_matrix, constraint: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and greatest sum of the sensitive cells of a constraint, for all their directions."""
+    start, end = incidence.indptr[constraint], incidence.indptr[constraint + 1]
+    least, most = np.zeros(1), np.zeros(1)
+    for cell, entry in zip(incidence.indices[start:end], incidence.data[start:end], strict=True):
+        ends = []
+        if problem.forced[cell] != 0:  # may rise
+            ends.append((problem.up[cell], problem.up[cell] + problem.rise_slack[cell]))
+        if problem.forced[cell] != 1:  # may fall
+            ends.append((-problem.down[cell] - problem.fall_slack[cell], -problem.down[cell]))
+        signed = [sorted((entry * low, entry * high)) for low, high in ends]
+        least = np.concatenate([least + low for low, _ in signed])
+        most = np.concatenate([most + high for _, high in signed])
+    return least, most
 
 
 def prove_or_give_up(problem: Problem, nodes: int, steps: int, seconds: float) -> np.ndarray:
@@ -103,17 +125,23 @@ def prove_or_give_up(problem: Problem, nodes: int, steps: int, seconds: float) -
 
 
 def _infeasible_subset(problem: Problem) -> np.ndarray:
-    """Return constraints that are infeasible together; if there are few, drop those that are not needed."""
+    """Return constraints that are infeasible together: a deletion filter drops those that are not needed.
+
+    Halves are tried before quarters, down to single constraints, so that a few constraints among many are
+    found with few solves; see Chinneck 2008, Feasibility and Infeasibility in Optimization, chapter 6.
+    """
     count = problem.constraints.shape[0]
-    constraints = np.arange(count)
-    if count > MAX_REDUCED_CONSTRAINTS:
-        return constraints
-    for constraint in range(count):
-        fewer = constraints[constraints != constraint]
-        reduced = problem.subproblem(fewer, np.arange(problem.size), np.arange(len(problem.free)))
-        if len(fewer) == 0:
-            break
-        solution = solve(base_model(reduced).program, Limits(nodes=REDUCTION_NODES))
-        if solution.status is Status.INFEASIBLE:
-            constraints = fewer
+    constraints, chunk, solves = np.arange(count), max(count // 2, 1), 0
+    while chunk:
+        start = 0
+        while start < len(constraints) and len(constraints) > chunk and solves < MAX_FILTER_SOLVES:
+            fewer = np.delete(constraints, slice(start, start + chunk))
+            reduced = problem.subproblem(fewer, np.arange(problem.size), np.arange(len(problem.free)))
+            solution = solve(base_model(reduced).program, Limits(nodes=REDUCTION_NODES))
+            solves += 1
+            if solution.status is Status.INFEASIBLE:
+                constraints = fewer
+            else:
+                start += chunk
+        chunk //= 2
     return constraints

@@ -2,7 +2,8 @@
 
 Rules and levels as in the handbook (Hundepool et al. 2012, chapter 4): the upper level is the smallest
 amount by which the published total must exceed the true one so that the rule no longer finds the cell
-sensitive; the lower level equals it.
+sensitive; the lower level equals it. Totals and contributions are both with sampling weights
+(`weighted_contributions`), or both without.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ class Sensitivity:
     lower: np.ndarray
     upper: np.ndarray
 
+    def only(self, cells: np.ndarray) -> Sensitivity:
+        """Return what the rule finds among some cells, as a (cells,) boolean array."""
+        return Sensitivity(
+            self.sensitive & cells, np.where(cells, self.lower, 0.0), np.where(cells, self.upper, 0.0)
+        )
+
     def __or__(self, other: Sensitivity) -> Sensitivity:
         """Return cells that either rule finds sensitive, with the larger level."""
         return Sensitivity(
@@ -53,6 +60,34 @@ def largest_contributions(
     top = rank < count
     largest[cells[top], rank[top]] = sizes[top]
     return largest, numbers
+
+
+def weighted_contributions(sizes: ArrayLike, weights: ArrayLike, count: int) -> np.ndarray:
+    """Return the (count,) largest contributions to a cell whose contributors stand for several.
+
+    A contribution of weight w is taken for w equal ones, so that the rules see the complete cell that the
+    sample stands for: 100 with weight 4 and 10 with weight 7 are four contributions of 100 and seven of 10.
+    Of a weight with a fraction, the rest of a contribution is filled by the next smaller one. A weight below
+    1 counts as 1: who reported is there.
+
+    Parameters
+    ----------
+    sizes, weights : (contributors,) arrays
+        The largest contributions without weight by size, `count` of them or all, and their weights.
+
+    References
+    ----------
+    Hundepool et al. 2012, section 4.2.2 (sampling weights), and de Wolf et al. 2014, tau-ARGUS User's Manual
+    4.1, section 4.4.4.
+    """
+    amounts = np.abs(np.asarray(sizes, dtype=float))
+    order = np.argsort(-amounts, kind="stable")
+    ends = np.cumsum(np.maximum(np.asarray(weights, dtype=float)[order], 1.0))
+    ranks = np.arange(1, count + 1, dtype=float)
+    share = np.minimum(ranks[:, None], ends) - np.maximum(
+        ranks[:, None] - 1, np.concatenate([[0.0], ends])[:-1]
+    )
+    return np.asarray(np.maximum(share, 0.0) @ amounts[order])
 
 
 def minimum_frequency(counts: ArrayLike, least: int) -> Sensitivity:
@@ -104,18 +139,53 @@ def dominance(
 
 
 def p_percent(
-    largest: ArrayLike, totals: ArrayLike, p: float, q: float = 100.0, gross: ArrayLike | None = None
+    largest: ArrayLike,
+    totals: ArrayLike,
+    p: float,
+    q: float = 100.0,
+    gross: ArrayLike | None = None,
+    protected: ArrayLike | None = None,
 ) -> Sensitivity:
     """p% rule: the second largest contributor can estimate the largest to within p percent.
 
     Levels: p/q x_1 - (X - x_1 - x_2), by size as in `dominance`. With q below 100 the prior-posterior (p,q)
     rule: everybody could already estimate each contribution to within q percent.
+
+    With `protected`, the (cells,) largest contributions of those who are to be protected, the largest
+    contributor estimates the largest of these if it is smaller than the largest of all.
     """
     if not p > 0 or not 0 < q <= 100:
         raise InvalidParameter("the p-percent rule needs a positive p, and q up to 100 percent")
     missing = "the p-percent rule needs the two largest contributions of each cell"
     top, sizes = _sizes(largest, totals, gross, 2, missing)
-    return _by_level(p / q * top[:, 0] - (sizes - top[:, 0] - top[:, 1]), sizes)
+    target, other = top[:, 0], top[:, 1]
+    if protected is not None:
+        asked = _amounts("protected", protected)
+        other = np.where(asked < target, target, other)
+        target = np.minimum(asked, target)
+    level = p / q * target - (sizes - target - other)
+    return _by_level(np.where(target > 0, level, 0.0), sizes)
+
+
+def requested(largest: ArrayLike, totals: ArrayLike, shares: ArrayLike, percent: float) -> Sensitivity:
+    """Request rule: the largest contributor asked for protection and has more than a share of the total.
+
+    Parameters
+    ----------
+    shares : (cells,) array
+        Share in percent above which the largest contributor is protected; NaN if it did not ask.
+    percent : float
+        Levels in percent of the total: the rule has none of its own.
+
+    References
+    ----------
+    de Wolf et al. 2014, tau-ARGUS User's Manual 4.1, section 4.4.4.
+    """
+    top, sizes = _sizes(
+        largest, totals, None, 1, "the request rule needs the largest contribution of each cell"
+    )
+    above = top[:, 0] * 100 > np.nan_to_num(np.asarray(shares, dtype=float), nan=np.inf) * sizes
+    return _by_level(np.where(above, sizes * percent / 100, 0.0), sizes)
 
 
 def _sizes(

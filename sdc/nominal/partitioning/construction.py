@@ -39,6 +39,11 @@ def construct_integer(
 ) -> np.ndarray:
     """Run Algorithm 7; return the integer partition as columns (clusters, 2k - 1), padded with -1.
 
+    One line differs. Line 8 adds each remaining record i to the cluster whose weight with it, w(C + i), is
+    least. Here it goes to the cluster whose weight grows least, w(C + i) - w(C): the weight of the partition
+    then increases by exactly this growth. By line 8 a record goes to the smallest and tightest cluster even
+    if it fits another one better.
+
     Parameters
     ----------
     problem : PartitionProblem

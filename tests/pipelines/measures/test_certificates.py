@@ -53,14 +53,19 @@ def test_a_block_without_a_bound_says_why():
     assert (table["bound_of"].to_pylist(), table["unproved"].to_pylist()) == ([None], ["time"])
 
 
-def taken(*blocks, records=9, **whole):
+def taken(*blocks, records=9, variables=(), **whole):
     """The section of a release of one clustering, from the reports of its blocks and of the whole file."""
     of_file = report(0) | {"whole_file": True, "bound_of": OF_FILE, "optimal": False} | whole
     del of_file["block"]
     reports = collected([json.dumps(each) for each in (*blocks, of_file)], 0)
-    clusterings = [SimpleNamespace(name="all", variables=())]
-    specification = SimpleNamespace(clusterings=clusterings, nominal=(), strategy=lambda group: "frequency")
-    comparison = SimpleNamespace(specification=specification, reports={"all": reports}, records=records)
+    clusterings = [SimpleNamespace(name="all", variables=variables)]
+    specification = SimpleNamespace(
+        clusterings=clusterings, nominal=(), region=None, strategy=lambda group: "frequency"
+    )
+    errors = (SimpleNamespace(variables=("sex",), max_absolute_error=6),) if "sex" in variables else ()
+    comparison = SimpleNamespace(
+        specification=specification, reports={"all": reports}, records=records, table_errors=errors
+    )
     return (CERTIFICATES.compute(comparison) or {}).get("all")
 
 
@@ -76,11 +81,25 @@ def test_steps_add_up_over_blocks_and_have_no_bound_where_one_block_has_none():
     assert partition.bound_of == OF_BLOCK
 
 
-def test_of_the_largest_error_blocks_have_a_maximum():
-    blocks = [report(number, safe=(4.0 - number, 1.0 + number)) for number in (0, 1)]
+def test_the_largest_error_of_blocks_is_their_maximum_and_that_of_the_file_stands_beside_it():
+    blocks = [report(number, safe=(2.0, 2.0)) for number in (0, 1)]
     for block in blocks:
-        block["certificates"][0]["objective"] = "largest error"
-    assert [(step.value, step.lower_bound) for step in taken(*blocks)[1:]] == [(4.0, 2.0)]
+        step = block["certificates"][0]
+        step |= {"objective": "largest error above its allowance", "optimal": True}
+    (_, together) = taken(*blocks, variables=("sex",))
+    assert (together.value, together.lower_bound, together.gap) == (2.0, 2.0, 0.0)
+    assert (together.file_value, together.blocks, together.bound_of) == (6.0, 2, OF_BLOCK)
+    assert not together.optimal  # each block is, and the file is not
+    (_, alone) = taken(blocks[0], variables=("sex",))
+    assert (alone.optimal, alone.blocks) == (True, 1)
+
+
+def test_a_sum_of_weights_is_that_of_the_file_and_a_chi_square_is_not():
+    step = report(0, partition=(5.0, 5.0), aggregation=(3.0, 3.0))
+    step["certificates"][1]["objective"] = "chi-square"
+    _, partition, aggregation = taken(step, step | {"block": 1}, objective=9.0)
+    assert (partition.value, partition.file_value) == (10.0, None)
+    assert (aggregation.value, aggregation.file_value) == (6.0, 9.0)
 
 
 def test_what_was_proved_optimal_stays_so_although_its_bound_is_below_by_the_tolerance():

@@ -146,10 +146,12 @@ def test_the_written_files_do_not_protect_a_sensitive_cell_without_a_level(tmp_p
     assert AdditiveTable().compare(as_they_were, original) == (1, 0)
 
 
-@pytest.mark.parametrize(("width", "found"), [(0.5, 1), (1.0, 0)])
-def test_an_interval_narrower_than_the_last_digit_never_passes(tmp_path, width: float, found: int) -> None:
+@pytest.mark.parametrize(("width", "found"), [(0.5, 1), (1.9, 1), (2.0, 0)])
+def test_an_interval_narrower_than_digit_or_least_level_never_passes(tmp_path, width, found) -> None:
     specification, cells = two_way(tmp_path, zero_safety_range=5.0, quality={"min_interval": 0.0})
     problem, adjustment, intervals = protected(specification, cells)
+    rule = problem.by_rule
+    assert rule.upper_protection[rule.sensitive].min() == 2  # by dominance; that of the zero is 5
     narrow = replace(intervals, lower=intervals.upper - width)
     assert judged_intervals(narrow, problem).below_unit == found * len(intervals.cells)
     assert ("intervals_below_unit" in failures(problem, adjustment, narrow, cells, specification)) == found

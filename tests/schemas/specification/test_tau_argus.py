@@ -93,8 +93,12 @@ def test_frequencies_alone_are_a_table_of_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("    <MAXSCORE>\nTop2", "    <WEIGHT>\nTop2", "<WEIGHT> in line 21"),
-        ("<HIERARCHICAL>", "<HIERLEVELS> 1 2", "<HIERLEVELS>"),
+        (
+            "    <MAXSCORE>\nTop2",
+            "    <WEIGHT>\nTop2",
+            "Top1 of records and Firms, Top2, Price, Flag of cells",
+        ),
+        ('<HIERCODELIST> "C:\\argus\\region.hrc"', "", "without a <HIERCODELIST>"),
         ("Flag\n    <STATUS>\n", "Flag\n", "does not say what Flag"),
         ("region.hrc", "none.hrc", "none.hrc of input.metadata cannot be read"),
         ("<NUMERIC> <COSTVAR>", "<FREQUENCY>", "2 fields for table.contributors"),

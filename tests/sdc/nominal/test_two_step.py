@@ -22,7 +22,7 @@ def test_two_step_names_encode_three_choices() -> None:
     assert TWO_STEP["own-ehc"].aggregation == "clique"
 
 
-@pytest.mark.parametrize("name", [*TWO_STEP, "random"])
+@pytest.mark.parametrize("name", [*TWO_STEP, "two-step-optimal", "random"])
 def test_two_step_keeps_k_and_region_totals(name: str) -> None:
     rng = np.random.default_rng(1)
     codes = rng.integers(3, size=(60, 3))
@@ -47,6 +47,20 @@ def test_two_step_agrees_with_anonymise_on_a_frame(name: str) -> None:
     assert result.certificates[0].value == clusters.weight
     if name == "own-eee":  # the order of clusters moves the heuristics, not the optimum
         assert result.certificates[1].value == pytest.approx(aggregated.chi2)
+
+
+def test_two_optimal_steps_prove_the_partition_and_the_representatives_and_name_no_whole() -> None:
+    frame = instance("200m5_20percent", 1, records=100)
+    frequencies = from_frame(frame).frequencies
+    tables = ControlTables.of(frequencies, 3)
+    result = two_step(frequencies, 3, tables, name="two-step-optimal")
+    assert [(each.step, each.optimal) for each in result.certificates] == [
+        ("partition", True),
+        ("aggregation", True),
+    ]
+    least = partition(frame, 3, algorithm="set-partitioning", effort="exact")
+    assert result.certificates[0].value == least.weight
+    assert least.weight <= two_step(frequencies, 3, tables, name="own-eee").certificates[0].value
 
 
 def test_two_step_refuses_invalid_arguments() -> None:

@@ -1,0 +1,342 @@
+"""Recognise a finished table of cells, or tau-ARGUS files, and draft its `[table]` for the verb adjust.
+
+A column with a total mark is a dimension. Its codes nest by their first characters, or by levels one below
+the other in the file, each of which adds up to the total. Numbers are recognised by their names and by
+what holds of them in every cell: contributors are whole, a largest contribution is at most the value.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from microguard.pipelines.drafting.counting import K
+from microguard.pipelines.drafting.sniff import Source
+from microguard.pipelines.drafting.table import quoted
+
+TOTALS = (
+    "total",
+    "_t",
+    "totals",
+    "all",
+    "alles",
+    "insgesamt",
+    "ensemble",
+    "totale",
+    "totaal",
+    "yhteensä",
+    "i alt",
+)
+"""Total marks in lower case; Eurostat and SDMX write _T."""
+_CONTRIBUTORS = re.compile(
+    r"(?i)^(n|nb.*|n_?obs.*|freq.*|count.*|obs|effectif.*|contributors?|firms|number.*)$"
+)
+_LARGEST = re.compile(r"(?i)(^|_)(max\d*|top_?\d+|largest\d*|maxscore)$|_max$")
+_STATUSES: dict[str, dict[str, str]] = {
+    "words": {"safe": "safe", "sensitive": "sensitive", "fixed": "fixed"},
+    "tau-ARGUS": {"S": "safe", "U": "sensitive", "P": "fixed", "E": "safe"},
+    "truth": {"TRUE": "sensitive", "FALSE": "safe"},
+    "pandas": {"True": "sensitive", "False": "safe"},
+}
+_SDMX = ("DATAFLOW", "STRUCTURE", "STRUCTURE_ID", "ACTION")
+_OBSERVATION = "OBS_VALUE"
+#: Whether the values of some codes add up to a value.
+AddsUp = Callable[[list[str], float], bool]
+MOST_ROWS = 2_000_000
+#: Relative difference of a total from its parts that is taken for rounding, next to half of the last digits.
+_RELATIVE = 1e-6
+
+
+@dataclass
+class FinishedTable:
+    """What the columns of a finished table are.
+
+    Attributes
+    ----------
+    totals : mapping of a dimension to its total mark
+    value : str or None
+        Column of the values; None of counts alone.
+    contributors : str or None
+    largest : list of str, the largest first
+    status : str or None, with statuses: its codes and their meaning
+    parents : mapping of a dimension to code -> parent
+    open_dimensions : list of str
+        Dimensions whose codes do not add up to the total, flat or nested.
+    others : list of str
+        Columns that are left out.
+    """
+
+    totals: dict[str, str]
+    value: str | None = None
+    contributors: str | None = None
+    largest: list[str] = field(default_factory=list)
+    status: str | None = None
+    statuses: Mapping[str, str] = field(default_factory=dict)
+    parents: dict[str, dict[str, str]] = field(default_factory=dict)
+    open_dimensions: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+
+def draft_finished_table(source: Source) -> str | None:
+    """Return the draft of a finished table; None if the input is no table of cells."""
+    frame = _frame(source)
+    table = None if frame is None else recognised(frame)
+    return None if table is None else "\n".join(_lines(source, table)) + "\n"
+
+
+def recognised(frame: pd.DataFrame) -> FinishedTable | None:
+    """Return what the columns of a table are, or None if the rows are no cells.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        All columns as text.
+    """
+    totals = {}
+    for name in frame:
+        marks = {code for code in frame[name].dropna().unique() if _is_total(code)}
+        if len(marks) == 1:
+            totals[str(name)] = marks.pop()
+    grand = np.ones(len(frame), bool)
+    for name, mark in totals.items():
+        grand &= (frame[name] == mark).to_numpy()
+    if not totals or grand.sum() != 1 or frame.duplicated(list(totals)).any():
+        return None
+    table, rest = FinishedTable(totals), [str(name) for name in frame if name not in totals]
+    numbers = {name: _numbers(frame[name]) for name in rest}
+    numeric = {name: each for name, each in numbers.items() if each is not None}
+    table.others = [name for name in rest if name not in numeric]
+    for name in list(table.others):
+        codes = set(frame[name].dropna().unique()) - {""}
+        fitting = [each for each in _STATUSES.values() if codes and codes <= set(each)]
+        if fitting and table.status is None:
+            table.status, table.statuses = name, {code: fitting[0][code] for code in sorted(codes)}
+            table.others.remove(name)
+    _numbers_of(table, numeric)
+    if table.value is None and table.contributors is None:
+        return None
+    amounts = numeric[table.value or table.contributors or ""]
+    for name in totals:
+        _nest(table, frame, name, amounts)
+    return table
+
+
+def _is_total(code: str) -> bool:
+    """Return whether a code is a total mark, such as Total, TOTAL_EAST or _T."""
+    plain = code.strip().lower()
+    return plain in TOTALS or re.match(r"total[ _-]", plain) is not None
+
+
+def _numbers_of(table: FinishedTable, numeric: Mapping[str, np.ndarray]) -> None:
+    """Assign the numeric columns to value, contributors and largest contributions."""
+    left = dict(numeric)
+    whole = {name for name, each in left.items() if np.all(each == np.rint(each)) and np.all(each >= 0)}
+    named = [name for name in left if _CONTRIBUTORS.search(name) and name in whole]
+    if named:
+        table.contributors = named[0]
+        del left[named[0]]
+    largest = [name for name in left if _LARGEST.search(name)]
+    values = [_OBSERVATION] if _OBSERVATION in left else [name for name in left if name not in largest]
+    if values:
+        table.value = values[0]
+        sizes = np.abs(left[table.value])
+        table.largest = [
+            name
+            for name in sorted(largest, key=lambda each: -float(left[each].sum()))
+            if np.all(left[name] <= sizes * (1 + _RELATIVE) + _RELATIVE)
+        ]
+    table.others += [name for name in left if name not in (table.value, *table.largest)]
+
+
+def _nest(table: FinishedTable, frame: pd.DataFrame, name: str, amounts: np.ndarray) -> None:
+    """Find the parents of the codes of a dimension, where the other dimensions are summed over."""
+    inside = np.ones(len(frame), bool)
+    for other, mark in table.totals.items():
+        if other != name:
+            inside &= (frame[other] == mark).to_numpy()
+    codes = frame[name][inside].str.strip().tolist()
+    values = dict(zip(codes, amounts[inside].tolist(), strict=True))
+    total = values.pop(table.totals[name].strip())
+    digits = max((len(repr(each).partition(".")[2]) for each in values.values()), default=0)
+    unit = 0.5 * 10.0 ** -min(digits, 9) if digits and any(v != int(v) for v in values.values()) else 0.5
+    listed = [code for code in codes if code in values]
+
+    def adds_up(parts: list[str], whole: float) -> bool:
+        found = sum(values[part] for part in parts)
+        return bool(parts) and abs(found - whole) <= unit * (len(parts) + 1) + _RELATIVE * abs(whole)
+
+    if adds_up(listed, total):
+        return
+    prefixed = {code: above for code in listed if (above := _prefix(code, values)) is not None}
+    tops = [code for code in listed if code not in prefixed]
+    children = {
+        above: [code for code in listed if prefixed.get(code) == above] for above in prefixed.values()
+    }
+    if adds_up(tops, total) and all(adds_up(parts, values[above]) for above, parts in children.items()):
+        table.parents[name] = prefixed
+        return
+    for order in (listed, sorted(listed)):
+        levels = list(_runs(order, total, adds_up))
+        if sum(map(len, levels)) == len(order):
+            found = _between(levels, values, adds_up)
+            if found is not None:
+                table.parents[name] = found
+                return
+    table.open_dimensions.append(name)
+
+
+def _prefix(code: str, values: Mapping[str, float]) -> str | None:
+    """Return the longest other code that a code begins with."""
+    return next((code[:end] for end in range(len(code) - 1, 0, -1) if code[:end] in values), None)
+
+
+def _runs(order: list[str], total: float, adds_up: AddsUp) -> Iterator[list[str]]:
+    """Split codes into runs that each add up to the total: the levels of a classification."""
+    run: list[str] = []
+    for code in order:
+        run.append(code)
+        if adds_up(run, total):
+            yield run
+            run = []
+
+
+def _between(levels: list[list[str]], values: Mapping[str, float], adds_up: AddsUp) -> dict[str, str] | None:
+    """Return code -> the code of the level above that runs of codes add up to, one after the other."""
+    parents: dict[str, str] = {}
+    for above, below in pairwise(levels):
+        left = list(below)
+        for code in above:
+            run: list[str] = []
+            while left and not adds_up(run, values[code]):
+                run.append(left.pop(0))
+            if not adds_up(run, values[code]):
+                return None
+            parents |= dict.fromkeys(run, code)
+        if left:
+            return None
+    return parents
+
+
+def _numbers(texts: pd.Series) -> np.ndarray | None:
+    plain = texts.fillna("").str.strip()
+    comma = plain.str.contains(",", regex=False).any() and not plain.str.contains(".", regex=False).any()
+    found = pd.to_numeric(plain.str.replace(",", ".", regex=False) if comma else plain, errors="coerce")
+    numbers: np.ndarray = found.to_numpy(float)
+    return None if np.isnan(numbers).any() else numbers
+
+
+def _frame(source: Source) -> pd.DataFrame | None:
+    """Read a file as text; None if it is no single CSV or Parquet file of moderate size."""
+    if len(source.files) != 1:
+        return None
+    path = source.files[0]
+    if source.format == "parquet":
+        frame = pd.read_parquet(path)
+        return frame.astype("string").astype(object) if len(frame) <= MOST_ROWS else None
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding=source.encoding, newline="") as file:
+            rows = csv.reader(file, delimiter=source.delimiter, quotechar=source.quote)
+            header = next(rows)
+            listed = [row for _, row in zip(range(MOST_ROWS), rows, strict=False)]
+    except (OSError, UnicodeError, csv.Error, StopIteration):
+        return None
+    if any(len(row) != len(header) for row in listed) or len(set(header)) < len(header):
+        return None
+    return pd.DataFrame(listed, columns=header, dtype=object)
+
+
+def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
+    counts = table.value is None
+    sdmx = [name for name in table.others if name in _SDMX]
+    yield "# Draft by microguard from the cells of a finished table, for microguard adjust. Read each line."
+    yield from ("", "[release]", f"name = {quoted(_plain(source.path))}", f"k = {K}", "")
+    yield from ("[input]", f"path = {quoted(source.written)}", f'format = "{source.format}"')
+    if source.format == "csv":
+        yield f"delimiter = {quoted(source.delimiter)}"
+        yield f'encoding = "{source.encoding}"'
+    yield from ("", "[variables]")
+    for name in table.totals:
+        yield f'{_key(name)} = {{ role = "other", kind = "nominal" }}    # a dimension: it has a total mark'
+    numbers = [name for name in (table.value, table.contributors, *table.largest) if name is not None]
+    for name in numbers:
+        yield f'{_key(name)} = {{ role = "other", kind = "numeric" }}'
+    if table.status is not None:
+        yield f'{_key(table.status)} = {{ role = "other", kind = "nominal" }}'
+    for name in table.others:
+        why = "of SDMX" if name in sdmx else "not recognised"
+        yield f'{_key(name)} = {{ role = "identifier" }}    # {why}: left out'
+    yield from ("", "[table]", 'source = "cells"')
+    yield f"value = {quoted(table.value or table.contributors or '')}"
+    if counts:
+        yield 'kind = "frequency"'
+    yield f"tables = [[{', '.join(map(quoted, table.totals))}]]"
+    first = next(iter(table.totals.values()))
+    yield f"total = {quoted(first)}"
+    others = {name: mark for name, mark in table.totals.items() if mark != first}
+    if others:
+        yield f"totals = {{ {', '.join(f'{_key(name)} = {quoted(mark)}' for name, mark in others.items())} }}"
+    if not counts and table.contributors is not None:
+        yield f"contributors = {quoted(table.contributors)}"
+    if table.largest:
+        yield f"largest = [{', '.join(map(quoted, table.largest))}]"
+        yield "dominance = { n = 1, k = 85 }" if len(table.largest) == 1 else "p_percent = 10"
+    if table.status is not None and not counts:
+        yield f"status = {quoted(table.status)}"
+        pairs = ", ".join(f"{quoted(code)} = {quoted(word)}" for code, word in table.statuses.items())
+        yield f"statuses = {{ {pairs} }}"
+    if not counts and table.contributors is None and not table.largest and table.status is None:
+        yield "# A rule is missing: name a column in contributors, largest, lower_protection or status."
+    for name in table.open_dimensions:
+        yield f"# Codes of {quoted(name)} do not add up to the total: say which are parts of which, as below."
+        yield f'# parents = {{ {_key(name)} = {{ PART = "WHOLE" }} }}'
+    for name, parents in table.parents.items():
+        yield from ("", f"[table.parents.{_key(name)}]    # by the sums of the cells")
+        yield from (f"{_key(code)} = {quoted(above)}" for code, above in parents.items())
+    yield from ("", "[publish]", f"path = {quoted('lake/' + _plain(source.path))}")
+    yield f"evidence = {quoted('evidence/' + _plain(source.path))}"
+
+
+def draft_with_metadata(named: str) -> str | None:
+    """Return the draft of tau-ARGUS files, whose metadata of the same name say what the fields are.
+
+    None unless the input is a `.tab` or `.asc` file next to an `.rda` file.
+    """
+    path = Path(named).expanduser().absolute()
+    metadata = path.with_suffix(".rda")
+    if path.suffix.lower() not in (".tab", ".asc") or not metadata.is_file():
+        return None
+    from microguard.schemas.specification.tau_argus import fields_of, is_microdata
+
+    head, fields = fields_of(metadata, "utf-8")
+    name = _plain(path)
+    lines = [
+        "# Draft by microguard for microguard adjust. tau-ARGUS metadata fill what is not written here.",
+        "", "[release]", f"name = {quoted(name)}", f"k = {K}", "",
+        "[input]", f"path = {quoted(str(path))}", f"metadata = {quoted(str(metadata))}", "", "[table]",
+    ]  # fmt: skip
+    values = [each.name for each in fields if each.key == "value"]
+    if is_microdata(head, fields, {}):
+        dimensions = [each.name for each in fields if each.key == "dimension"][:2]
+        lines.append(f"tables = [[{', '.join(map(quoted, dimensions))}]]    # choose the dimensions")
+        lines.append("p_percent = 10" if values else 'kind = "frequency"')
+    if len(values) > 1:
+        lines.append(f"value = {quoted(values[0])}    # one of {', '.join(map(quoted, values))}")
+    lines += ["", "[publish]", f"path = {quoted('lake/' + name)}", f"evidence = {quoted('evidence/' + name)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(path: Path) -> str:
+    """Return the name of a file as a name of a release."""
+    return re.sub(r"[^\w.-]+", "_", path.name.split(".")[0]).strip("_.-")[:50] or "release"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)

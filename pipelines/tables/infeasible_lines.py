@@ -1,0 +1,83 @@
+"""Name the lines that prove a table impossible to protect by the codes of their cells."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.problem import TableProblem
+from microguard.schemas.errors import ProtectionFailed
+from microguard.schemas.specification.table import Table
+from microguard.sdc.cta.program.infeasible import ImpossibleConstraints
+from scipy import sparse
+
+#: Lines that are written out, and parts of each.
+_MOST_LINES, _MOST_PARTS = 3, 8
+
+
+def named(error: ProtectionFailed, cells: Cells, problem: TableProblem, table: Table) -> ProtectionFailed:
+    """Return the refusal with the codes of the lines that prove it; unchanged if it has no such proof."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ImpossibleConstraints):
+        cause = cause.__cause__
+    if cause is None or not len(cause.constraints):
+        return error
+    lines = [line_of_codes(cells, problem, int(number)) for number in cause.constraints[:_MOST_LINES]]
+    more = len(cause.constraints) - len(lines)
+    text = f"{error} The proof: {'; '.join(lines)}{f'; and {more} more lines' if more else ''}. "
+    return ProtectionFailed(text + _advice(cause, problem, table))
+
+
+def line_of_codes(cells: Cells, problem: TableProblem, line: int) -> str:
+    """Return a line of the variables as "total = part + part", each by its codes, sensitive ones marked."""
+    relations = sparse.csr_matrix(problem.secret.relations)
+    start, stop = relations.indptr[line], relations.indptr[line + 1]
+    variables, signs = relations.indices[start:stop], relations.data[start:stop]
+    first = np.unique(problem.variables, return_index=True)[1]
+    held = np.zeros(len(first), bool) if problem.held is None else np.isfinite(problem.held)
+
+    def name(variable: int) -> str:
+        codes = [str(code) for code in cells.codes.iloc[first[variable]]]
+        marks = ["sensitive"] if problem.secret.sensitive[variable] else []
+        marks += ["published before"] if held[variable] else []
+        return " x ".join(codes) + (f" ({', '.join(marks)})" if marks else "")
+
+    total = [name(each) for each in variables[signs < 0]]
+    parts = [name(each) for each in variables[signs > 0]]
+    shown = parts[:_MOST_PARTS] + ([f"{len(parts) - _MOST_PARTS} more"] if len(parts) > _MOST_PARTS else [])
+    return f"{' + '.join(total)} = {' + '.join(shown)}"
+
+
+def _advice(cause: ImpossibleConstraints, problem: TableProblem, table: Table) -> str:
+    """Say what would make the lines feasible: the capacity that they need, if they are one line."""
+    ways = []
+    percent = capacity_needed(problem, int(cause.constraints[0])) if len(cause.constraints) == 1 else None
+    held = problem.held is not None and bool(np.isfinite(problem.held).any())
+    given = table.lower_capacity is not None or table.fixed_margins or held
+    if percent is not None and percent > table.capacity and not given:
+        ways.append(f"set table.capacity to {percent} or more")
+    if "capacities" not in table.relax:
+        ways.append('let capacities give way (table.relax = ["capacities"])')
+    if table.fixed_margins:
+        ways.append("free the margins (table.fixed_margins = false)")
+    ways.append("lower the levels of the sensitive cells named, or merge their categories")
+    return f"To make it possible, {'; or '.join(ways)}."
+
+
+def capacity_needed(problem: TableProblem, line: int) -> int | None:
+    """Return the least capacity, in percent of the values, with which a line can hold; None if none helps.
+
+    Sensitive cells move by exactly their smaller or larger level, whichever directions leave least.
+    """
+    relations = sparse.csr_matrix(problem.secret.relations)
+    start, stop = relations.indptr[line], relations.indptr[line + 1]
+    variables, signs = relations.indices[start:stop], relations.data[start:stop]
+    table = problem.secret
+    sensitive = table.sensitive[variables]
+    sums = np.zeros(1)
+    for cell, sign in zip(variables[sensitive], signs[sensitive], strict=True):
+        steps = [table.upper_protection[cell], -table.lower_protection[cell]]
+        sums = np.unique(np.concatenate([sums + sign * step for step in steps]))
+    room = float(np.abs(table.values[variables[~sensitive]]).sum())
+    return ceil(100 * float(np.abs(sums).min()) / room) if room else None

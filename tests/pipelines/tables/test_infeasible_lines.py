@@ -1,0 +1,103 @@
+"""A table that cannot be protected is refused by the codes of the line that proves it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from microguard.pipelines.tables.adjusted import adjusted
+from microguard.pipelines.tables.infeasible_lines import capacity_needed, named
+from microguard.pipelines.tables.problem import table_problem
+from microguard.pipelines.tables.published_before import PublishedValues
+from microguard.schemas.errors import ProtectionFailed
+from microguard.sdc.cta import CellTable
+from microguard.sdc.cta.program import infeasible
+from microguard.sdc.cta.program.infeasible import ImpossibleConstraints, check_constraints, prove_or_give_up
+from microguard.sdc.cta.program.problem import Problem
+
+from tests.pipelines.tables.regions import KEY, regional, regional_cells
+
+LEVELS = "region,status,lower_protection,upper_protection\nn,sensitive,40,40\n"
+
+
+def refused(folder: Path, standing=None, **keys: object) -> tuple[ProtectionFailed, object]:
+    """The refusal of the regions whose first one must move by 40, of which nothing else is known."""
+    specification = regional(folder, LEVELS, minimum_frequency=1, **keys)
+    cells = regional_cells(specification)
+    problem = table_problem(cells, specification, KEY, None if standing is None else standing(cells))
+    with pytest.raises(ProtectionFailed) as caught:
+        adjusted(problem, specification, specification.table, KEY)
+    return named(caught.value, cells, problem, specification.table), (specification, cells, problem)
+
+
+def test_the_line_is_named_by_codes_and_the_capacity_that_is_enough_is_enough(tmp_path: Path) -> None:
+    refusal, (_, _, problem) = refused(tmp_path, capacity=2.0)
+    text = str(refusal)
+    assert "The proof: Total = n (sensitive) + s + w." in text
+    percent = capacity_needed(problem, 0)
+    assert f"set table.capacity to {percent} or more" in text
+    assert 'table.relax = ["capacities"]' in text
+    enough = regional(tmp_path, LEVELS, minimum_frequency=1, capacity=float(percent))
+    again = table_problem(regional_cells(enough), enough, KEY)
+    adjusted(again, enough, enough.table, KEY)
+
+
+def test_cells_that_were_published_before_are_named_as_such(tmp_path: Path) -> None:
+    def standing(cells):
+        others = (cells.codes["region"] != "n").to_numpy()
+        return PublishedValues(others, np.where(others, cells.units, 0.0), ("first",))
+
+    refusal, _ = refused(tmp_path, standing, capacity=100.0)
+    assert "Total (published before) = n (sensitive) + s (published before) + w (published before)" in str(
+        refusal
+    )
+
+
+def test_another_refusal_is_left_as_it_is(tmp_path: Path) -> None:
+    error = ProtectionFailed("No protected table was found.")
+    assert named(error, None, None, None) is error
+
+
+def chain(count: int, capacity: float) -> CellTable:
+    """Totals of two parts each, all linked by a grand total; in each the first part is sensitive."""
+    parts = 2 * count
+    lines, cells = [], parts + count + 1
+    for i in range(count):
+        line = np.zeros(cells)
+        line[[2 * i, 2 * i + 1]], line[parts + i] = 1, -1
+        lines.append(line)
+    grand = np.zeros(cells)
+    grand[parts : parts + count], grand[-1] = 1, -1
+    values = np.concatenate([np.full(parts, 100.0), np.full(count, 200.0), [200.0 * count]])
+    sensitive = np.zeros(cells, bool)
+    sensitive[0:parts:2] = True
+    level = np.where(sensitive, 20.0, 0.0)
+    room = np.where(sensitive, 40.0, 50.0)
+    room[[1, parts]] = capacity
+    return CellTable(values, np.array([*lines, grand]), sensitive, level, level, room, room)
+
+
+def test_one_line_among_many_is_found_before_any_search_and_by_its_own_room() -> None:
+    """A cell that rises has no room to fall: the others must balance all of its level."""
+    with pytest.raises(ImpossibleConstraints) as caught:
+        check_constraints(Problem.from_table(chain(300, 9.0), "at-least"))
+    assert caught.value.constraints.tolist() == [0]
+    check_constraints(Problem.from_table(chain(300, 10.0), "at-least"))
+
+
+def test_a_deletion_filter_leaves_the_lines_that_prove_it_together(monkeypatch) -> None:
+    """Two lines are each feasible and not together: the total may not move, and both parts of it must."""
+    table = chain(200, 50.0)
+    fixed = table.upper_capacity.copy()
+    fixed[1] = 0.0  # the first total moves by 20 at least
+    fixed[400 + 1 : 400 + 200] = 0.0
+    fixed[-1] = 0.0  # and no other, nor the grand total
+    stuck = CellTable(table.values, table.relations, table.sensitive, table.lower_protection,
+                      table.upper_protection, fixed, fixed)  # fmt: skip
+    problem = Problem.from_table(stuck, "at-least")
+    check_constraints(problem)
+    monkeypatch.setattr(infeasible, "MAX_FILTER_SOLVES", 60)
+    with pytest.raises(ImpossibleConstraints, match="2 constraints") as caught:
+        prove_or_give_up(problem, 5000, 10**6, 60.0)
+    assert caught.value.constraints.tolist() == [0, 200]
