@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pyarrow as pa
 import pyspark
 import pytest
@@ -101,3 +104,10 @@ def test_other_ways_answer_as_spark_4_1(spark, without_arrow_udf, monkeypatch):
     assert compat._to_arrow(frame.orderBy("amount")).equals(frame.orderBy("amount").toArrow())
     assert compat._to_arrow(frame.where("false")).schema == frame.toArrow().schema
     assert rows_of(compat._from_arrow_table(spark, frame.toArrow())) == rows_of(frame)
+
+
+def test_names_that_cannot_be_added_to_an_older_spark_are_called_through_compat_only():
+    pipelines = Path(compat.__file__).parents[1]
+    calling = re.compile(r"\.(arrow_udf|applyInArrow)\(|import arrow_udf|AccumulatorTCPServer|PySparkLogger")
+    found = {path.name for path in pipelines.rglob("*.py") if calling.search(path.read_text())}
+    assert found == {"compat.py"}
