@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 import pyarrow as pa
@@ -36,6 +36,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 #: The oldest version that the tests run with.
 OLDEST = (3, 5)
 ArrowFunction = Callable[..., pa.Array]
+#: As names that some versions lack, and whose declared types differ between versions.
+_FUNCTIONS: Any = f
+_SESSION: Any = SparkSession
+_TYPES: Any = t
 
 
 def spark_version() -> tuple[int, int]:
@@ -80,12 +84,12 @@ def of_texts(function: ArrowFunction, kind: t.DataType) -> Callable[[Column], Co
     Not for other types: without `arrow_udf` the values pass pandas, which has no missing integers.
     """
     if hasattr(f, "arrow_udf"):
-        return f.arrow_udf(function, kind)  # type: ignore[no-any-return, call-overload]
+        return cast(Callable[[Column], Column], _FUNCTIONS.arrow_udf(function, kind))
 
     def by_pandas(texts: pd.Series) -> pd.Series:
         return pd.Series(function(pa.array(texts, pa.string())).to_pylist(), dtype=object)
 
-    return f.pandas_udf(by_pandas, kind)  # type: ignore[no-any-return, call-overload]
+    return cast(Callable[[Column], Column], _FUNCTIONS.pandas_udf(by_pandas, kind))
 
 
 def with_values(
@@ -93,7 +97,7 @@ def with_values(
 ) -> DataFrame:
     """Add a column: `function` maps Arrow arrays of the arguments to one of `kind`."""
     if hasattr(f, "arrow_udf"):
-        added: Column = f.arrow_udf(function, kind)(*arguments)  # type: ignore[call-overload]
+        added: Column = _FUNCTIONS.arrow_udf(function, kind)(*arguments)
         return frame.withColumn(name, added)
     given = [argument.alias(f"__argument{position}") for position, argument in enumerate(arguments)]
     whole = frame.drop(name).select("*", *given)
@@ -190,17 +194,18 @@ def _to_arrow(frame: Any) -> pa.Table:
 
 def _create_from_arrow_tables() -> None:
     """Let `SparkSession.createDataFrame` take Arrow tables."""
-    others: Any = SparkSession.createDataFrame
+    others = _SESSION.createDataFrame
     if getattr(others, "takes_arrow", False):
         return
 
     def create(spark: SparkSession, data: Any, *arguments: Any, **named: Any) -> DataFrame:
         if isinstance(data, pa.Table):
             return _from_arrow_table(spark, data)
-        return others(spark, data, *arguments, **named)  # type: ignore[no-any-return]
+        return cast(DataFrame, others(spark, data, *arguments, **named))
 
-    create.takes_arrow = True  # type: ignore[attr-defined]
-    SparkSession.createDataFrame = create  # type: ignore[method-assign, assignment]
+    replacement: Any = create
+    replacement.takes_arrow = True
+    _SESSION.createDataFrame = replacement
 
 
 def _from_arrow_table(spark: Any, table: pa.Table) -> DataFrame:
@@ -208,7 +213,8 @@ def _from_arrow_table(spark: Any, table: pa.Table) -> DataFrame:
     from pyspark.sql.pandas.serializers import ArrowStreamSerializer
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    jvm, schema = spark._jvm, from_arrow_schema(table.schema)
+    jvm: Any = spark._jvm
+    schema = from_arrow_schema(table.schema)
     batches = table.cast(to_arrow_schema(schema)).to_batches()
     stream = spark._sc._serialize_to_jvm(
         batches,
@@ -217,22 +223,24 @@ def _from_arrow_table(spark: Any, table: pa.Table) -> DataFrame:
         jvm.ArrowIteratorServer,
     )
     frame = jvm.PythonSQLUtils.toDataFrame(stream, schema.json(), spark._jsparkSession)
-    return DataFrame(frame, spark)
+    made: Any = DataFrame
+    return cast(DataFrame, made(frame, spark))
 
 
 def _try_cast(value: Any, kind: t.DataType | str) -> Column:
     """Build the expression of ``try_cast(value as kind)``."""
-    spark: Any = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    spark = _SESSION.getActiveSession() or _SESSION._instantiatedSession
     java, expressions = spark._jvm.org.apache.spark.sql, spark._jvm.org.apache.spark.sql.catalyst.expressions
     if isinstance(kind, str):
-        kind = t._parse_datatype_string(kind)  # type: ignore[attr-defined]
-    cast = expressions.Cast(
+        kind = cast(t.DataType, _TYPES._parse_datatype_string(kind))
+    expression = expressions.Cast(
         value._jc.expr(),
         spark._jsparkSession.parseDataType(kind.json()),
         spark._jvm.scala.Option.empty(),
         expressions.EvalMode.TRY(),
     )
-    return Column(java.Column(cast))
+    made: Any = Column
+    return cast(Column, made(java.Column(expression)))
 
 
 def _is_valid_utf8(text: Column) -> Column:

@@ -20,8 +20,9 @@ RESERVED = "__"
 
 _NUMERIC = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
 _NAMED = (t.StringType, t.ByteType, t.ShortType, t.IntegerType, t.LongType)
-_NESTED = (t.ArrayType, t.MapType, t.StructType, t.NullType)
-_NESTED += (t.VariantType,) if hasattr(t, "VariantType") else ()  # Spark 3.5 has none
+_NESTED: tuple[type[t.DataType], ...] = (t.ArrayType, t.MapType, t.StructType, t.NullType)
+if hasattr(t, "VariantType"):  # Spark 3.5 has none
+    _NESTED += (t.VariantType,)
 
 
 def check_columns(columns: list[str], specification: Specification) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pyarrow as pa
 import pyspark
 import pytest
@@ -75,9 +78,10 @@ def test_other_ways_answer_as_spark_4_1(spark, without_arrow_udf, monkeypatch):
     assert other.columns == native.columns
     assert rows_of(other) == rows_of(native)
 
-    lengths = compat.of_texts(
-        lambda texts: pa.array([len(x or "-") for x in texts.to_pylist()]), t.LongType()
-    )
+    def length(texts):
+        return pa.array([1 if text is None else len(text) for text in texts.to_pylist()], pa.int64())
+
+    lengths = compat.of_texts(length, t.LongType())
     assert rows_of(frame.select(lengths(f.col("text")).alias("n"))) == rows_of(
         frame.select(f.coalesce(f.length("text"), f.lit(1)).cast("bigint").alias("n"))
     )
@@ -100,3 +104,10 @@ def test_other_ways_answer_as_spark_4_1(spark, without_arrow_udf, monkeypatch):
     assert compat._to_arrow(frame.orderBy("amount")).equals(frame.orderBy("amount").toArrow())
     assert compat._to_arrow(frame.where("false")).schema == frame.toArrow().schema
     assert rows_of(compat._from_arrow_table(spark, frame.toArrow())) == rows_of(frame)
+
+
+def test_names_that_cannot_be_added_to_an_older_spark_are_called_through_compat_only():
+    pipelines = Path(compat.__file__).parents[1]
+    calling = re.compile(r"\.(arrow_udf|applyInArrow)\(|import arrow_udf|AccumulatorTCPServer|PySparkLogger")
+    found = {path.name for path in pipelines.rglob("*.py") if calling.search(path.read_text())}
+    assert found == {"compat.py"}
