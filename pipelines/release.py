@@ -15,6 +15,7 @@ from microguard.pipelines.evidence.lineage import settle_lineage
 from microguard.pipelines.gate.gate import refuse
 from microguard.pipelines.intake.read import Microdata, read
 from microguard.pipelines.intake.validate import validate
+from microguard.pipelines.intake.written_input import write_records
 from microguard.pipelines.job import Job
 from microguard.pipelines.predecessor import NothingNew, Predecessor, predecessor_of
 from microguard.pipelines.product import P, Product, W
@@ -62,7 +63,8 @@ def verified_release(
     areas = job.areas
     with job.progress.stage("screen"):
         product.accept(microdata)
-        screened = validate(microdata, product.reader, predecessor.rejects(job))
+        written = write_records(microdata, product.reader, areas.session_staging())
+        screened = validate(written, product.reader, predecessor.rejects(job))
     admitted = admit(product, job, microdata, screened, predecessor)
     if isinstance(admitted, CommandResult):
         return admitted

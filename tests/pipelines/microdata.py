@@ -85,7 +85,10 @@ def run(spark, spec):
     areas = Areas.from_places(spec.public_area, spec.evidence_area)
     with areas.lock():
         finish_what_died(areas)
-        return run_product(Records(spec), Job(spark, spec, areas, Progress(quiet=True))), areas
+        try:
+            return run_product(Records(spec), Job(spark, spec, areas, Progress(quiet=True))), areas
+        finally:
+            areas.forget_session()
 
 
 def published(areas):
