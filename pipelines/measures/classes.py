@@ -156,7 +156,7 @@ def classes_of(
     numbers : mapping of name to double column
         Those of them that are magnitudes.
     apart : mapping of name to float, optional
-        Largest difference of numbers that are `CLOSE`, of each in `numbers`.
+        Largest difference of numbers that are `CLOSE`, of each in `numbers`; computed without it.
     whole : DataFrame, optional
         Records with the same sensitive values, from which their shares are counted; by default `frame`.
     household : str, optional
@@ -179,7 +179,7 @@ def classes_of(
         if name in numbers:
             missing = f.lit(float("nan"))
             columns += [f.coalesce(numbers[name], missing).alias(f"number{i}")]
-    apart = apart or {}
+    apart = close(frame, numbers) if apart is None else apart
     places = {i: apart[name] for i, name in enumerate(sensitive) if name in apart}
     look = _Look(
         specification.release.k, len(further), len(sensitive), places, specification.withholds_values
