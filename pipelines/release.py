@@ -44,7 +44,10 @@ def run(product: Product[P, W], job: Job, *, rebase: bool = False) -> CommandRes
     with job.progress.stage("read"):
         staging = job.areas.session_staging
         microdata = read(job.spark, product.reader, staging, job.specification)
-    release = verified_release(product, job, microdata, predecessor_of(job.specification, rebase=rebase))
+    try:
+        release = verified_release(product, job, microdata, predecessor_of(job.specification, rebase=rebase))
+    finally:
+        job.areas.forget_input()
     return release if isinstance(release, CommandResult) else publish_verified(job, release)
 
 

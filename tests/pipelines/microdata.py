@@ -85,10 +85,7 @@ def run(spark, spec):
     areas = Areas.from_places(spec.public_area, spec.evidence_area)
     with areas.lock():
         finish_what_died(areas)
-        try:
-            return run_product(Records(spec), Job(spark, spec, areas, Progress(quiet=True))), areas
-        finally:
-            areas.forget_session()
+        return run_product(Records(spec), Job(spark, spec, areas, Progress(quiet=True))), areas
 
 
 def published(areas):
