@@ -16,6 +16,7 @@ from microguard.pipelines.evidence.lineage_client import sent_lineage
 from microguard.pipelines.gate.gate import refuse
 from microguard.pipelines.intake.read import Microdata, read
 from microguard.pipelines.intake.validate import validate
+from microguard.pipelines.intake.written_input import write_records
 from microguard.pipelines.job import Job
 from microguard.pipelines.predecessor import NothingNew, Predecessor, predecessor_of
 from microguard.pipelines.product import P, Product, W
@@ -52,7 +53,10 @@ def _run(product: Product[P, W], job: Job, *, rebase: bool) -> CommandResult:
     with job.progress.stage("read"):
         staging = job.areas.session_staging
         microdata = read(job.spark, product.reader, staging, job.specification)
-    release = verified_release(product, job, microdata, predecessor_of(job.specification, rebase=rebase))
+    try:
+        release = verified_release(product, job, microdata, predecessor_of(job.specification, rebase=rebase))
+    finally:
+        job.areas.forget_input()
     return release if isinstance(release, CommandResult) else publish_verified(job, release)
 
 
@@ -71,7 +75,8 @@ def verified_release(
     areas = job.areas
     with job.progress.stage("screen"):
         product.accept(microdata)
-        screened = validate(microdata, product.reader, predecessor.rejects(job))
+        written = write_records(microdata, product.reader, areas.session_staging())
+        screened = validate(written, product.reader, predecessor.rejects(job))
     admitted = admit(product, job, microdata, screened, predecessor)
     if isinstance(admitted, CommandResult):
         return admitted

@@ -44,7 +44,15 @@ def spark(tmp_path_factory):
     from microguard.pipelines.engine.session import open_session
 
     private = tmp_path_factory.mktemp("spark")
-    chosen = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "2"}
+    log = tmp_path_factory.mktemp("events")  # for tests that count jobs and scans
+    chosen = {
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": log.as_uri(),
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+    }
     session = open_session("local[2]", private, chosen, size=InputSize.TINY, clustering=True)
     yield session
     session.stop()

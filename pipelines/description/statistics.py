@@ -1,29 +1,31 @@
 """Compute statistics of the columns of published files, from the files alone.
 
 Each column is read in the order of files and records, and sums are exact, so that the same files give the
-same statistics.
+same statistics. Of a large release only one file of a column is in memory at a time.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from microguard.pipelines.description.order_statistics import SAMPLED, Bracket, order_statistics
 from microguard.pipelines.description.record_columns import column_type, read_columns
 
 #: Maximum number of distinct values that are listed with frequencies.
 MOST_VALUES = 50
-#: Maximum number of values for quartiles; sorting more would not fit into the memory of a small driver.
-MOST_SORTED = 20_000_000
+#: Maximum number of values that are held in memory; more are read again for each statistic.
+HELD = 500_000
 QUARTILES = (0.25, 0.5, 0.75)
 
 
@@ -37,8 +39,7 @@ class Numbers:
     mean, deviation : float
         The deviation has ddof=1 and is 0 for a single value.
     quartiles : tuple of float
-        Smallest values with at least 25, 50 and 75 percent of the values at or below them; empty for more
-        than `MOST_SORTED` records.
+        Smallest values with at least 25, 50 and 75 percent of the values at or below them.
     total : float
     weighted_total, weighted_mean : float or None
         Weighted by the weight of the release, if there is one.
@@ -119,7 +120,7 @@ def column_statistics(
         str(kind),
         values,
         missing,
-        _numbers(files, name, plain, weight, partition) if _is_number(plain) else None,
+        _numbers(files, name, plain, weight, partition, values) if _is_number(plain) else None,
         None if frequencies is None else tuple((display_text(v), n) for v, n in _ordered(frequencies)),
         _first_and_last(extremes) if extremes else None,
     )
@@ -180,51 +181,79 @@ def _ordered(frequencies: Counter[Any]) -> list[tuple[Any, int]]:
 
 
 def _numbers(
-    files: Sequence[Path], name: str, kind: pa.DataType, weight: str | None, partition: pa.Field | None
+    files: Sequence[Path],
+    name: str,
+    kind: pa.DataType,
+    weight: str | None,
+    partition: pa.Field | None,
+    records: int,
 ) -> Numbers | None:
-    parts, weights, extremes = [], [], []
-    for path in files:
-        table = read_columns(path, list(dict.fromkeys([name, *([weight] if weight else [])])), partition)
-        number = table[name].cast(pa.float64(), safe=False)
-        inside = pc.fill_null(pc.is_finite(number), False)
-        ends = pc.min_max((number if pa.types.is_floating(kind) else table[name]).filter(inside))
-        extremes += [each.as_py() for each in (ends["min"], ends["max"]) if each.is_valid]
-        parts.append(number.filter(inside).to_numpy())
-        if weight:
-            weights.append(table[weight].cast(pa.float64(), safe=False).filter(inside).to_numpy())
-    x = np.concatenate(parts)
-    if len(x) == 0:
+    """Compute the statistics of finite values, of one file after the other unless there are few records."""
+    read: Callable[[], Iterable[_Part]] = partial(
+        _finite, files, name, kind, weight if weight != name else None, partition
+    )
+    if records <= HELD:
+        read = partial(list, list(read()))
+    number, extremes, totals, masses, weighted, sample = 0, [], [], [], [], []
+    step = max(1, records // SAMPLED)
+    for part in read():
+        sample.append(part.values[::step].copy())
+        number += len(part.values)
+        extremes += part.extremes
+        totals.append(float(part.values.sum()))
+        if part.weights is not None:
+            masses.append(float(part.weights.sum()))
+            weighted.append(float((part.weights * part.values).sum()))
+    if number == 0:
         return None
-    total = math.fsum(float(part.sum()) for part in parts)
-    mean = total / len(x)
-    squares = math.fsum(float(((part - mean) ** 2).sum()) for part in parts)
-    weighted = _weighted(parts, weights) if weight and weight != name else (None, None)
+    total = math.fsum(totals)
+    mean = total / number
+    places = [max(0, math.ceil(share * number) - 1) for share in QUARTILES]
+    ordered = np.sort(np.concatenate(sample))
+    brackets = [Bracket(ordered, place, number) for place in places]
+    squares = []
+    for part in read():
+        squares.append(float(((part.values - mean) ** 2).sum()))
+        for bracket in brackets:
+            bracket.add(part.values)
+    quartiles = [bracket.found() for bracket in brackets]
+    missed = [place for place, value in zip(places, quartiles, strict=True) if value is None]
+    selected = iter(order_statistics(lambda: (part.values for part in read()), missed))
+    weighted_total, mass = math.fsum(weighted), math.fsum(masses)
+    known = bool(weighted) and math.isfinite(weighted_total) and mass > 0
     return Numbers(
         minimum=_json_number(min(extremes)),
         maximum=_json_number(max(extremes)),
         mean=mean,
-        deviation=math.sqrt(squares / (len(x) - 1)) if len(x) > 1 else 0.0,
-        quartiles=_quartiles(x),
+        deviation=math.sqrt(math.fsum(squares) / (number - 1)) if number > 1 else 0.0,
+        quartiles=tuple(next(selected) if value is None else value for value in quartiles),
         total=total,
-        weighted_total=weighted[0],
-        weighted_mean=weighted[1],
+        weighted_total=weighted_total if known else None,
+        weighted_mean=weighted_total / mass if known else None,
     )
 
 
-def _weighted(
-    parts: Sequence[np.ndarray], weights: Sequence[np.ndarray]
-) -> tuple[float | None, float | None]:
-    mass = math.fsum(float(w.sum()) for w in weights)
-    total = math.fsum(float((w * x).sum()) for x, w in zip(parts, weights, strict=True))
-    return (total, total / mass) if math.isfinite(total) and mass > 0 else (None, None)
+@dataclass(frozen=True)
+class _Part:
+    """The finite values of a file, (m,), with their weights and exact extremes."""
+
+    values: np.ndarray
+    weights: np.ndarray | None
+    extremes: list[Any]
 
 
-def _quartiles(x: np.ndarray) -> tuple[float, ...]:
-    if len(x) > MOST_SORTED:
-        return ()
-    places = [max(0, math.ceil(share * len(x)) - 1) for share in QUARTILES]
-    ordered = np.partition(x, places)
-    return tuple(float(ordered[place]) for place in places)
+def _finite(
+    files: Sequence[Path], name: str, kind: pa.DataType, weight: str | None, partition: pa.Field | None
+) -> Iterator[_Part]:
+    """Read the finite values of one file after the other."""
+    for path in files:
+        table = read_columns(path, [name, *([weight] if weight else [])], partition)
+        number = table[name].cast(pa.float64(), safe=False)
+        inside = pc.fill_null(pc.is_finite(number), False)
+        ends = pc.min_max((number if pa.types.is_floating(kind) else table[name]).filter(inside))
+        weights = table[weight].cast(pa.float64(), safe=False).filter(inside).to_numpy() if weight else None
+        extremes = [each.as_py() for each in (ends["min"], ends["max"]) if each.is_valid]
+        yield _Part(number.filter(inside).to_numpy(), weights, extremes)
 
 
 def _json_number(value: Any) -> int | float:

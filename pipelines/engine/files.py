@@ -10,6 +10,8 @@ import json
 import os
 import shutil
 import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from microguard.schemas.errors import MicroguardError
 
 PRIVATE, PRIVATE_FILE, ANY_FOLDER, ANY_FILE = 0o700, 0o600, 0o777, 0o666
 """Modes of a folder and a file for their owner alone, and of those whose modes follow the umask."""
+#: Files that are read at the same time for their checksums.
+READERS = 4
 
 
 class FileDamaged(MicroguardError):
@@ -165,3 +169,11 @@ def checksum(path: Path) -> str:
     """Return the SHA-256 of a file, hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def checksums(paths: Sequence[Path]) -> list[str]:
+    """Return the checksum of each file; several are read at the same time."""
+    if len(paths) < 2:
+        return [checksum(path) for path in paths]
+    with ThreadPoolExecutor(READERS) as threads:
+        return list(threads.map(checksum, paths))

@@ -54,6 +54,10 @@ _SETTINGS = {
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # of Spark 3.5, which otherwise does not write dates before 1582
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # sums by region with sampled records are added up in a map, without sorting all records
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     "spark.sql.legacy.parquet.nanosAsLong": "true",  # keeps the nanoseconds that pandas writes
     "spark.sql.caseSensitive": "true",
     "spark.sql.legacy.javaCharsets": "true",  # allows windows-1252 for CSV

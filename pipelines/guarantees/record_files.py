@@ -81,7 +81,9 @@ class RecordFiles(ABC):
         return [self.columns[name] for name in variables]
 
 
-def class_sizes_query(keys: Sequence[str], units: str = "count(*)", sums: Sequence[str] = ()) -> str:
+def class_sizes_query(
+    keys: Sequence[str], units: str = "count(*)", sums: Sequence[str] = (), values: Sequence[str] = ()
+) -> str:
     """Write the query that counts classes by size.
 
     Parameters
@@ -92,13 +94,22 @@ def class_sizes_query(keys: Sequence[str], units: str = "count(*)", sums: Sequen
         SQL that counts the units of a class.
     sums : sequence of str
         Further columns, to be summed by size in the same pass.
+    values : sequence of str
+        Further columns, whose distinct values are counted in each class: the least number by size follows
+        the sums.
     """
+    distinct = [(f"count(DISTINCT {name})", f"values{i}") for i, name in enumerate(values)]
     return _CLASS_SIZES.format(
         records=RECORDS,
         keys=", ".join(keys),
         units=units,
-        parts="".join(f", sum({name}) AS {name}" for name in sums),
-        sums="".join(f", sum({name}) AS {name}" for name in sums),
+        parts="".join(f", {each} AS {name}" for each, name in [*((f"sum({n})", n) for n in sums), *distinct]),
+        sums="".join(
+            [
+                *(f", sum({name}) AS {name}" for name in sums),
+                *(f", min({name}) AS {name}" for _, name in distinct),
+            ]
+        ),
     )
 
 

@@ -8,11 +8,11 @@ import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
 from microguard.sdc.clusters.codes import spelled
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-_VALUE, _SPELLED = "__value", "__spelled"
+_VALUE, _SPELLED, _TIMES = "__value", "__spelled", "__times"
 
 
 def with_category_code(frame: DataFrame, name: str, alias: str) -> DataFrame:
@@ -29,9 +29,33 @@ def with_category_code(frame: DataFrame, name: str, alias: str) -> DataFrame:
     return frame.join(f.broadcast(spellings), value == f.col(_VALUE), how="left").drop(_VALUE)
 
 
+def with_code_and_share(
+    frame: DataFrame, name: str, code: str, share: str, whole: DataFrame, records: int
+) -> DataFrame:
+    """Add the code of `with_category_code` and the share of the records of the whole file that have it.
+
+    Parameters
+    ----------
+    code, share : str
+        Names of the new columns.
+    whole : DataFrame
+        Records that have every value of the frame.
+    records : int
+        Of `whole`.
+    """
+    counts = whole.groupBy(column(name).alias(_VALUE)).agg(f.count(f.lit(1)).alias(_TIMES))
+    if isinstance(whole.schema[name].dataType, t.StringType):
+        spellings = counts.mapInArrow(_spelled, f"{_VALUE} string, {_TIMES} bigint, {_SPELLED} string")
+        coded = spellings.withColumn(code, f.when(f.col(_SPELLED) != "", f.xxhash64(_SPELLED)))
+    else:
+        coded = with_category_code(counts, _VALUE, code)
+    of_code = f.sum(_TIMES).over(Window.partitionBy(code)) / f.lit(max(records, 1))
+    values = f.broadcast(coded.select(_VALUE, code, of_code.alias(share)))
+    return frame.join(values, column(name).eqNullSafe(f.col(_VALUE)), how="inner").drop(_VALUE)
+
+
 def _spelled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Return distinct texts with their normalised spelling; this runs in a Spark task."""
+    """Add the normalised spelling of distinct texts, which are the first column; this runs in a task."""
     for batch in batches:
-        values = batch.column(0)
-        spellings = [spelled(value) for value in values.to_pylist()]
-        yield pa.record_batch([values, pa.array(spellings, pa.string())], names=[_VALUE, _SPELLED])
+        spellings = [None if value is None else spelled(value) for value in batch.column(0).to_pylist()]
+        yield batch.append_column(_SPELLED, pa.array(spellings, pa.string()))

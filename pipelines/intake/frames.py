@@ -5,6 +5,7 @@ Without that, Spark would compute the plan behind a frame in each pass of a run.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -54,11 +55,13 @@ def write_frame(
             # Judged by the types of the frame; a file may declare others for the same values.
             microdata_from_frame(frame, specification)
             staging.write(frame.select([column(name) for name in needed]), INPUT)
-            return microdata_from_frame(staging.read(spark, INPUT), specification, names)
+            microdata = microdata_from_frame(staging.read(spark, INPUT), specification, names)
+            return replace(microdata, private=True)
         chosen = pa.schema([records.schema.field(name) for name in needed])
         batches = (batch.select(needed) for batch in records)
         written = write_down(spark, pa.RecordBatchReader.from_batches(chosen, batches), staging)
-    return microdata_from_frame(written, specification, names, sorted(written.inputFiles()))
+    microdata = microdata_from_frame(written, specification, names, sorted(written.inputFiles()))
+    return replace(microdata, private=True)
 
 
 def arrow_reader(frame: Any) -> pa.RecordBatchReader:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.typed import number_in_text
@@ -13,11 +13,16 @@ from pyspark.sql import types as t
 
 #: Value of a text that cannot be parsed as a number.
 NOT_A_NUMBER = float("inf")
+#: Smallest and largest number of a column; None without a number.
+Range = tuple[float | None, float | None]
 _TIMES = (t.DateType, t.TimestampType, t.TimestampNTZType)
 
 
 def numeric_columns(
-    frame: DataFrame, names: Sequence[str], specification: Specification
+    frame: DataFrame,
+    names: Sequence[str],
+    specification: Specification,
+    ranges: Mapping[str, Range] | None = None,
 ) -> dict[str, Column]:
     """Return the variables whose values are magnitudes as double columns; non-finite values become NULL.
 
@@ -30,13 +35,28 @@ def numeric_columns(
     names : sequence of str
         Columns of the frame.
     specification : Specification
+    ranges : mapping of variable to its `Range`, optional
+        Of the `possible_numbers` of the frame; otherwise a pass over the frame computes them of texts.
     """
-    numbers, texts = _numbers(frame, names, specification), _texts(frame, names, specification)
-    if texts:
+    numbers, texts = possible_numbers(frame, names, specification), _texts(frame, names, specification)
+    if ranges is None and texts:
         read = [f.max(text).alias(str(i)) for i, text in enumerate(texts.values())]
         row = frame.agg(*read).first()
         assert row is not None
-        numbers |= {name: text for i, (name, text) in enumerate(texts.items()) if row[str(i)] != NOT_A_NUMBER}
+        ranges = {name: (None, row[str(i)]) for i, name in enumerate(texts)}
+    no_numbers = {name for name in texts if ranges is not None and ranges[name][1] == NOT_A_NUMBER}
+    return {name: number for name, number in numbers.items() if name not in no_numbers}
+
+
+def possible_numbers(
+    frame: DataFrame, names: Sequence[str], specification: Specification
+) -> dict[str, Column]:
+    """Return the double columns of `numeric_columns`, and those of texts that are not all numbers.
+
+    A text that is not a number becomes `NOT_A_NUMBER`, so the largest value of its column shows whether all
+    are numbers.
+    """
+    numbers = _numbers(frame, names, specification) | _texts(frame, names, specification)
     return {name: numbers[name] for name in names if name in numbers}
 
 

@@ -55,6 +55,8 @@ class Microdata:
         Every column of the input that Spark can read, unchanged; of a table its declared columns.
     snapshot : str or None
         Format and id of the snapshot, if the input is a Delta or Iceberg table.
+    private : bool
+        Whether the records are read from private files of the run already.
     """
 
     frame: DataFrame
@@ -64,6 +66,7 @@ class Microdata:
     suite: AgencySuite | None = None
     originals: DataFrame | None = None
     snapshot: str | None = None
+    private: bool = False
 
     @property
     def published(self) -> list[str]:
@@ -158,7 +161,7 @@ def _read_snapshot(
     place = f"{INPUT}-{content[:8]}"
     raw = write_down(spark, snapshot.batches(needed), staging, place)
     microdata = _microdata(raw, names, sorted(raw.inputFiles()), specification)
-    return replace(microdata, files=len(snapshot.files), snapshot=snapshot.name)
+    return replace(microdata, files=len(snapshot.files), snapshot=snapshot.name, private=True)
 
 
 def _read_table_of_spark(

@@ -43,8 +43,8 @@ def totals_from_sums(
     pandas.DataFrame
         One row for each region.
     """
-    values = parts.to_pandas()
-    by_region = values[region] if region in values else pd.Series("", index=values.index)
     weighted = ("", *(f"w{j}" for j in range(len(weights))))
     sums = [f"{prefix}{sum_}{i}" for i in range(len(names)) for prefix in weighted for sum_ in "ns"]
+    values = parts.select([*(name for name in parts.column_names if name == region), *sums]).to_pandas()
+    by_region = values[region] if region in values else pd.Series("", index=values.index)
     return values[sums].groupby(by_region, dropna=False).sum(min_count=1)

@@ -23,6 +23,11 @@ from microguard.pipelines.intake.recode import hierarchy_paths
 from microguard.pipelines.intake.reject import REASON, REASONS, flag_rejected, not_finite, not_positive
 from microguard.pipelines.intake.totals import total_sums, totals_from_sums
 from microguard.pipelines.intake.typed import UNREADABLE
+from microguard.pipelines.intake.untouched_columns import (
+    UntouchedColumns,
+    untouched_from_sums,
+    untouched_sums,
+)
 from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification
@@ -70,6 +75,8 @@ class ValidatedInput:
         files.
     metrics : mapping of MetricKey to float
         Values of the metrics that `schemas.requirements.records` limits.
+    untouched : UntouchedColumns
+        Summary of the columns of `frame` that protection does not touch.
     population : DataFrame or None
         Number of units of each combination in the population (`pipelines.intake.population`), if given.
     """
@@ -86,6 +93,7 @@ class ValidatedInput:
     scales: Mapping[str, Scale]
     totals: pd.DataFrame
     fingerprint: str
+    untouched: UntouchedColumns
     metrics: Mapping[MetricKey, float] = field(default_factory=dict)
     population: DataFrame | None = None
 
@@ -119,7 +127,8 @@ def validate(
         assert row is not None
         accepted = records.where(f.col(REASON).isNull())
         magnitude = _magnitude(row, specification)
-        parts = _parts(accepted, row, magnitude, specification)
+        others = [name for name in microdata.published if name in specification.published_as_it_is]
+        parts = _parts(accepted, others, magnitude, specification)
         strata = parts.select([name for name in parts.column_names if name in _OF_STRATA])
         regions = _units(accepted, strata, 0, specification)
         small = _small(regions, specification)
@@ -154,6 +163,7 @@ def validate(
         scales=scales_from_sums(parts, specification.numeric, magnitude),
         totals=totals_from_sums(parts, REGION, specification.numeric, specification.weights),
         fingerprint=_fingerprint(row, microdata, specification),
+        untouched=untouched_from_sums(parts, accepted, others, specification),
         metrics=metrics,
         population=_population(microdata.frame, specification),
     )
@@ -299,16 +309,14 @@ def _magnitude(row: Row, specification: Specification) -> dict[str, float]:
 
 
 def _parts(
-    accepted: DataFrame, row: Row, magnitude: Mapping[str, float], specification: Specification
+    accepted: DataFrame, others: list[str], magnitude: Mapping[str, float], specification: Specification
 ) -> pa.Table:
-    """Compute the record count of each stratum and the sums for scales and totals, in one pass."""
+    """Compute the record count of each stratum and the sums for scales, totals and summary, in one pass."""
     keys, numeric = [f.col(PATTERN)], specification.numeric
     if specification.region is not None:
         keys.insert(0, column(specification.region).alias(REGION))
-    elif not numeric:
-        counts = {PATTERN: pa.array([0], pa.int64()), "records": pa.array([row["accepted"]], pa.int64())}
-        return pa.table(counts)
     sums = [*fixed_point_sums(numeric, magnitude), *total_sums(numeric, specification.weights)]
+    sums += untouched_sums(accepted, others, specification)
     parts = accepted.groupBy(*keys).agg(f.count(f.lit(1)).alias("records"), *sums).toArrow()
     return parts.sort_by([(name, "ascending") for name in parts.column_names if name in (REGION, PATTERN)])
 

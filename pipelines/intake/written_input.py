@@ -1,24 +1,31 @@
-"""Write the records of a table snapshot or of a data frame down once, as private Parquet files of the run.
+"""Write the records of the input down once, as private Parquet files of the run.
 
-Every pass of the run then reads the same records, by tasks, and the source is read once.
+Every pass of the run then reads the same typed and recoded records, by tasks, and the source is read once. A
+table snapshot and a data frame are written as they are, before their values are typed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.intake.column_types import value_type
+from microguard.pipelines.intake.faults import translate_read_errors
 from microguard.pipelines.intake.parquet_files import spark_type
 from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
-#: Name of the frame in the staging area.
-INPUT = "input"
+if TYPE_CHECKING:
+    from microguard.pipelines.intake.read import Microdata
+
+#: Names of the frames in the staging area: a source as it is, and the typed and recoded records.
+INPUT, RECORDS = "input", "records"
 #: Records of a file, beyond which the next one begins.
 ROWS = 500_000
 
@@ -60,10 +67,26 @@ def write_down(
     return staging.read(spark, name)
 
 
+def write_records(microdata: Microdata, specification: Specification, staging: PrivatePlace) -> Microdata:
+    """Write the typed and recoded records of the input, and return them with a frame that reads the files.
+
+    Raises
+    ------
+    InputRejected
+        If a part of the input cannot be read.
+    """
+    if microdata.private:
+        return microdata
+    frame = microdata.frame
+    with translate_read_errors(specification):
+        staging.write(frame, RECORDS, "lz4")
+    return replace(microdata, frame=staging.read(frame.sparkSession, RECORDS, frame.schema))
+
+
 class PrivatePlace(Protocol):
     """What is needed here of a staging area (`pipelines.publication.staging.staging_area`)."""
 
-    def write(self, frame: DataFrame, name: str) -> None:
+    def write(self, frame: DataFrame, name: str, compression: str | None = None) -> None:
         """Let Spark write the files of a frame."""
 
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Any:
@@ -72,7 +95,7 @@ class PrivatePlace(Protocol):
     def commit_parts(self, name: str, parts: Sequence[Any], schema: t.StructType) -> None:
         """Make a frame of the files."""
 
-    def read(self, spark: SparkSession, name: str) -> DataFrame:
+    def read(self, spark: SparkSession, name: str, schema: t.StructType | None = None) -> DataFrame:
         """Read the frame."""
 
 

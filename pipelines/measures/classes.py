@@ -10,14 +10,22 @@ Distinct and entropy l-diversity (Machanavajjhala et al. 2007) and t-closeness w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
-from microguard.pipelines.intake.category_normalisation import with_category_code
+from microguard.pipelines.intake.category_normalisation import with_code_and_share
+from microguard.pipelines.intake.numeric_parsing import Range
 from microguard.pipelines.measures.by_class import CLASS, by_class, class_hash
+from microguard.pipelines.measures.households import (
+    HOUSEHOLD,
+    WEIGHT,
+    Households,
+    by_class_and_household,
+    split,
+)
 from microguard.schemas.specification.model import Specification
 from microguard.sdc.risk.individual import class_risk
 from pyspark.sql import Column, DataFrame, Row
@@ -31,7 +39,7 @@ MISSING = -(1 << 63)
 #: Least number of distinct values in a task that has no class with values.
 NO_CLASS = (1 << 63) - 1
 _COUNTS = ("records", "classes", "classes_below_k", "records_below_k", "uniques")
-_HOLDER, _WEIGHT = "holder", "weight"
+_HOLDER = "holder"
 #: Two sensitive numbers are one value if they differ by less than this share of the number and of its range.
 CLOSE = 0.01
 
@@ -102,6 +110,7 @@ class Classes:
     alone : tuple of int
         For each list of further columns the records that no other unit's equals on them and on the class.
     homogeneity : mapping of sensitive variable to Homogeneity
+    households : Households or None
     """
 
     risk: Risk
@@ -109,6 +118,7 @@ class Classes:
     most_exposed: float
     alone: tuple[int, ...] = ()
     homogeneity: Mapping[str, Homogeneity] = field(default_factory=dict)
+    households: Households | None = None
 
 
 def classes_of(
@@ -120,6 +130,9 @@ def classes_of(
     further: Sequence[Sequence[str]] = (),
     sensitive: Sequence[str] = (),
     numbers: Mapping[str, Column] | None = None,
+    apart: Mapping[str, float] | None = None,
+    whole: DataFrame | None = None,
+    household: str | None = None,
 ) -> Classes:
     """Compute the statistics of the classes of a frame.
 
@@ -142,31 +155,42 @@ def classes_of(
         For `Classes.homogeneity`.
     numbers : mapping of name to double column
         Those of them that are magnitudes.
+    apart : mapping of name to float, optional
+        Largest difference of numbers that are `CLOSE`, of each in `numbers`; computed without it.
+    whole : DataFrame, optional
+        Records with the same sensitive values, from which their shares are counted; by default `frame`.
+    household : str, optional
+        For `Classes.households`.
     """
     numbers = numbers or {}
     columns = [class_hash(names)]
     if specification.counted is not None:
         columns.append(f.xxhash64(*content_of([specification.counted])).alias(_HOLDER))
     if specification.weight is not None:
-        columns.append(column(specification.weight).cast("double").alias(_WEIGHT))
+        columns.append(column(specification.weight).cast("double").alias(WEIGHT))
     columns += [
         f.xxhash64(*content_of([*names, *each])).alias(f"further{i}") for i, each in enumerate(further)
     ]
     for i, name in enumerate(sensitive):
-        frame = with_category_code(frame, name, f"__value{i}")
-        frame = _with_share(frame, f"__value{i}", f"__share{i}", records)
+        of_file = frame if whole is None else whole
+        frame = with_code_and_share(frame, name, f"__value{i}", f"__share{i}", of_file, records)
         columns += [f.coalesce(f.col(f"__value{i}"), f.lit(MISSING)).alias(f"value{i}")]
         columns += [f.col(f"__share{i}").alias(f"share{i}")]
         if name in numbers:
             missing = f.lit(float("nan"))
             columns += [f.coalesce(numbers[name], missing).alias(f"number{i}")]
-    apart = close(frame, numbers)
+    apart = close(frame, numbers) if apart is None else apart
     places = {i: apart[name] for i, name in enumerate(sensitive) if name in apart}
     look = _Look(
         specification.release.k, len(further), len(sensitive), places, specification.withholds_values
     )
-    lines = by_class(frame.select(*columns), records, look, look.schema).collect()
-    return _together(lines, len(further), sensitive)
+    if household is None:
+        lines = by_class(frame.select(*columns), records, look, look.schema).collect()
+        return _together(lines, len(further), sensitive)
+    columns.append(f.xxhash64(column(household)).alias(HOUSEHOLD))
+    rows = by_class_and_household(frame.select(*columns), records, look, look.schema)
+    lines, households = split(rows)
+    return replace(_together(lines, len(further), sensitive), households=households)
 
 
 def close(frame: DataFrame, numbers: Mapping[str, Column]) -> dict[str, float]:
@@ -176,12 +200,9 @@ def close(frame: DataFrame, numbers: Mapping[str, Column]) -> dict[str, float]:
     return {} if row is None else {name: CLOSE * (row[str(i)] or 0.0) for i, name in enumerate(numbers)}
 
 
-def _with_share(frame: DataFrame, name: str, alias: str, records: int) -> DataFrame:
-    """Add the share that the value of a variable has in the whole file to each record."""
-    value, other = f.col(name), f"{alias}_of"
-    share = (f.count(f.lit(1)) / f.lit(max(records, 1))).alias(alias)
-    whole = frame.groupBy(value.alias(other)).agg(share)
-    return frame.join(f.broadcast(whole), value.eqNullSafe(f.col(other)), how="inner")
+def close_within(ranges: Mapping[str, Range], names: Collection[str]) -> dict[str, float]:
+    """Return what `close` returns for variables whose ranges are known."""
+    return {name: CLOSE * ((ranges[name][1] or 0.0) - (ranges[name][0] or 0.0)) for name in names}
 
 
 @dataclass(frozen=True)
@@ -211,8 +232,8 @@ class _Look:
     def __call__(self, columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         _, place, members = np.unique(columns[CLASS], return_inverse=True, return_counts=True)
         units = _holders(place, columns[_HOLDER]) if _HOLDER in columns else members
-        if _WEIGHT in columns:
-            risk = class_risk(members, np.bincount(place, columns[_WEIGHT]))
+        if WEIGHT in columns:
+            risk = class_risk(members, np.bincount(place, columns[WEIGHT]))
         else:
             risk = 1.0 / members
         rare = units < self.k

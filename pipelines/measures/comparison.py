@@ -7,17 +7,25 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.fixed_point import Scale
-from microguard.pipelines.intake.numeric_parsing import numeric_columns
-from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.intake.numeric_parsing import Range, numeric_columns
+from microguard.pipelines.intake.totals import total_sums
+from microguard.pipelines.intake.validate import REGION, ValidatedInput
 from microguard.pipelines.measures.block_reports import BlockReports
-from microguard.pipelines.measures.classes import Classes, classes_of
+from microguard.pipelines.measures.classes import Classes, classes_of, close, close_within
 from microguard.pipelines.measures.exposure import Exposure
-from microguard.pipelines.measures.frequency_tables import frequency_tables
-from microguard.pipelines.measures.pairs import Pairs, pairs_of
+from microguard.pipelines.measures.frequency_tables import Tabulation, frequency_tables
+from microguard.pipelines.measures.one_pass import Summary, in_one_pass
+from microguard.pipelines.measures.pairs import ORIGINAL, Pairs, pair_columns, pairs_from, pairs_of
 from microguard.pipelines.measures.table_errors import Table, TableErrors, table_errors
 from microguard.schemas.specification.model import WHOLE, Specification
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+#: Column of the sampled records in `Comparison.sums`.
+_PAIRS = "pairs"
 
 
 @dataclass(frozen=True)
@@ -77,12 +85,13 @@ class Comparison:
         if WHOLE in self.exposure.classes:
             return self.exposure.classes[WHOLE]
         frame, records = self.screened.frame, self.screened.remaining
-        return classes_of(frame, self.joint_keys, self.specification, records)
+        household = self.specification.household
+        return classes_of(frame, self.joint_keys, self.specification, records, household=household)
 
     @cached_property
     def classes_after(self) -> Classes:
         """Those of the protected ones; `alone` by each of `joins`."""
-        specification = self.specification
+        specification, household = self.specification, self.specification.household
         return classes_of(
             self.protected,
             self.joint_keys,
@@ -91,18 +100,47 @@ class Comparison:
             further=joins(specification),
             sensitive=specification.sensitive,
             numbers=self.sensitive_numbers,
+            apart=self._apart,
+            whole=self.screened.frame if self.drawn is None else None,
+            household=household if household in self.protected.columns else None,
         )
 
     @cached_property
     def sensitive_numbers(self) -> Mapping[str, Column]:
         """Sensitive variables that hold numbers, as double columns."""
-        return numeric_columns(self.protected, self.specification.sensitive, self.specification)
+        return numeric_columns(self.protected, self.specification.sensitive, self.specification, self._ranges)
+
+    @property
+    def _ranges(self) -> Mapping[str, Range] | None:
+        """Ranges of sensitive numbers; None where earlier releases published some of the records."""
+        return self.screened.untouched.ranges if self.drawn is None else None
+
+    @property
+    def _apart(self) -> Mapping[str, float]:
+        if self._ranges is None:
+            return close(self.protected, self.sensitive_numbers)
+        return close_within(self._ranges, self.sensitive_numbers)
 
     @cached_property
     def pairs(self) -> Pairs | None:
         """Some records before and after; None where they do not travel together."""
-        drawn = self.protected if self.drawn is None else self.drawn
-        return pairs_of(drawn, self.specification, self.screened.remaining)
+        specification, records = self.specification, self.screened.remaining
+        if self.drawn is not None:
+            return pairs_of(self.drawn, specification, records)
+        if _PAIRS not in self.sums.column_names:
+            return None
+        drawn = pc.list_flatten(self.sums[_PAIRS])
+        return pairs_from(pa.Table.from_struct_array(drawn), specification, records)
+
+    @cached_property
+    def sums(self) -> pa.Table:
+        """The `total_sums` of the protected records by `REGION`, with the sampled records of each region."""
+        specification, keys = self.specification, [column(name).alias(REGION) for name in self.keys]
+        sums = total_sums(specification.numeric, specification.weights)
+        if self.drawn is None and ORIGINAL in self.protected.columns:
+            pair = f.when(f.col(ORIGINAL).isNotNull(), f.struct(*pair_columns(specification)))
+            sums.append(f.collect_list(pair).alias(_PAIRS))
+        return self.protected.groupBy(*keys).agg(f.count(f.lit(1)).alias("records"), *sums).toArrow()
 
     @cached_property
     def tables_before(self) -> Mapping[Table, pa.Table]:
@@ -118,6 +156,18 @@ class Comparison:
     def table_errors(self) -> tuple[TableErrors, ...]:
         """Errors of each control table."""
         return table_errors(self.tables_before, self.tables_after, self.specification.region)
+
+    def summary_of_protected(self, columns: Mapping[str, Column], summary: Summary) -> dict[int, pa.Table]:
+        """Compute a summary of the protected records (`in_one_pass`), and `tables_after` in the same pass."""
+        specification = self.specification
+        tabulation = Tabulation.of(self.protected, specification.control_tables, specification.weights)
+        known = "tables_after" in vars(self)
+        *cells, found = in_one_pass(
+            self.protected, [*([] if known else tabulation.requests), (columns, summary)]
+        )
+        if cells:
+            vars(self)["tables_after"] = tabulation.tables_in(cells[0])
+        return found
 
     def _tables_of(self, frame: DataFrame) -> Mapping[Table, pa.Table]:
         return frequency_tables(frame, self.specification.control_tables, self.specification.weights)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.intake.totals import total_sums, totals_from_sums
+from microguard.pipelines.intake.totals import totals_from_sums
 from microguard.pipelines.intake.validate import REGION
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
@@ -106,9 +105,7 @@ def _totals(comparison: Comparison) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the totals before and after, by all regions of both files; NaN where one has no record."""
     specification, before = comparison.specification, comparison.screened.totals
     names, weights = specification.numeric, specification.weights
-    regions = [] if specification.region is None else [column(specification.region).alias(REGION)]
-    parts = comparison.protected.groupBy(*regions).agg(*total_sums(names, weights)).toArrow()
-    after = totals_from_sums(parts, REGION, names, weights)
+    after = totals_from_sums(comparison.sums, REGION, names, weights)
     # in a register units of a region may all wait, or be published where they were before
     either = before.index.union(after.index)
     return before.reindex(either), after.reindex(either)

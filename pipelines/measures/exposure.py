@@ -11,7 +11,7 @@ from microguard.pipelines.measures.attribute_disclosure.functional_dependencies 
     dependencies,
 )
 from microguard.pipelines.measures.classes import Classes, classes_of
-from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.model import WHOLE, Specification
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,13 @@ def exposure(screened: ValidatedInput, specification: Specification) -> Exposure
     """Compute the risk before protection, and find columns that determine a protected variable."""
     keys = [] if specification.region is None else [specification.region]
     classes = {
-        group.name: classes_of(screened.frame, [*keys, *group.variables], specification, screened.remaining)
+        group.name: classes_of(
+            screened.frame,
+            [*keys, *group.variables],
+            specification,
+            screened.remaining,
+            household=specification.household if group.name == WHOLE else None,
+        )
         for group in specification.clusterings
     }
     return Exposure(classes, tuple(dependencies(screened.frame, specification, screened.remaining)))

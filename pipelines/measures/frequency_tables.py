@@ -1,28 +1,25 @@
 """Compute frequency tables of a frame, and weighted ones, in one job for any number of records.
 
-A task counts the cells of its records table by table, on codes of their values; Spark adds the cells up. To
-let Spark group each record for each table would cost ten times as much.
+A task counts the cells of its records table by table, on codes of their values; further tasks add the cells
+up. To let Spark group each record for each table would cost ten times as much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
-from microguard.pipelines.engine.column_names import column, map_in_arrow
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.measures.one_pass import Summary, in_one_pass
 from microguard.schemas.specification.consistency import FREQUENCY
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql import types as t
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 #: Records that a task counts at once.
 AT_ONCE = 500_000
-_SET = "set"
 
 
 def weighted_by(position: int) -> str:
@@ -49,42 +46,72 @@ def frequency_tables(
         Table -> arrow table of its columns, ``frequency`` (int64) and, of the weight at each position,
         `weighted_by` (double), sorted by cell.
     """
-    if not tables:
-        return {}
-    names = list(dict.fromkeys(name for table in tables for name in table))
-    aliases = {name: f"v{position}" for position, name in enumerate(names)}
-    weighted = [weighted_by(position) for position in range(len(weights))]
-    records = frame.select(
-        [column(name).alias(alias) for name, alias in aliases.items()]
-        + [column(name).cast("double").alias(alias) for name, alias in zip(weights, weighted, strict=True)]
-    )
-    sets = list(dict.fromkeys(frozenset(table) for table in tables))
-    keys = [[aliases[name] for name in names if name in each] for each in sets]
-    columns = [(_SET, t.LongType()), *[(each.name, each.dataType) for each in records.schema]]
-    columns.append((FREQUENCY, t.LongType()))
-    schema = t.StructType([t.StructField(name, kind) for name, kind in columns])
-    sums = [f.sum(name).alias(name) for name in (FREQUENCY, *weighted)]
-    counted = map_in_arrow(records, _Counting(keys, weighted, to_arrow_schema(schema)), schema)
-    cells = counted.groupBy(_SET, *aliases.values()).agg(*sums).toArrow()
-    return {
-        table: _one_table(
-            cells, sets.index(frozenset(table)), {name: aliases[name] for name in table}, weighted
-        )
-        for table in tables
-    }
+    tabulation = Tabulation.of(frame, tables, weights)
+    return tabulation.tables_in(in_one_pass(frame, tabulation.requests)[0]) if tables else {}
 
 
-def _one_table(cells: pa.Table, number: int, aliases: dict[str, str], weighted: list[str]) -> pa.Table:
-    chosen = cells.filter(pc.equal(cells[_SET], number))
-    # a name may look like a path to Arrow
-    ordered = chosen.sort_by([(alias, "ascending") for alias in aliases.values()])
-    columns = {name: ordered[alias] for name, alias in aliases.items()}
-    return pa.table({**columns, **{name: ordered[name] for name in (FREQUENCY, *weighted)}})
+@dataclass(frozen=True)
+class Tabulation:
+    """Frequency tables of the records of a frame as a summary of one pass.
+
+    Attributes
+    ----------
+    tables : tuple of tuples of column names
+    aliases : mapping of column name to plain name
+    sets : list of frozensets of column names
+        Tables that differ in the order of their columns only are counted once.
+    columns : mapping of plain name to Column
+    schema : pyarrow.Schema
+        Of the columns.
+    """
+
+    tables: tuple[tuple[str, ...], ...]
+    aliases: Mapping[str, str]
+    sets: Sequence[frozenset[str]]
+    columns: Mapping[str, Column]
+    schema: pa.Schema
+
+    @classmethod
+    def of(
+        cls, frame: DataFrame, tables: Sequence[tuple[str, ...]], weights: Sequence[str] = ()
+    ) -> Tabulation:
+        """Return the summary of `frequency_tables`."""
+        names = list(dict.fromkeys(name for table in tables for name in table))
+        aliases = {name: f"v{position}" for position, name in enumerate(names)}
+        columns = {alias: column(name) for name, alias in aliases.items()}
+        columns |= {weighted_by(i): column(name).cast("double") for i, name in enumerate(weights)}
+        schema = frame.select(*[each.alias(alias) for alias, each in columns.items()]).schema
+        sets = list(dict.fromkeys(frozenset(table) for table in tables))
+        return cls(tuple(tables), aliases, sets, columns, to_arrow_schema(schema))
+
+    @property
+    def requests(self) -> list[tuple[Mapping[str, Column], Summary]]:
+        """Return what `in_one_pass` computes; nothing without tables."""
+        return [(self.columns, self._counting)] if self.tables else []
+
+    def tables_in(self, parts: Mapping[int, pa.Table]) -> dict[tuple[str, ...], pa.Table]:
+        """Return the cells of each table, from the combined parts by the position of their set."""
+        found = {}
+        for table in self.tables:
+            position = self.sets.index(frozenset(table))
+            cells = parts.get(position, self._counting.schema_of(position).empty_table())
+            # a name may look like a path to Arrow
+            ordered = cells.sort_by([(self.aliases[name], "ascending") for name in table])
+            columns = {name: ordered[self.aliases[name]] for name in table}
+            further = (FREQUENCY, *self._counting.weighted)
+            found[table] = pa.table({**columns, **{name: ordered[name] for name in further}})
+        return found
+
+    @property
+    def _counting(self) -> _Counting:
+        keys = [[alias for name, alias in self.aliases.items() if name in each] for each in self.sets]
+        weighted = [name for name in self.columns if name not in self.aliases.values()]
+        return _Counting(keys, weighted, self.schema)
 
 
 @dataclass(frozen=True)
 class _Counting:
-    """Count the cells of each table among the records of one task, some records at a time.
+    """Count the cells of each table; a `Summary` whose keys are the positions of the tables.
 
     Attributes
     ----------
@@ -92,43 +119,72 @@ class _Counting:
     weighted : list of columns
         Of weights.
     schema : pyarrow.Schema
-        Of cells: the number of the table, all columns (NULL where the table lacks them), and counts.
+        Of the records.
     """
 
     tables: list[list[str]]
     weighted: list[str]
     schema: pa.Schema
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        waiting: list[pa.RecordBatch] = []
-        for batch in batches:
-            waiting.append(batch)
-            if sum(map(len, waiting)) >= AT_ONCE:
-                yield from self._counted(pa.Table.from_batches(waiting))
-                waiting.clear()
-        if waiting:
-            yield from self._counted(pa.Table.from_batches(waiting))
+    def begin(self) -> _TaskCounts:
+        """Return the counts of no records."""
+        return _TaskCounts(self)
 
-    def _counted(self, records: pa.Table) -> Iterator[pa.RecordBatch]:
-        coded = {name: _codes(records[name]) for name in {name for table in self.tables for name in table}}
-        weights = {name: records[name].fill_null(0.0).to_numpy() for name in self.weighted}
-        for number, table in enumerate(self.tables):
+    def combined(self, parts: pa.Table) -> pa.Table:
+        """Add up the cells of one table."""
+        counts = [FREQUENCY, *self.weighted]
+        keys = [name for name in parts.column_names if name not in counts]
+        summed = parts.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in counts])
+        named = summed.rename_columns(
+            [*keys, *counts] if summed.column_names[0] in keys else [*counts, *keys]
+        )
+        return named.select([*keys, *counts])
+
+    def schema_of(self, position: int) -> pa.Schema:
+        """Return the schema of the cells of a table."""
+        counts = [pa.field(name, pa.float64()) for name in self.weighted]
+        keys = [self.schema.field(name) for name in self.tables[position]]
+        return pa.schema([*keys, pa.field(FREQUENCY, pa.int64()), *counts])
+
+
+class _TaskCounts:
+    """Count the cells of the records of one task, some records at a time."""
+
+    def __init__(self, counting: _Counting) -> None:
+        self._counting = counting
+        self._waiting: list[pa.Table] = []
+        self._cells: list[tuple[int, pa.Table]] = []
+
+    def add(self, records: pa.Table) -> None:
+        """Add some records."""
+        self._waiting.append(records)
+        if sum(map(len, self._waiting)) >= AT_ONCE:
+            self._count()
+
+    def parts(self) -> Iterator[tuple[int, pa.Table]]:
+        """Return the cells of each piece of the records."""
+        self._count()
+        yield from self._cells
+
+    def _count(self) -> None:
+        if not sum(map(len, self._waiting)):
+            return
+        records, counting = pa.concat_tables(self._waiting), self._counting
+        self._waiting.clear()
+        coded = {name: _codes(records[name]) for name in {name for each in counting.tables for name in each}}
+        weights = {name: records[name].fill_null(0.0).to_numpy() for name in counting.weighted}
+        for number, table in enumerate(counting.tables):
             cell, cells = _cells([coded[name] for name in table])
             counts = np.bincount(cell, minlength=cells)
             occurring = np.flatnonzero(counts)
             a_record = np.empty(cells, np.int64)
             a_record[cell] = np.arange(len(cell))
-            columns = {name: records[name].take(pa.array(a_record[occurring])) for name in table}
-            for name, weight in weights.items():
-                columns[name] = pa.array(np.bincount(cell, weight, cells)[occurring])
-            columns |= {_SET: pa.repeat(number, len(occurring)), FREQUENCY: pa.array(counts[occurring])}
-            arrays = [
-                columns[field.name].cast(field.type)
-                if field.name in columns
-                else pa.nulls(len(occurring), field.type)
-                for field in self.schema
-            ]
-            yield from pa.table(arrays, schema=self.schema).to_batches()
+            columns = [records[name].take(pa.array(a_record[occurring])) for name in table]
+            columns.append(pa.array(counts[occurring]))
+            columns += [pa.array(np.bincount(cell, each, cells)[occurring]) for each in weights.values()]
+            schema = counting.schema_of(number)
+            cast = [each.cast(field.type) for each, field in zip(columns, schema, strict=True)]
+            self._cells.append((number, pa.table(cast, schema=schema)))
 
 
 def _codes(values: pa.ChunkedArray) -> tuple[np.ndarray, int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
 from microguard.pipelines.intake.unit_key import UNIT
@@ -92,19 +93,27 @@ def pairs_of(protected: DataFrame, specification: Specification, records: int) -
     """Collect the sampled records; None if there are none, or if the frame has no column `ORIGINAL`."""
     if ORIGINAL not in protected.columns:
         return None
+    drawn = protected.where(f.col(ORIGINAL).isNotNull()).select(*pair_columns(specification))
+    return pairs_from(drawn.toArrow(), specification, records)
+
+
+def pair_columns(specification: Specification) -> list[Column]:
+    """Return the columns of a sampled record, from which `pairs_from` makes the pairs."""
     names = specification.quasi_identifiers
-    kinds = ["double" if name in specification.numeric else "string" for name in names]
+    kinds = _kinds(specification)
     before = [f.col(ORIGINAL)[f"v{i}"].cast(kind).alias(f"b{i}") for i, kind in enumerate(kinds)]
     after = [column(name).cast(kinds[i]).alias(f"a{i}") for i, name in enumerate(names)]
     region = f.lit("") if specification.region is None else column(specification.region).cast("string")
     weight = f.lit(1.0) if specification.weight is None else column(specification.weight).cast("double")
-    drawn = (
-        protected.where(f.col(ORIGINAL).isNotNull())
-        .select(*before, *after, region.alias("region"), weight.alias("weight"))
-        .toArrow()
-    )
+    return [*before, *after, region.alias("region"), weight.alias("weight")]
+
+
+def pairs_from(drawn: pa.Table, specification: Specification, records: int) -> Pairs | None:
+    """Return the pairs in the `pair_columns` of sampled records; None if there are none."""
     if len(drawn) == 0:
         return None
+    names = specification.quasi_identifiers
+    kinds = _kinds(specification)
     drawn = drawn.sort_by([(name, "ascending") for name in drawn.column_names])
     numeric = [i for i, kind in enumerate(kinds) if kind == "double"]
     nominal = [i for i, kind in enumerate(kinds) if kind == "string"]
@@ -123,6 +132,10 @@ def pairs_of(protected: DataFrame, specification: Specification, records: int) -
         region_names=np.asarray(region_names, dtype=object),
         weights=None if specification.weight is None else drawn["weight"].to_numpy(),
     )
+
+
+def _kinds(specification: Specification) -> list[str]:
+    return ["double" if n in specification.numeric else "string" for n in specification.quasi_identifiers]
 
 
 def _columns(columns: list[np.ndarray], rows: int, kind: type) -> np.ndarray:

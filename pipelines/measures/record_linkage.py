@@ -6,7 +6,7 @@ nearest of all protected records of its region, in one pass over them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,35 +118,70 @@ def _points(pairs: Pairs, measure: _Measure, before: bool) -> Points:
     return measure.points([pa.array(column) for column in numbers.T], nominal, regions)
 
 
+@dataclass(frozen=True)
+class _Linkage:
+    """`nearer_and_tied` of the sampled records among all records of one pass; a `Summary` with one key.
+
+    Attributes
+    ----------
+    measure : _Measure
+    before : Points
+        The sampled records as they were, (n,).
+    own_distance : (n,) float array
+        To what is published of them.
+    numbers, nominal : int
+        Columns of each kind.
+    """
+
+    measure: _Measure
+    before: Points
+    own_distance: np.ndarray
+    numbers: int
+    nominal: int
+
+    def begin(self) -> _TaskLinkage:
+        """Return the answer among no records."""
+        return _TaskLinkage(self)
+
+    def combined(self, parts: pa.Table) -> pa.Table:
+        """Combine what tasks found."""
+        found = parts.group_by("at", use_threads=False).aggregate([("nearer", "any"), ("tied", "sum")])
+        return found.sort_by("at")
+
+
+class _TaskLinkage:
+    """The answer among the records that one task has read."""
+
+    def __init__(self, linkage: _Linkage) -> None:
+        self._linkage, n = linkage, len(linkage.own_distance)
+        self._nearer, self._tied = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+
+    def add(self, records: pa.Table) -> None:
+        """Compare some records with the sampled ones that have no nearer one yet."""
+        linkage, columns = self._linkage, [each.combine_chunks() for each in records.columns]
+        p, q = linkage.numbers, linkage.nominal
+        places = linkage.measure.points(columns[:p], columns[p : p + q], columns[-1])
+        left = np.flatnonzero(~self._nearer)
+        closer, alike = nearer_and_tied(linkage.before[left], linkage.own_distance[left], places)
+        self._nearer[left], self._tied[left] = closer, self._tied[left] + alike
+
+    def parts(self) -> Iterator[tuple[int, pa.Table]]:
+        """Return the answer for each sampled record."""
+        at = np.arange(len(self._tied))
+        yield 0, pa.table({"at": at, "nearer": self._nearer, "tied": self._tied})
+
+
 def _among_all(
     comparison: Comparison, pairs: Pairs, measure: _Measure, before: Points, own_distance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return `nearer_and_tied` of the sampled records among all protected ones."""
     region = comparison.specification.region
-    numbers = [column(name).cast("double").alias(f"x{i}") for i, name in enumerate(pairs.numeric)]
-    nominal = [column(name).cast("string").alias(f"c{i}") for i, name in enumerate(pairs.nominal)]
-    where = f.lit("") if region is None else column(region).cast("string")
-    p, q = len(numbers), len(nominal)  # of columns, which do not travel to tasks
-
-    def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        nearer, tied = np.zeros(len(own_distance), dtype=bool), np.zeros(len(own_distance), dtype=np.int64)
-        for batch in batches:
-            columns = batch.columns
-            places = measure.points(columns[:p], columns[p : p + q], columns[-1])
-            left = np.flatnonzero(~nearer)
-            closer, alike = nearer_and_tied(before[left], own_distance[left], places)
-            nearer[left], tied[left] = closer, tied[left] + alike
-        yield pa.RecordBatch.from_pydict({"at": np.arange(len(own_distance)), "nearer": nearer, "tied": tied})
-
-    by_record = (
-        comparison.protected.select(*numbers, *nominal, where.alias("region"))
-        .mapInArrow(task, "at bigint, nearer boolean, tied bigint")
-        .groupBy("at")
-        .agg(f.bool_or("nearer").alias("nearer"), f.sum("tied").alias("tied"))
-        .toArrow()
-        .sort_by("at")
-    )
-    return by_record["nearer"].to_numpy(), by_record["tied"].to_numpy()
+    columns = {f"x{i}": column(name).cast("double") for i, name in enumerate(pairs.numeric)}
+    columns |= {f"c{i}": column(name).cast("string") for i, name in enumerate(pairs.nominal)}
+    columns["region"] = f.lit("") if region is None else column(region).cast("string")
+    linkage = _Linkage(measure, before, own_distance, len(pairs.numeric), len(pairs.nominal))
+    found = comparison.summary_of_protected(columns, linkage)[0]
+    return found["nearer_any"].to_numpy(), found["tied_sum"].to_numpy()
 
 
 class RecordLinkageMeasure(Measure[Comparison, RecordLinkage]):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 #: Files of a release's folder: evidence and page. Files of the area: the index page and the ledger.
 QUALITY, PAGE, INDEX, LEDGER = "quality.json", "report.html", "index.html", "ledger.jsonl"
-_SESSION = "session-"
+_SESSION, _INPUT = "session-", "input"
 _TOKEN = re.compile(r"[0-9a-f]{32}")
 _RUN = re.compile(rf"[0-9a-f]{{32}}|{_SESSION}\d+")
 
@@ -184,8 +184,15 @@ class Areas:
         self.forget_work(f"{_SESSION}{os.getpid()}")
 
     def session_staging(self) -> StagingArea:
-        """Return a private staging area for the input, which `session` removes."""
-        return self.staging_area(f"{_SESSION}{os.getpid()}", "input")
+        """Return a private staging area for the input, which `forget_input` and `session` remove."""
+        return self.staging_area(f"{_SESSION}{os.getpid()}", _INPUT)
+
+    def forget_input(self) -> None:
+        """Remove the input from the staging area of this process, whose scratch folder may be in use."""
+        session = f"{_SESSION}{os.getpid()}"
+        self.forget_work(f"{session}/{_INPUT}")
+        with suppress(OSError):  # it has a scratch folder
+            (self.evidence / WORK / session).rmdir()
 
     def unfinished(self) -> list[str]:
         """Return the release ids (or session names) that still have work folders, sorted."""

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.engine.row_hash import ROWS, contents, contents_in, hash_halves
+from microguard.pipelines.engine.row_hash import ROWS, contents_in, hash_halves
 from microguard.pipelines.guarantees.guarantee import Count, Guarantee
 from microguard.pipelines.guarantees.record_files import RecordFiles, class_sizes_query, sizes_in
+from microguard.pipelines.intake.untouched_columns import UntouchedColumns
 from microguard.pipelines.publication.record_files.batches import record_batches
 from microguard.pipelines.publication.record_files.csv_file import CSV, holds
 from microguard.pipelines.publication.stage import Staged
@@ -61,20 +62,22 @@ class Written:
 def verify_written(
     spark: SparkSession,
     staged: Staged,
-    original: DataFrame | None,
+    original: UntouchedColumns | None,
     protected: DataFrame,
     specification: Specification,
     guarantees: Sequence[Guarantee[RecordFiles]],
 ) -> Written:
-    """Read the staged files back and count, and compare what is published as it is with `original`.
+    """Read the staged files back and count, and compare the untouched columns with the `original` ones.
 
     `protected` holds the staged records and, in addition, the unit that k counts. Without `original`, the
     staged records are the input, and the files hold them if they are `as_staged`.
     """
-    others = [name for name in staged.contract.names if name in specification.published_as_it_is]
+    others = () if original is None else original.names
     frame = staged.records(spark)
     units = None if specification.counted is None else ProtectedUnits(protected, specification.counted)
-    files = StagedRecords(frame, frame.columns, others, private=units)
+    diverse = specification.method.min_diversity > 1 and not specification.withholds_values
+    sensitive = specification.sensitive if diverse else ()
+    files = StagedRecords(frame, frame.columns, others, private=units, sensitive=sensitive)
     counts = tuple(guarantee.count(files) for guarantee in guarantees)
     written, written_others = files.contents()
     declared = [(entry.name, entry.type) for entry in staged.contract.file_schema]
@@ -82,7 +85,7 @@ def verify_written(
     if original is None:
         others_as_read = as_staged
     else:
-        others_as_read = not others or contents(original, others) == (written_others,)
+        others_as_read = not others or original.content == written_others
     as_declared = all(
         [(entry.name, entry.type) for entry in pq.read_schema(path)] == declared for path in staged.microdata
     )
@@ -105,9 +108,19 @@ def _contradicted(frame: DataFrame, staged: Staged, specification: Specification
 
 
 class StagedRecords(RecordFiles):
-    """Records read by tasks; the first count of classes sums the hashes of column lists in the same pass."""
+    """Records read by tasks.
 
-    def __init__(self, frame: DataFrame, *of: Sequence[str], private: ProtectedUnits | None = None) -> None:
+    A count of classes counts also the values of sensitive variables, and the first one sums the hashes of
+    column lists, in the same pass.
+    """
+
+    def __init__(
+        self,
+        frame: DataFrame,
+        *of: Sequence[str],
+        private: ProtectedUnits | None = None,
+        sensitive: Sequence[str] = (),
+    ) -> None:
         """Show a frame as a relation.
 
         Parameters
@@ -116,6 +129,8 @@ class StagedRecords(RecordFiles):
         of : sequences of str
             Lists of columns for `contents`.
         private : ProtectedUnits, optional
+        sensitive : sequence of str
+            Variables whose values `fewest_values` will be asked for.
         """
         self.columns = {name: f"c{position}" for position, name in enumerate(frame.columns)}
         self.private = private
@@ -123,6 +138,8 @@ class StagedRecords(RecordFiles):
         shown = [column(name).alias(plain) for name, plain in self.columns.items()]
         self._relation = frame.select(*shown, *[half.alias(name) for name, half in self._sums.items()])
         self._row: dict[str, int] | None = None
+        self._sensitive = sensitive
+        self._fewest: dict[tuple[tuple[str, ...], str], int] = {}
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a query over the records."""
@@ -131,11 +148,19 @@ class StagedRecords(RecordFiles):
     def class_sizes(self, variables: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Count equivalence classes by their number of records."""
         sums = [] if self._row is not None else list(self._sums)
-        rows = self.query(class_sizes_query(self.keys(variables), sums=sums))
+        values = self.keys(self._sensitive)
+        rows = self.query(class_sizes_query(self.keys(variables), sums=sums, values=values))
+        for i, name in enumerate(self._sensitive, start=2 + len(sums)):
+            self._fewest[tuple(variables), name] = min((int(row[i]) for row in rows), default=0)
         if self._row is None:
             self._row = {name: sum(row[2 + i] for row in rows) for i, name in enumerate(sums)}
             self._row[ROWS] = sum(row[0] * row[1] for row in rows)
         return sizes_in(rows)
+
+    def fewest_values(self, variables: Sequence[str], counted: str, withheld: Sequence[str] = ()) -> int:
+        """Count the distinct values of a variable in each class; return the least."""
+        known = None if withheld else self._fewest.get((tuple(variables), counted))
+        return super().fewest_values(variables, counted, withheld) if known is None else known
 
     def contents(self) -> tuple[tuple[int, int], ...]:
         """Return the number of rows and the sum of hashes of each list of columns (`engine.row_hash`)."""

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.engine.files import checksum
+from microguard.pipelines.engine.files import checksums
 from microguard.pipelines.engine.row_hash import HASH, summed, with_hash
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.areas import Areas
@@ -52,9 +52,8 @@ class StagedFiles:
     def from_folder(cls, release_id: str, folder: Path) -> StagedFiles:
         """Return all files in the folder, except those that a task is still writing under a hidden name."""
         files = sorted(path for path in folder.rglob("[!.]*") if path.is_file())
-        return cls(
-            release_id, folder, {path.relative_to(folder).as_posix(): checksum(path) for path in files}
-        )
+        names = [path.relative_to(folder).as_posix() for path in files]
+        return cls(release_id, folder, dict(zip(names, checksums(files), strict=True)))
 
 
 @dataclass(frozen=True)

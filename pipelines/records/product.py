@@ -102,7 +102,8 @@ class Records:
 
     def read_back(self, job: Job, protected: Comparison, staged: Staged) -> Written:
         """Count the classes on the files as they were written."""
-        original, published = protected.records_before, protected.protected
+        original = None if protected.records_before is None else protected.screened.untouched
+        published = protected.protected
         return verify_written(job.spark, staged, original, published, self.specification, self.guarantees)
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.fixed_point import Scale
-from microguard.pipelines.intake.numeric_parsing import numeric_columns
+from microguard.pipelines.intake.numeric_parsing import Range, numeric_columns
 from microguard.pipelines.intake.unit_key import UNIT
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports, collected
-from microguard.pipelines.measures.classes import close
+from microguard.pipelines.measures.classes import close, close_within
 from microguard.pipelines.measures.dominance import dominance_rule
 from microguard.pipelines.publication.staging.staging_area import StagingArea
 from microguard.pipelines.publication.staging.task_frames import write_in_tasks
@@ -66,7 +66,8 @@ def protect_by_microaggregation(
     jointly = bool(specification.nominal) and resolve_name(f"{_JOINT}:chosen_together")(
         group, specification, records
     )
-    apart = closeness(frame, specification)
+    whole = specification.publish.series != "register"  # which protects new records only
+    apart = closeness(frame, specification, screened.untouched.ranges if whole else None)
     while True:
         resume = place, finished_blocks
         secret = secret_seed(screened, specification)
@@ -95,13 +96,22 @@ def protect_by_microaggregation(
         checkpoint = None
 
 
-def closeness(frame: DataFrame, specification: Specification) -> Mapping[str, float]:
-    """Return how far apart sensitive numbers may be to count as one value, if classes must be diverse."""
+def closeness(
+    frame: DataFrame, specification: Specification, ranges: Mapping[str, Range] | None = None
+) -> Mapping[str, float]:
+    """Return how far apart sensitive numbers may be to count as one value, if classes must be diverse.
+
+    Parameters
+    ----------
+    ranges : mapping of variable to its `Range`, optional
+        Of the frame; otherwise they are computed.
+    """
     if specification.method.min_diversity == 1:
         return {}
-    numbers = numeric_columns(frame, specification.sensitive, specification)
-    typed = {name for name, kind in frame.dtypes if kind != "string"}
-    return close(frame, {name: number for name, number in numbers.items() if name in typed})
+    types = dict(frame.dtypes)
+    typed = [name for name in specification.sensitive if types[name] != "string"]
+    numbers = numeric_columns(frame, typed, specification)
+    return close(frame, numbers) if ranges is None else close_within(ranges, numbers)
 
 
 def secret_seed(screened: ValidatedInput, specification: Specification) -> int:
@@ -128,7 +138,7 @@ def _represented(job: Job, protected: DataFrame, group: Group, place: StagingAre
             represented = resolve_name(f"{_JOINT}:with_joint_representatives")(job, protected, group)
             place.write(represented, target, "lz4")
             write_checkpoint(job.spark, place, target)
-    return place.read(job.spark, target)
+    return place.read(job.spark, target, protected.schema)
 
 
 def _clustering_task(

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.exact_paths import exact_paths
-from microguard.pipelines.engine.files import checksum, private_folder
+from microguard.pipelines.engine.files import checksums, private_folder
 from microguard.pipelines.publication.staging.staging_area import Part
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -61,7 +61,8 @@ class FolderStagingArea:
 
     def checksums(self, spark: SparkSession, name: str) -> Mapping[str, str]:
         """Compute the checksums of the files of the folder."""
-        return {path.name: checksum(path) for path in self._parquet(name)}
+        paths = self._parquet(name)
+        return dict(zip([path.name for path in paths], checksums(paths), strict=True))
 
     def fetch(self, name: str) -> Path:
         """Return the frame's folder."""

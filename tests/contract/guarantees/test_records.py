@@ -101,10 +101,11 @@ def test_spark_counts_classes_and_diversity_as_plain_python_does(spark, tmp_path
         path = tmp_path / str(number)
         path.mkdir()
         pq.write_table(pa.Table.from_pylist(records, SCHEMA), path / "part-00000.parquet")
-        files = StagedRecords(spark.read.parquet(str(path)), ["sex"], ["income"])
-        counts = [each.count(files) for each in (ANONYMOUS, DIVERSE)]
-        assert tuple(each.metrics for each in counts) == expected(records)
-        assert [rows for rows, _ in files.contents()] == [len(records)] * 2
+        for sensitive in ((), ("illness",)):  # in passes of their own, and in those that count classes
+            files = StagedRecords(spark.read.parquet(str(path)), ["sex"], ["income"], sensitive=sensitive)
+            counts = [each.count(files) for each in (ANONYMOUS, DIVERSE)]
+            assert tuple(each.metrics for each in counts) == expected(records)
+            assert [rows for rows, _ in files.contents()] == [len(records)] * 2
         by_duckdb = counted_by_duckdb(records, path, ANONYMOUS, DIVERSE)
         assert [each.facts for each in by_duckdb] == [each.facts for each in counts]
 

@@ -29,7 +29,7 @@ def staged(spark, spec, folder):
     with areas.lock():
         release = stage(frame, microdata.contract, {}, areas, "0" * 32, screened.remaining)
         guarantees = record_method(spec).guarantees()
-        written = verify_written(spark, release, screened.frame, frame, spec, guarantees)
+        written = verify_written(spark, release, screened.untouched, frame, spec, guarantees)
     assert written.as_staged
     assert written.as_declared
     assert written.others_as_read

@@ -1,0 +1,81 @@
+"""Jobs and scans of a part of a Spark session, from its event log."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_STARTED = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"
+_PLANNED = "org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate"
+ROWS = "number of output rows"
+
+
+@dataclass
+class Work:
+    """What a session did.
+
+    Attributes
+    ----------
+    jobs : int
+    stages : int
+        Stages that wrote a shuffle, and those that ended a job.
+    scans : mapping of place to list of int
+        Records of each scan of files, by their place as the plan shows it.
+    """
+
+    jobs: int = 0
+    stages: int = 0
+    scans: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def scans_below(self, folder: Path | str) -> list[int]:
+        """Return the records of each scan of files below a folder."""
+        return [rows for place, each in self.scans.items() if str(folder) in place for rows in each]
+
+
+@contextmanager
+def recorded(spark) -> Iterator[Work]:
+    """Record what the session does inside the context; its event log is on."""
+    (log,) = Path(spark.conf.get("spark.eventLog.dir").removeprefix("file://")).iterdir()
+    _settled(spark)
+    start, work = log.stat().st_size, Work()
+    yield work
+    _settled(spark)
+    with open(log, encoding="utf-8") as lines:
+        lines.seek(start)
+        _count([json.loads(line) for line in lines], work)
+
+
+def _settled(spark) -> None:
+    """Wait until all events are in the log."""
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+
+
+def _count(events: list[dict], work: Work) -> None:
+    places: dict[int, str] = {}
+    rows: dict[int, int] = defaultdict(int)
+    for event in events:
+        if event["Event"] in (_STARTED, _PLANNED):
+            places |= dict(_scans(event["sparkPlanInfo"]))
+        elif event["Event"] == "SparkListenerJobStart":
+            work.jobs += 1
+        elif event["Event"] == "SparkListenerStageCompleted":
+            work.stages += 1
+        elif event["Event"] == "SparkListenerTaskEnd":
+            for update in event["Task Info"]["Accumulables"]:
+                rows[update["ID"]] += int(update["Update"]) if update["ID"] in places else 0
+    for metric, place in places.items():
+        if rows[metric]:
+            work.scans[place].append(rows[metric])
+
+
+def _scans(plan: dict) -> Iterator[tuple[int, str]]:
+    """Return the metric and the place of each scan of files in a plan."""
+    if plan["nodeName"].startswith("Scan "):
+        place = plan.get("metadata", {}).get("Location", "")
+        yield from ((each["accumulatorId"], place) for each in plan["metrics"] if each["name"] == ROWS)
+    for child in plan["children"]:
+        yield from _scans(child)
