@@ -119,7 +119,8 @@ class Kept:
         large = {each: array for each, array in arrays.items() if array.nbytes >= MAPPED}
         for each, array in large.items():
             np.save(place / f"{each}.npy", array, allow_pickle=False)
-        np.savez(place / _REST, **{each: array for each, array in arrays.items() if each not in large})
+        small: dict[str, Any] = {each: array for each, array in arrays.items() if each not in large}
+        np.savez(place / _REST, **small)
         for file in place.iterdir():
             file.chmod(0o600)
         self._loaded[name] = self.digest(_inside(place))

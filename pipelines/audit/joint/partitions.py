@@ -267,15 +267,17 @@ def read_contributors(
     folder = release.evidence / CONTRIBUTORS
     layout = release.table
     assert layout is not None
-    if layout.counts or not folder.is_dir():
+    codes = table.codes
+    if layout.counts or not folder.is_dir() or codes is None:
         return None
-    names = list(table.codes.columns)
+    names = list(codes.columns)
     frame = pq.read_table(folder / UNITS, partitioning=None)
     units = first_halves(frame["unit"])
     coded = {name: frame[f"code_{name}"].combine_chunks().dictionary_encode() for name in names}
-    named = (table.codes != layout.total).to_numpy()
+    named = np.asarray(codes != layout.total)
     patterns, of = np.unique(named, axis=0, return_inverse=True)
-    records, parts, cells = [], [], []
+    records, parts = [], []
+    cells: list[np.ndarray] = []
     for position_of, pattern in enumerate(patterns):
         if (patterns >= pattern).all(axis=1).sum() > 1:
             continue  # sums of finer cells
@@ -288,7 +290,7 @@ def read_contributors(
             categories = pd.Index(coded[name].dictionary.to_pylist())
             width = len(categories) + 1
             part = part * width + coded[name].indices.to_numpy(zero_copy_only=False)
-            cell = cell * width + categories.get_indexer(table.codes[name].iloc[rows])
+            cell = cell * width + categories.get_indexer(codes[name].iloc[rows])
         place = pd.Index(cell).get_indexer(pd.Index(part))
         inside = np.flatnonzero(place >= 0)
         records.append(inside)
