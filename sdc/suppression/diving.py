@@ -15,10 +15,8 @@ from microguard.sdc.suppression.witnesses import Witnesses
 #: Cells of at least this part are suppressed in a step of the dive, and at least this part of the fractional
 #: cells.
 _NEARLY, _STEP = 0.9, 0.2
-#: Part of the fractional cells about which integer programs choose, how many, their gap and their work.
-_REST, _INTEGER, _GAP, _STEPS = 0.5, 6, 0.005, 60
-#: Cuts after which an integer program is solved again.
-_MOST_CUTS = 400
+#: Part of the fractional cells that is left.
+_REST = 0.5
 #: Sweeps over all targets in one step of the dive.
 _SWEEPS = 0.5
 #: Part by which sweeps must raise the bound to be repeated.
@@ -29,10 +27,7 @@ _PROVED = 1e-7
 
 
 def dive(relaxation: Relaxation, local: LocalCuts, deadline: Deadline) -> np.ndarray:
-    """Return a pattern that satisfies all cuts.
-
-    Suppress the largest fractional cells, separate, repeat; choose about the rest by integer programs.
-    """
+    """Return cells to suppress: the largest fractional ones; separate, and repeat until few are left."""
     fixed = relaxation.x > 1 - _WHOLE
     fractional = int((~fixed & (relaxation.x > _WHOLE)).sum())
     while not deadline.passed:
@@ -46,18 +41,7 @@ def dive(relaxation: Relaxation, local: LocalCuts, deadline: Deadline) -> np.nda
         relaxation.fix(free[:step])
         relaxation.settle(local, _SWEEPS, deadline)
     relaxation.release()
-    none = np.zeros(len(fixed), dtype=bool)
-    chosen = fixed
-    for _ in range(_INTEGER):
-        limits = Limits(relative_gap=_GAP, steps=_STEPS, seconds=max(deadline.remaining, 1.0))
-        found, _ = relaxation.integer(limits, None, none, fixed)
-        if found is None:
-            break
-        chosen = found
-        cuts, _ = local.cuts(chosen.astype(float), _MOST_CUTS, len(local))
-        if not relaxation.add(cuts + relaxation.bridges.cuts(chosen.astype(float))) or deadline.passed:
-            break
-    return chosen
+    return fixed
 
 
 def raise_bound(relaxation: Relaxation, local: LocalCuts, sweeps: int, deadline: Deadline) -> None:

@@ -17,8 +17,8 @@ from microguard.sdc.suppression.problem import SuppressionProblem
 _STEPS, _RELATIONS = 3, 300
 #: Part of a cell below which it counts as published in a fractional pattern.
 _OPEN = 1e-7
-#: Part of a level by which a cut is violated at least.
-_VIOLATED = 1e-5
+#: Part of a level that is missing at least where a cut is violated: of the relaxation, and of a pattern.
+_VIOLATED, _MISSING = 1e-5, 1e-7
 
 #: A primary, an attacker, and the deviation that he must consider possible; below 0 for a decrease.
 Target = tuple[int, int, float]
@@ -91,7 +91,7 @@ class LocalCuts:
         """
         whole = (self._problem.relations.shape[0],) if thorough else ()
         for most in (_RELATIONS, 10 * _RELATIONS, *whole):
-            found = self._attack(pattern.astype(float), pattern, *target, most)
+            found = self._attack(pattern.astype(float), pattern, *target, most, _MISSING)
             if found:
                 break
         return found
@@ -104,6 +104,7 @@ class LocalCuts:
         attacker: int,
         amount: float,
         most: int = _RELATIONS,
+        missing: float = _VIOLATED,
     ) -> list[Cut]:
         steps = _STEPS if most == _RELATIONS else most
         relations = self._near.relations_around(cell, able, steps, most)
@@ -122,7 +123,7 @@ class LocalCuts:
         )
         if solution.status is not Status.OPTIMAL or solution.row_duals is None or solution.objective is None:
             return []
-        if -solution.objective >= 1 - _VIOLATED:
+        if -solution.objective >= 1 - missing:
             return []
         duals = np.where(np.abs(solution.row_duals) > 1e-9, solution.row_duals, 0.0)
         reduced = matrix.T @ duals

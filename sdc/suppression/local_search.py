@@ -18,10 +18,10 @@ from microguard.sdc.suppression.witnesses import Pattern, Witness, Witnesses
 
 #: Cells of a neighbourhood that is chosen anew, at the least and at the most.
 _LEAST, _MOST = 50, 400
-#: Rounds of cuts in a neighbourhood.
-_ROUNDS = 6
-#: Gap and work of an integer program.
-_LIMITS = Limits(relative_gap=0.002, steps=100)
+#: Rounds of cuts in which the whole choice is made anew.
+_ROUNDS = 8
+#: Gap and work of an integer program of the whole table, and of a neighbourhood.
+_WHOLE, _PART = Limits(relative_gap=0.01, steps=100), Limits(relative_gap=0.002, steps=100)
 
 
 class LocalSearch:
@@ -50,9 +50,10 @@ class LocalSearch:
         return float(self.problem.costs[self.pattern.suppressed].sum())
 
     def protect(self, suppressed: np.ndarray) -> None:
-        """Suppress further cells until every primary has its witnesses."""
+        """Choose about the cells that are not suppressed until every primary has its witnesses."""
+        free = ~suppressed & ~self.problem.must & ~self.problem.keep
         self.pattern.suppressed[:] = suppressed | self.problem.must
-        if not self._protect(self._primaries.tolist(), ~self.problem.keep, 10**9, float("inf")):
+        if not self._protect(self._primaries.tolist(), free, float("inf")):
             raise SolverFailed("a pattern satisfies all cuts and is attacked: tolerances are exceeded")
 
     def trim(self, cells: np.ndarray | None = None) -> None:
@@ -96,12 +97,7 @@ class LocalSearch:
         before, cost = pattern.suppressed.copy(), self.cost
         old = dict(pattern.witnesses)
         pattern.suppressed[near] = False
-        chosen = self._choose(able)
-        better = chosen is not None
-        if chosen is not None:
-            pattern.suppressed[:] = chosen
-            users = pattern.users_of(np.flatnonzero(before & ~chosen))
-            better = self.cost < cost and self._protect(users, able, _ROUNDS, cost)
+        better = self._protect([], able, cost)
         if better:
             self.trim(near)
         if not better or self.cost >= cost:
@@ -119,37 +115,33 @@ class LocalSearch:
                 break
         return found, failed, cuts
 
-    def _choose(self, able: np.ndarray) -> np.ndarray | None:
-        """Return the pattern with the best further cells among those that are able, or None."""
-        fixed = ~able & ~self.pattern.suppressed
-        found, _ = self._relaxation.integer(_LIMITS, None, fixed, self.pattern.suppressed)
-        return found
+    def _protect(self, order: list[int], free: np.ndarray, most: float) -> bool:
+        """Choose about the free cells by an integer program, add the cuts that the pattern violates, repeat.
 
-    def _protect(self, order: list[int], able: np.ndarray, rounds: int, most: float) -> bool:
-        """Search witnesses, add cuts where there are none and cells that satisfy them, and repeat.
-
-        Return whether all primaries have their witnesses, after so many rounds and at less than a cost.
+        After some rounds, cells stay suppressed once they are. Return whether the pattern costs less than
+        `most` and all primaries have their witnesses: those of `order`, and those that used a free cell.
         """
-        pattern, waiting = self.pattern, order
-        base = pattern.suppressed.copy()
-        for _ in range(rounds):
-            failing, cuts = [], []
-            for primary in waiting:
-                found, failed, more = self._attacked(primary)
+        pattern, problem = self.pattern, self.problem
+        base, limits = pattern.suppressed.copy(), _PART if np.isfinite(most) else _WHOLE
+        for number in range(_ROUNDS if np.isfinite(most) else 10**9):
+            found, _ = self._relaxation.integer(limits, None, ~free & ~base, base)
+            if found is None or problem.costs[found].sum() >= most:
+                return False
+            pattern.suppressed[:] = found
+            if number >= _ROUNDS:
+                base = found.copy()
+            failing, cuts = 0, []
+            for primary in sorted({*order, *pattern.users_of(np.flatnonzero(free & ~found))}):
+                witnesses, failed, more = self._attacked(primary)
                 if failed:
                     if any(len(cut.cells) == 0 for cut in more):
                         raise impossible(primary)
-                    failing.append(primary)
+                    failing += 1
                     cuts += more
                 else:
-                    pattern.put(primary, found)
+                    pattern.put(primary, witnesses)
             if not failing:
                 return True
             if not self._relaxation.add(cuts):
                 return False
-            found = self._choose(able & ~base)
-            if found is None or self.problem.costs[found].sum() >= most:
-                return False
-            pattern.suppressed[:] = found
-            waiting = failing
         return False

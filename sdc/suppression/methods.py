@@ -23,7 +23,7 @@ from microguard.sdc.suppression.separation import Separation
 from scipy import sparse
 
 #: Cells up to which "auto" searches for a proof.
-EXACT_CELLS = 1_000
+EXACT_CELLS = 500
 #: Times the work of the effort that "auto" spends on a table of up to so many cells.
 _SMALL = 10
 #: By effort: relative gap that ends the search, rounds of the relaxation, integer programs, and interrupt
@@ -81,6 +81,10 @@ def exact(task: Task) -> Choice:
 def heuristic(task: Task) -> Choice:
     """Stop at the gap and after the work of the effort."""
     problem = task.problem
+    symmetric = np.array_equal(problem.values - problem.lower_bound, problem.upper_bound - problem.values)
+    if problem.sliding_level.any() and not (symmetric and len(task.kinds) == 1):
+        # witnesses split a width into a decrease and an increase; another split may protect as well
+        return _Search(task).run(*_EFFORTS.get(task.effort, _EFFORTS["thorough"]))
     separation = Separation(problem, task.kinds, task.seed)
     pool = Pool(problem.cells)
     pool.add(list(separation.line_cuts()))

@@ -14,13 +14,15 @@ from microguard.sdc.solver import Limits, Program, Status, solve
 from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.local_cuts import Target
 from microguard.sdc.suppression.neighbourhoods import Neighbourhoods
-from microguard.sdc.suppression.problem import SuppressionProblem
+from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
 from scipy import sparse
 
 #: Price of a cell that some attacker knows in a witness, which should be excluded by few; others cost 1.
 _WATCHED = 10.0
 #: Deviations below this part of the level are rounding errors.
 _NOTHING = 1e-9
+#: Part of a level that a witness reaches: the rest is less than the tolerance of the audit.
+_ENOUGH = 1 - 0.9 * LEVEL_TOLERANCE
 #: Relative tolerance of bounds.
 _SLACK = 1e-9
 #: Cells of the first and second linear program of a witness; the third has all.
@@ -117,11 +119,6 @@ class Witnesses:
                 waiting = self._excluding(primary, group)
         return found, []
 
-    def reached(self, primary: int, one: Witness) -> bool:
-        """Return whether a witness of another primary serves this one, against the outsider."""
-        d = float(one.deviations[np.searchsorted(one.cells, primary)])
-        return abs(d) >= self.level[primary] * (1 - _SLACK) and all(self._allowed(OUTSIDER, one, 1.0))
-
     def _excluding(self, primary: int, group: tuple[Witness, ...]) -> list[int]:
         """Return the attackers who can exclude a witness, or its mirror image if it serves both sides."""
         both = len(group) == 1 and self._down[primary] > 0 and self._up[primary] > 0
@@ -147,17 +144,13 @@ class Witnesses:
             if found and self._serves(found[0], attacker, -1.0, primary, amount):
                 continue
             one = self._witness(primary, attacker, side * amount, suppressed, thorough)
-            if (
-                one is None
-                and thorough
-                and attacker != OUTSIDER
-                and (primary, attacker, side) not in self._most
-            ):
-                self._most[primary, attacker, side] = amount * self._largest(primary, attacker, side * amount)
-                amount = self._demand(primary, attacker, side)
-                if amount <= _SLACK * self.level[primary]:
-                    continue
-                one = self._witness(primary, attacker, side * amount, suppressed, thorough)
+            key = primary, attacker, side
+            if one is None and thorough and attacker != OUTSIDER and key not in self._most:
+                # no demand exceeds this; what the attacker cannot have believed anyway is not demanded
+                asked = max(float(self.level[primary]), float(self.problem.sliding_level[primary]))
+                part = self._largest(primary, attacker, side * asked)
+                self._most[key] = asked * part if part < 1 - _SLACK else np.inf
+                return self._search(primary, attacker, suppressed, thorough)
             if one is None:
                 return (), [(primary, attacker, side * amount)]
             found.append(one)
@@ -167,11 +160,12 @@ class Witnesses:
         """Return the deviation to one side that an attacker must consider possible."""
         fall, rise = (float(part[0]) for part in self.knowledge.bounds(attacker, np.array([primary])))
         sliding = float(self.problem.sliding_level[primary])
+        rise = min(rise, self._most.get((primary, attacker, 1.0), np.inf))
+        fall = min(fall, self._most.get((primary, attacker, -1.0), np.inf))
         up, down = min(self._up[primary], rise), min(self._down[primary], fall)
         up = min(max(up, sliding - down), rise)
         down = min(max(down, sliding - up), fall)
-        most = self._most.get((primary, attacker, side), np.inf)
-        return float(min(up if side > 0 else down, most * (1 - 1e-7)))
+        return float(up if side > 0 else down) * _ENOUGH
 
     def _serves(self, one: Witness, attacker: int, side: float, primary: int, amount: float) -> bool:
         """Return whether the mirror image of a witness, shrunk to the amount, is one for the other side."""
@@ -207,7 +201,8 @@ class Witnesses:
         sign = float(np.sign(amount))
         costs = np.zeros(len(cells))
         costs[place] = -sign
-        (fall if amount < 0 else rise)[place] = 1.0
+        end = fall if amount < 0 else rise
+        end[place] = min(end[place], 1.0)
         matrix = self.near.part(cells)
         zeros = np.zeros(matrix.shape[0])
         solution = solve(Program(costs, matrix, zeros, zeros, -fall, rise))

@@ -6,12 +6,17 @@ bound - 1. Contributors who know a primary exactly, because they are its only on
 
 from __future__ import annotations
 
+import os
+import platform
+import resource
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.sdc.suppression import KINDS, Suppression, SuppressionProblem, audit, suppress
 
 from tests.benchmarks.parts import say
@@ -33,6 +38,8 @@ GENERATED: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
     "5.6 x 4.4 x 4": (((5, 6), (4, 4), (4,)), 15_000),
     "6.8 x 5.5 x 4.3": (((6, 8), (5, 5), (4, 3)), 150_000),
 }
+#: Generated tables that are also protected from contributors.
+_ATTACKED = ("3.4 x 3.3 x 4", "5.6 x 4.4 x 4")
 #: Tables that pytauargus takes: flat dimensions.
 FLAT = tuple(name for name in SURVEY if ">" not in name)
 
@@ -55,6 +62,15 @@ def measured(problem: SuppressionProblem, attackers: tuple[str, ...]) -> tuple[S
     return answer, seconds
 
 
+def where() -> str:
+    """Return the machine, the versions and the date of a measurement."""
+    today = datetime.now(UTC).date().isoformat()
+    return (
+        f"{platform.machine()}, {os.cpu_count()} cores, one thread used; Python {platform.python_version()}, "
+        f"{in_words(deciding_versions())}; {today}."
+    )
+
+
 def reference_tables(quick: bool) -> Table:
     """Return cost and bound of the reference tables, by number and by value."""
     rows: list[tuple[object, ...]] = []
@@ -70,7 +86,7 @@ def reference_tables(quick: bool) -> Table:
             rows.append((name, costs, *_size(problem), *_figures(answer), answer.stopped_by, seconds))
             say(f"{name}, {costs}: {seconds:.0f} s")
     columns = ("table", "costs", "cells", "primaries", "suppressed", "gap %", "stopped by", "CPU s")
-    return Table("Turnover, dominance (1, 85), 3 businesses, outsider", columns, rows)
+    return Table("Turnover, dominance (1, 85), 3 businesses, outsider", columns, rows, where())
 
 
 def survey_tables(names: list[str]) -> Table:
@@ -100,7 +116,7 @@ def survey_tables(names: list[str]) -> Table:
         "known to single",
         "CPU s",
     )
-    return Table("Business survey, NK(1, 85), FREQ(3, 20), costs by value", columns, rows)
+    return Table("Business survey, NK(1, 85), FREQ(3, 20), costs by value", columns, rows, where())
 
 
 def by_pytauargus(name: str, problem: SuppressionProblem) -> tuple[np.ndarray, float]:
@@ -137,11 +153,26 @@ def generated_tables(names: list[str]) -> Table:
     for name in names:
         branchings, units = GENERATED[name]
         problem = generated_problem(branchings, units, 1)
-        answer, seconds = measured(problem, OUTSIDER)
-        rows.append((name, *_size(problem), *_figures(answer), answer.stopped_by, seconds))
-        say(f"{name}: {seconds:.0f} s")
-    columns = ("table", "cells", "primaries", "suppressed", "gap %", "stopped by", "CPU s")
-    return Table("Generated hierarchical tables, costs by value, outsider", columns, rows)
+        for who, attackers in (("outsider", OUTSIDER), ("all attackers", KINDS)):
+            if attackers is KINDS and name not in _ATTACKED:
+                continue
+            answer, seconds = measured(problem, attackers)
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            row = (name, who, *_size(problem), *_figures(answer), answer.stopped_by, seconds, memory)
+            rows.append(row)
+            say(f"{name}, {who}: {seconds:.0f} s")
+    columns = (
+        "table",
+        "protected from",
+        "cells",
+        "primaries",
+        "suppressed",
+        "gap %",
+        "stopped by",
+        "CPU s",
+        "largest memory so far, MB",
+    )
+    return Table("Generated hierarchical tables, costs by value", columns, rows, where())
 
 
 def _size(problem: SuppressionProblem) -> tuple[int, int]:
