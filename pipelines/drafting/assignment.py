@@ -113,7 +113,7 @@ def _is_unique(each: Guess, records: int) -> bool:
         column is not None
         and column.present == records
         and column.distinct >= NEARLY_UNIQUE * records
-        and not column.named("line", "code", "place")
+        and not column.named("code", "place")
     )
 
 

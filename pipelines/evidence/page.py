@@ -80,6 +80,7 @@ PLAIN_WORDS: Mapping[str, str] = MappingProxyType(
 #: Measure -> what a person can do about a risk that it shows and that the gate does not limit.
 TO_DO: Mapping[str, str] = MappingProxyType(
     {
+        "household_risk": 'set method.unit = "household", so that k counts households',
         "k_map": "set quality.max_below_k_in_population, or coarsen what the population is counted by",
         "uniques_published": "protect or leave out columns, or lower quality.max_unique_jointly",
         "homogeneity": "raise method.min_diversity, or lower quality.max_homogeneous",
@@ -88,6 +89,8 @@ TO_DO: Mapping[str, str] = MappingProxyType(
 )
 #: Share of records or clusters from which a risk of `TO_DO` is open although all checks passed.
 OPEN_RISK = 0.05
+#: Measures whose risk is open only above 1/k, which k-anonymity promises.
+ABOVE_ONE_IN_K = ("household_risk",)
 #: From the first on numbers are written without decimals; from the second on, rounded.
 FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
 #: Smaller numbers are written as below this one, as 3.5e-05 is hard to read.
@@ -156,7 +159,7 @@ class Page:
             "accepted": accepted,
             "content": "cells" if of_table else "records",
             "attacks": [_apart(each.sentence) for each in attacks],
-            "open_risks": list(_open_risks(attacks)),
+            "open_risks": list(_open_risks(attacks, evidence.release.k)),
             "recodes": dict(_recodes(evidence.release.specification)),
             "glance": list(map(_apart, headline_sentences(evidence, shown))),
             "checksum": checksum(folder / QUALITY),
@@ -211,7 +214,7 @@ def _parts(evidence: Evidence, measures: Iterable[Drawn]) -> Iterator[str]:
         drawn = measure.plots(section, evidence.release.k)
         part = template.render(
             section=section,
-            plots={name: Markup(svg) for name, svg in drawn.items()},
+            plots={name: Markup(f'<div class="plot">{svg}</div>') for name, svg in drawn.items()},
             release=evidence.release,
             counts=evidence.counts,
             units=f"{evidence.release.specification.get('method', {}).get('unit', 'record')}s",
@@ -229,10 +232,11 @@ def _explained(part: str, words: str) -> str:
     return f"{part[:end]}\n{plain}{part[end:]}"
 
 
-def _open_risks(attacks: Iterable[Attack]) -> Iterator[str]:
+def _open_risks(attacks: Iterable[Attack], k: int) -> Iterator[str]:
     """Yield risks that are large although all checks passed, each with what to do about it."""
     for attack in attacks:
-        if attack.measure in TO_DO and attack.share > OPEN_RISK:
+        least = 1 / max(k, 1) if attack.measure in ABOVE_ONE_IN_K else OPEN_RISK
+        if attack.measure in TO_DO and attack.share > least:
             yield f"{_apart(attack.sentence)} To do: {TO_DO[attack.measure]}, or note why it is acceptable."
 
 

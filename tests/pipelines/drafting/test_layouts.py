@@ -89,6 +89,12 @@ def test_draft_takes_a_key_with_a_duplicate_for_the_unit_and_reports_it(tmp_path
     assert "1 record(s) repeat a value" in text
 
 
+@pytest.mark.parametrize("name", ["PERSNR", "pernum", "persno"])
+def test_draft_takes_a_number_of_persons_that_never_repeats_for_the_unit(name, tmp_path):
+    people().assign(**{name: np.arange(400) + 10_001}).to_csv(tmp_path / "d.csv", index=False)
+    assert drafted(tmp_path / "d.csv", tmp_path)[1]["variables"][name]["role"] == "unit"
+
+
 @pytest.mark.parametrize("name", ["region", "municipality", "kommune", "nuts3", "country"])
 def test_draft_never_averages_numbers_of_a_region_by_name(name, tmp_path):
     codes = np.random.default_rng(1).integers(100, 460, 60)

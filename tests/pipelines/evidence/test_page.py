@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from microguard.pipelines.evidence import page as evidence_page
-from microguard.pipelines.evidence.evidence import evidence_schema, read_evidence, write_evidence
+from microguard.pipelines.evidence.evidence import Attack, evidence_schema, read_evidence, write_evidence
 from microguard.pipelines.evidence.page import PLAIN_WORDS, TO_DO, Page
 from microguard.pipelines.measures.registry import MEASURES, measures_of
 from microguard.pipelines.publication.ledger import Entry
@@ -137,6 +137,7 @@ def test_a_refused_run_says_so_first(tmp_path):
     refused = QUALITY | {"verdicts": [QUALITY["verdicts"][0] | {"passed": False}]}
     page = page_of(tmp_path, refused, None)
     assert "<strong>Refused.</strong>" in page
+    assert re.search(r"<li>.+: found .+, expected .+</li>", banner(page)[1])
     assert "released by" not in page
     assert "<strong>Published</strong>" not in page
 
@@ -318,6 +319,12 @@ def test_heading_and_state_follow_the_ledger(tmp_path, event, heading, state):
     assert not any(f">{other}</h2>" in page for other in others)
     assert f"<strong>{state}</strong>" in page
     assert ("released by" in page) == (heading == "Before you sign")
+
+
+@pytest.mark.parametrize(("share", "open"), [(0.33, []), (0.46, ["method.unit"])])
+def test_households_found_more_often_than_one_in_k_are_an_open_risk(share, open):
+    found = [*evidence_page._open_risks([Attack(share, "Found.", "household_risk")], 3)]
+    assert ["method.unit" for each in found if "method.unit" in each] == open
 
 
 def test_every_table_has_a_caption_every_header_a_scope_and_every_part_a_link(tmp_path):
