@@ -62,7 +62,15 @@ def __getattr__(name: str) -> Any:
     archived = in_archive()
     if archived:
         raise ImportError(archived)
-    value = getattr(importlib.import_module(PUBLIC[name]), name)
+    try:
+        value = getattr(importlib.import_module(PUBLIC[name]), name)
+    except ImportError as error:
+        from microguard.pipelines.engine.extras import missing_extra
+
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        raise ImportError(str(missing)) from None
     globals()[name] = value
     return value
 

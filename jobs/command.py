@@ -13,6 +13,7 @@ from microguard.jobs.interruption import Interruption, interruptible
 from microguard.jobs.output import INTERRUPTED, STATUS, CommandOutput, one_line, submitted
 from microguard.jobs.parser import parse
 from microguard.jobs.verbs import VERBS, call
+from microguard.pipelines.engine.extras import missing_extra
 from microguard.schemas.errors import MicroguardError
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def run_command(arguments: Sequence[str]) -> int:
                 return command.interrupted(interruption)
             if isinstance(error, MicroguardError):
                 return command.failed(error.exit_code, str(error), _listed(error))
+            if isinstance(error, ImportError) and (missing := missing_extra(error)) is not None:
+                return command.failed(missing.exit_code, str(missing))
             if isinstance(error, Exception):
                 return command.failed(1, command.unexpected(error))
             raise

@@ -67,6 +67,8 @@ def admit(
         keep=specification.publish.keep,
         successive=specification.publish.successive,
         ledger=specification.shared_ledger or "",
+        catalog=specification.catalog or "",
+        table=specification.catalog_table or "",
     )
     with job.progress.stage("compare sources"):
         keep_fingerprint(screened, product.reader, specification, entry, areas)

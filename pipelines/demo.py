@@ -8,6 +8,7 @@ from typing import Literal
 
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.extras import OF_A_RELEASE, require_extras
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.synthetic.dataset import generate_persons
 from microguard.schemas.errors import SpecificationError
@@ -97,6 +98,8 @@ def demo(
         `section.key=value` for the run, not written to the specification.
     """
     out = Path(out)
+    if not only_data:
+        require_extras(*OF_A_RELEASE)
     with progress.stage("town"):
         write_town(out / "data", records, kind)
     path = out / "release.toml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.publication.area_audit import area_exposure
@@ -15,6 +16,9 @@ from microguard.pipelines.series.source import (
 )
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.model import Specification
+
+if TYPE_CHECKING:
+    from microguard.pipelines.audit.joint.exposure import AreaExposure
 
 
 def audit_source(specification: Specification) -> CommandResult:
@@ -55,13 +59,23 @@ def audit_source(specification: Specification) -> CommandResult:
             "remain), and find out why these were published next to each other."
         )
     content = {"source": source, **asdict(exposure), "area": area.content()}
-    if not entries:
+    if not area.releases:
         text = f"Nothing was published of the source {source!r} yet: there is nothing to audit."
         return CommandResult(text, content)
     text = (
         f"The {len(entries)} release(s) of the source {source!r} expose nobody together: {exposure.units} "
-        f"units, each history shared by at least {exposure.smallest_history}.\nThe {len(area.releases)} "
-        f"release(s) of the evidence area determine no secret together: {area.components} shared systems, "
-        f"{area.solved} of them new.{''.join(f' Note: {note}.' for note in area.notes())}"
+        f"units, each history shared by at least {exposure.smallest_history}.\n{_statement(area)}"
     )
     return CommandResult(text, content)
+
+
+def _statement(area: AreaExposure) -> str:
+    """Return what an area without faults is said to be: safe only if all of it was examined."""
+    systems = f"{area.components} shared systems, {area.solved} of them new"
+    releases = f"the {len(area.releases)} release(s) of the evidence area"
+    if area.verdict == "green":
+        return f"{releases.capitalize()} determine no secret together: {systems}."
+    return (
+        f"Not all of {releases} could be examined: {'; '.join(area.notes())}. In what was examined, they "
+        f"determine no secret together: {systems}. Nothing is known of the rest."
+    )

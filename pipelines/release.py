@@ -12,6 +12,7 @@ from microguard.pipelines.admission import admit, is_accepted
 from microguard.pipelines.answers import pending_answer, published_answer
 from microguard.pipelines.engine.command_result import CommandResult, look_again
 from microguard.pipelines.evidence.lineage import settle_lineage
+from microguard.pipelines.evidence.lineage_client import sent_lineage
 from microguard.pipelines.gate.gate import refuse
 from microguard.pipelines.intake.read import Microdata, read
 from microguard.pipelines.intake.validate import validate
@@ -40,6 +41,14 @@ def run(product: Product[P, W], job: Job, *, rebase: bool = False) -> CommandRes
     ------
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
+    with sent_lineage(job.specification.release.name, job.source) as ended:
+        result = _run(product, job, rebase=rebase)
+        release_id = result.content.get("release_id")
+        ended(job.areas.record(str(release_id)) if release_id else None)
+    return result
+
+
+def _run(product: Product[P, W], job: Job, *, rebase: bool) -> CommandResult:
     with job.progress.stage("read"):
         staging = job.areas.session_staging
         microdata = read(job.spark, product.reader, staging, job.specification)

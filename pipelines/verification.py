@@ -115,6 +115,8 @@ def verify(
         **predecessor.manifest(release_id),
         "format": job.specification.publish.format,
     }
+    if job.specification.catalog_table is not None:
+        manifest["catalog_table"] = job.specification.catalog_table
     require_stated(manifest, product.guarantees)
     with progress.stage("describe"):
         files = add_descriptors(staged.files, manifest)

@@ -20,8 +20,8 @@ from deploy.dependency_lanes.lane import (
 from deploy.dependency_lanes.results import JobResult, exit_code_of, table_of
 
 DEFAULT_LANES = (
-    "lowest, pinned or newest, a hyphen and a Python version (default: each of them on the oldest supported "
-    "Python, and newest on the newest Python found)"
+    "lowest, pinned, newest or spark-X.Y, a hyphen and a Python version (default: the first three on the "
+    "oldest supported Python, and newest on the newest Python found)"
 )
 ROOT = Path(__file__).resolve().parents[2]
 

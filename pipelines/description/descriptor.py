@@ -173,7 +173,7 @@ def _as_text(folder: Path, name: str, checksum: str) -> dict[str, Any]:
         "name": _name(name),
         "path": name,
         "format": Path(name).suffix.removeprefix("."),
-        "mediatype": "text/plain",
+        "mediatype": "application/xml" if name.endswith(".xml") else "text/plain",
         "encoding": "utf-8",
         "bytes": (folder / name).stat().st_size,
         "hash": f"sha256:{checksum}",

@@ -25,7 +25,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from microguard.pipelines.drafting.partitions import constants, hive_partitions
 from microguard.pipelines.intake.input_file import foreign_format
-from microguard.pipelines.intake.lake_tables import folders_and_links, refuse_lake_tables
+from microguard.pipelines.intake.lake_tables import folders_and_links, refuse_lake_tables, table_format
+from microguard.pipelines.intake.snapshots import Snapshot, current_snapshot
 from microguard.schemas.errors import InputRejected
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -59,6 +60,8 @@ class Source:
         The partition columns, whose values are part of the names of folders.
     values : mapping of Path to mapping of str to str or None
         Values of the partition columns for each file.
+    snapshot : Snapshot or None
+        If the input is a Delta or Iceberg table: its current records, instead of those of `files`.
     """
 
     path: Path
@@ -71,6 +74,7 @@ class Source:
     encoding: str = "utf-8"
     partitions: pa.Schema = field(default_factory=lambda: pa.schema([]))
     values: Mapping[Path, Mapping[str, str | None]] = field(default_factory=dict)
+    snapshot: Snapshot | None = None
 
     @property
     def written(self) -> str:
@@ -82,6 +86,9 @@ class Source:
         """Yield the columns at these positions in batches, named by position ("c0", "c1", ...)."""
         names = [self.schema.names[position] for position in positions]
         labels = [f"c{position}" for position in positions]
+        if self.snapshot is not None:
+            for batch in self.snapshot.batches(names):
+                yield batch.rename_columns(labels)
         for file in self.files:
             if self.format == "parquet":
                 inside = [name for name in names if name not in self.partitions.names]
@@ -96,15 +103,18 @@ class Source:
 
 
 def sniff(named: str) -> Source:
-    """Detect the format of a file, folder or glob.
+    """Detect the format of a file, folder or glob; the folder of a Delta or Iceberg table is its snapshot.
 
     Raises
     ------
     InputRejected
         If there are no files, they are neither Parquet nor CSV with a header, or they belong to a Delta,
-        Iceberg or Hudi table.
+        Iceberg or Hudi table without being its folder.
     """
     path = Path(os.path.abspath(named))
+    if table_format(str(path)) is not None:
+        snapshot = current_snapshot(named)
+        return Source(path, named, (), "parquet", snapshot.schema, snapshot=snapshot)
     refuse_lake_tables([str(path)], named)
     files = _files(named)
     refuse_lake_tables(folders_and_links(map(str, files)), named)

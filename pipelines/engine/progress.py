@@ -18,6 +18,8 @@ from types import MappingProxyType
 from typing import Any
 
 from microguard.pipelines.engine.events import emit
+from microguard.pipelines.engine.job_description import describe_jobs
+from microguard.pipelines.engine.logs import LOGGER, log_failure
 
 #: Seconds between lines if standard error is no terminal.
 LINE_EVERY = 5.0
@@ -74,14 +76,19 @@ class Progress:
         start = time.monotonic()
         status = "failed"
         self._event(name, "started", blocks=total)
+        LOGGER.info("%s started", name)
         try:
-            with self._shown(name, total, done):
+            with self._shown(name, total, done), describe_jobs(name):
                 yield
             status = "done"
+        except BaseException as error:
+            log_failure(name, error)
+            raise
         finally:
             seconds = time.monotonic() - start
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
             self._event(name, status, seconds=round(seconds, 3))
+            LOGGER.info("%s %s after %.3f s", name, status, seconds)
 
     def warn(self, text: str) -> None:
         """Print a warning, which has no value of a record, even if nothing else is shown."""

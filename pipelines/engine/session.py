@@ -15,19 +15,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from microguard.pipelines.engine import java_process, workers
+from microguard.pipelines.engine import compat, java_process, workers
 from microguard.pipelines.engine.failures import GONE, without_values_of_records
 from microguard.pipelines.engine.java import java_home
 from microguard.pipelines.engine.java_process import start_java, without_signal_handler
 from microguard.pipelines.engine.jvm import InputSize, input_size, jvm_options
 from py4j.protocol import Py4JError
 from pyspark import SparkConf
-from pyspark.accumulators import AccumulatorTCPServer
-from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 
+compat.complete()
 #: Environment variables for Spark's scratch folders, which override any setting.
 _SCRATCH = ("SPARK_LOCAL_DIRS", "SPARK_EXECUTOR_DIRS")
 #: Seconds after which a session that does not stop is killed.
@@ -39,7 +38,7 @@ NO_LIMIT = str(2**31 - 1)
 
 _SETTINGS = {
     "spark.ui.enabled": "false",  # its pages show literals of query plans
-    "spark.eventLog.enabled": "false",
+    "spark.eventLog.enabled": "false",  # likewise; under spark-submit the submitter decides
     "spark.ui.showConsoleProgress": "false",
     "spark.io.encryption.enabled": "true",  # spilled records are not readable after a kill
     "spark.python.worker.reuse": "true",
@@ -234,6 +233,7 @@ def _settings(master: str | None, size: InputSize, jvm: Sequence[str] | None = N
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     chosen = {"spark.app.name": "microguard", **_SETTINGS}
     if submitted():
+        del chosen["spark.eventLog.enabled"]
         return chosen
     os.environ["JAVA_HOME"] = str(java_home())
     if os.environ.get("SPARK_CONF_DIR") == str(LOG_CONFIGURATION.parent):
@@ -282,9 +282,7 @@ def _silence(spark: SparkSession) -> None:
     pyspark logs an exception with the JVM's traceback if it knows the query, and its accumulator server
     prints one if the JVM is killed.
     """
-    AccumulatorTCPServer.handle_error = lambda *_: None  # type: ignore[method-assign]
-    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
-        PySparkLogger.getLogger(name).disabled = True
+    compat.silence_pyspark()
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure(

@@ -1,13 +1,15 @@
 """An OpenLineage event of a run: its input, its output, and each verdict as an assertion.
 
-The evidence has one run event (OpenLineage 2-0-2; facets version, dataQualityAssertions and outputStatistics)
-in a file. It is not sent: load the file into a lineage catalogue. It states which checks were met and never
-what was found, because measures against the originals are for the agency alone.
+The evidence has one run event (OpenLineage 2-0-2; facets version, dataQualityAssertions, outputStatistics and
+columnLineage) in a file, to be loaded into a lineage catalogue. It states which checks were met and never
+what was found, because measures against the originals are for the agency alone. If a client of OpenLineage is
+configured, `lineage_client` sends the same facets.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -18,12 +20,16 @@ from microguard.pipelines.engine.files import read_json, write_atomically
 from microguard.pipelines.evidence.evidence import Evidence
 from microguard.pipelines.gate.gate import Verdict
 from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.roles import PUBLISHED
 
 FILE = "openlineage.json"
 #: Namespace of the jobs; the name of a job is that of its releases.
 NAMESPACE = "microguard"
-_PRODUCER = "urn:microguard:run"
+PRODUCER = "urn:microguard:run"
 _SPECIFICATION = "https://openlineage.io/spec"
+
+#: A name in an expression of a derived column.
+_WORD = re.compile(r"[^\W\d]\w*")
 
 #: State of a run: verified and not decided yet, published, or refused by the gate or a person.
 State = Literal["RUNNING", "COMPLETE", "FAIL"]
@@ -63,19 +69,19 @@ def lineage_event(evidence: Evidence, source: str | None, at: str) -> dict[str, 
     of_release = [each for each in evidence.verdicts if each.check != "input"]
     rows = _facet("1-0-2", "OutputStatisticsOutputDatasetFacet", rowCount=evidence.counts.published)
     version = _facet("1-0-1", "DatasetVersionDatasetFacet", datasetVersion=release.release_id)
-    read = [] if source is None else [{**_dataset(source), "inputFacets": _assertions(of_input)}]
+    read = [] if source is None else [{**dataset_of(source), "inputFacets": _assertions(of_input)}]
     if read and release.snapshot is not None:
         facet = _facet("1-0-1", "DatasetVersionDatasetFacet", datasetVersion=release.snapshot)
         read[0]["facets"] = {"version": facet}
     made = {
-        **_dataset(release.public_area),
-        "facets": {"version": version, **_assertions(of_release)},
+        **dataset_of(release.public_area),
+        "facets": {"version": version, **_assertions(of_release), **_columns(evidence, source)},
         "outputFacets": {"outputStatistics": rows},
     }
     return {
         "eventType": "RUNNING",
         "eventTime": at,
-        "producer": _PRODUCER,
+        "producer": PRODUCER,
         "schemaURL": f"{_SPECIFICATION}/2-0-2/OpenLineage.json#/$defs/RunEvent",
         "run": {"runId": str(UUID(hex=release.release_id))},
         "job": {"namespace": NAMESPACE, "name": release.name},
@@ -84,7 +90,36 @@ def lineage_event(evidence: Evidence, source: str | None, at: str) -> dict[str, 
     }
 
 
-def _dataset(place: str) -> dict[str, str]:
+def _columns(evidence: Evidence, source: str | None) -> dict[str, Any]:
+    """Return the column lineage of published records: from which columns of the input each one was made.
+
+    A protected column has masked values, and every other one is published as it is or computed.
+    """
+    specification = evidence.release.specification
+    variables, derived = specification.get("variables", {}), specification.get("derived", {})
+    if source is None or evidence.release.content != "records" or not variables:
+        return {}
+    fields = {}
+    for name, variable in variables.items():
+        if variable["role"] not in PUBLISHED:
+            continue
+        made_of = [each for each in _WORD.findall(derived.get(name, "")) if each in variables] or [name]
+        masked = any(variables[each]["role"] == "quasi_identifier" for each in made_of)
+        transformation = {
+            "type": "DIRECT",
+            "subtype": "TRANSFORMATION" if masked or name in derived else "IDENTITY",
+            "masking": masked,
+        }
+        fields[name] = {
+            "inputFields": [
+                {**dataset_of(source), "field": each, "transformations": [transformation]}
+                for each in dict.fromkeys(made_of)
+            ]
+        }
+    return {"columnLineage": _facet("1-2-0", "ColumnLineageDatasetFacet", fields=fields)}
+
+
+def dataset_of(place: str) -> dict[str, str]:
     """Return namespace and name of a path or address in the OpenLineage naming."""
     scheme, separator, rest = place.partition("://")
     if not separator:
@@ -109,7 +144,7 @@ def _assertions(verdicts: Iterable[Verdict]) -> dict[str, Any]:
 
 def _facet(version: str, name: str, **content: Any) -> dict[str, Any]:
     address = f"{_SPECIFICATION}/facets/{version}/{name}.json#/$defs/{name}"
-    return {"_producer": _PRODUCER, "_schemaURL": address, **content}
+    return {"_producer": PRODUCER, "_schemaURL": address, **content}
 
 
 def _write(folder: Path, event: dict[str, Any]) -> None:

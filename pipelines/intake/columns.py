@@ -20,7 +20,8 @@ RESERVED = "__"
 
 _NUMERIC = (t.ByteType, t.ShortType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType)
 _NAMED = (t.StringType, t.ByteType, t.ShortType, t.IntegerType, t.LongType)
-_NESTED = (t.ArrayType, t.MapType, t.StructType, t.VariantType, t.NullType)
+_NESTED = (t.ArrayType, t.MapType, t.StructType, t.NullType)
+_NESTED += (t.VariantType,) if hasattr(t, "VariantType") else ()  # Spark 3.5 has none
 
 
 def check_columns(columns: list[str], specification: Specification) -> None:

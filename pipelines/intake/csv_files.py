@@ -134,15 +134,21 @@ def _delimiter_bytes(spark: SparkSession, specification: Specification, charset:
     jvm, delimiter = spark._jvm, specification.input.delimiter
     assert jvm is not None
     charsets = jvm.java.nio.charset.Charset
-    if not charsets.isSupported(charset):
-        return delimiter.encode()
-    java = charsets.forName(charset)
     structure = '\r\n"'
-    if java.canEncode() and "2022" not in java.name():
-        buffer = java.encode(structure + delimiter)
-        encoded = bytes(buffer.array())[: buffer.limit()]
-        if encoded.startswith(structure.encode()):
-            return encoded[len(structure) :]
+    encoded = b""
+    if charsets.isSupported(charset):
+        java = charsets.forName(charset)
+        if java.canEncode() and "2022" not in java.name():
+            buffer = java.encode(structure + delimiter)
+            encoded = bytes(buffer.array())[: buffer.limit()]
+    else:  # a small Java lacks charsets that Python has
+        try:
+            python = codecs.lookup(charset)
+        except LookupError:
+            return delimiter.encode()
+        encoded = b"" if "2022" in python.name else python.encode(structure + delimiter)[0]
+    if encoded.startswith(structure.encode()):
+        return encoded[len(structure) :]
     raise SpecificationError(
         f"[input] encoding: found {specification.input.encoding!r}, expected an encoding that writes line "
         "breaks "

@@ -12,6 +12,19 @@ from microguard.schemas.specification.model import Specification
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+#: Scheme of an address -> the scheme that Spark's connector reads, and the package of the connector.
+_CONNECTORS = {
+    "s3": ("s3a", "org.apache.hadoop:hadoop-aws"),
+    "s3n": ("s3a", "org.apache.hadoop:hadoop-aws"),
+    "s3a": ("s3a", "org.apache.hadoop:hadoop-aws"),
+    "gs": ("gs", "com.google.cloud.bigdataoss:gcs-connector"),
+    "abfs": ("abfs", "org.apache.hadoop:hadoop-azure"),
+    "abfss": ("abfss", "org.apache.hadoop:hadoop-azure"),
+    "wasbs": ("abfss", "org.apache.hadoop:hadoop-azure"),
+}
+#: Words of the errors of Hadoop without a connector, which name the scheme or the class and no record.
+_NO_CONNECTOR = ("No FileSystem for scheme", "ClassNotFoundException", "UNSUPPORTED_FILE_SYSTEM")
+
 
 @contextmanager
 def translate_read_errors(specification: Specification) -> Iterator[None]:
@@ -33,6 +46,20 @@ def translate_read_errors(specification: Specification) -> Iterator[None]:
         if of_machines(error):
             raise
         condition = _condition(error)
+        scheme = specification.input_path.partition("://")[0]
+        if scheme in _CONNECTORS and any(sign in str(error) for sign in _NO_CONNECTOR):
+            wanted, package = _CONNECTORS[scheme]
+            raise InputRejected(
+                f"{input_label(specification)}: expected a Spark with the connector for {scheme}://, found "
+                f"none. Give Spark the package {package} in the version of its Hadoop "
+                f"(spark.jars.packages, or its folder jars) and write the address with {wanted}://, or copy "
+                "the files to a folder."
+            ) from None
+        if "TABLE_OR_VIEW_NOT_FOUND" in condition:
+            raise InputRejected(
+                f"{input_label(specification)} does not exist in the catalogue of Spark. Set input.table to "
+                "its whole name, and configure the catalogue for Spark (spark.sql.catalog.<name>)."
+            ) from None
         if "CHARSET" in condition:
             raise SpecificationError(
                 f"[input] encoding: found {specification.input.encoding!r}, expected an encoding that Java "
@@ -69,4 +96,6 @@ def _paragraph(condition: str, specification: Specification) -> str:
 
 def input_label(specification: Specification) -> str:
     """Return the name of the input in messages."""
+    if specification.input.table is not None:
+        return f"The input table {specification.input.table!r}"
     return f"The input {specification.input.path!r}"

@@ -8,6 +8,7 @@ columns, and these only if the file plausibly has a header.
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -96,9 +97,17 @@ def read(
     declared = declared or specification
     suite = agency_suite(declared)
     with translate_read_errors(specification):
+        if staging is not None and _names_table_of_spark(specification):
+            microdata = _read_table_of_spark(spark, specification, declared, staging())
+            return _with_suite(microdata, suite, microdata.raw, declared)
         if staging is not None and _names_snapshot(spark, specification):
             microdata = _read_snapshot(spark, specification, declared, staging())
             return _with_suite(microdata, suite, microdata.raw, declared)
+        if specification.input.table is not None:
+            raise InputRejected(
+                f"{input_label(specification)}: expected a verb that reads tables by name (protect, check), "
+                "found another. Export the table to a folder of Parquet files, and set input.path to it."
+            )
         refuse_lake_tables([specification.input_path], input_label(specification), spark)
         raw, names = (
             _read_csv(spark, specification)
@@ -119,12 +128,16 @@ def _read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFr
     return read_csv(spark, specification)
 
 
+def _names_table_of_spark(specification: Specification) -> bool:
+    return specification.input.table is not None and specification.input.catalog is None
+
+
 def _names_snapshot(spark: SparkSession, specification: Specification) -> bool:
     """Return whether the input is a Delta or Iceberg table, or the specification says so."""
     source = specification.input
     if source.format == "csv":  # a table is refused when its files are listed
         return False
-    named = source.version is not None or source.timestamp is not None
+    named = source.table is not None or source.version is not None or source.timestamp is not None
     return named or table_format(specification.input_path, spark) is not None
 
 
@@ -139,13 +152,40 @@ def _read_snapshot(
     names = snapshot.schema.names
     _refuse_public(snapshot.files, specification)
     check_columns(names, declared)
-    needed = [n for n in names if n in declared.variables and declared.variables[n].role != "identifier"]
+    needed = _needed(names, declared)
     # A later read of this run, of other columns or of a newer snapshot, must not replace these files.
     content = hashlib.sha256(repr((snapshot.name, needed)).encode()).hexdigest()
     place = f"{INPUT}-{content[:8]}"
     raw = write_down(spark, snapshot.batches(needed), staging, place)
     microdata = _microdata(raw, names, sorted(raw.inputFiles()), specification)
     return replace(microdata, files=len(snapshot.files), snapshot=snapshot.name)
+
+
+def _read_table_of_spark(
+    spark: SparkSession, specification: Specification, declared: Specification, staging: PrivatePlace
+) -> Microdata:
+    """Write the declared columns of a table of Spark's catalogue down, and return its records."""
+    from microguard.pipelines.intake.written_input import INPUT
+
+    source, reader = specification.input, spark.read
+    for option, value in (("versionAsOf", source.version), ("timestampAsOf", source.timestamp)):
+        if value is not None:
+            reader = reader.option(option, value)
+    frame = reader.table(str(source.table))
+    _refuse_public(frame.inputFiles(), specification)
+    names = frame.columns
+    check_columns(names, declared)
+    # Every read gets files of its own: the table may have changed, and earlier frames read theirs later.
+    place = f"{INPUT}-{secrets.token_hex(4)}"
+    staging.write(frame.select([column(name) for name in _needed(names, declared)]), place)
+    microdata = _microdata(staging.read(spark, place), names, [], specification)
+    version = "" if source.version is None else f", version {source.version}"
+    return replace(microdata, snapshot=f"table {source.table} of Spark's catalogue{version}")
+
+
+def _needed(names: Sequence[str], declared: Specification) -> list[str]:
+    """Return the columns of a table that are written down: the declared ones without identifiers."""
+    return [n for n in names if n in declared.variables and declared.variables[n].role != "identifier"]
 
 
 def _refuse_public(files: list[str], specification: Specification) -> None:

@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from microguard.pipelines.engine.catalogs import answering, open_catalog
 from microguard.pipelines.intake.faults import input_label
 from microguard.pipelines.intake.lake_tables import local_path, table_format
-from microguard.schemas.errors import InputRejected
+from microguard.schemas.errors import InputRejected, MicroguardError
 from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Input
 from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-    from pyiceberg.table import DataScan, StaticTable
+    from pyiceberg.table import DataScan, Table
 
 _METADATA = ".metadata.json"
 
@@ -50,7 +52,7 @@ class Snapshot:
 
 
 def snapshot_of(specification: Specification, spark: SparkSession | None = None) -> Snapshot:
-    """Return the snapshot that `input.path` names.
+    """Return the snapshot that `input.path`, or `input.table` of a catalogue, names.
 
     Parameters
     ----------
@@ -62,6 +64,11 @@ def snapshot_of(specification: Specification, spark: SparkSession | None = None)
     InputRejected
         If the table, its version or a feature of it cannot be read, or the input is no table.
     """
+    catalog, table = specification.input_catalog, specification.input.table
+    if catalog is not None and table is not None:
+        found = _of_catalog(catalog, table, specification)
+        with _readable("iceberg", specification):
+            return _of_iceberg(found, specification)
     place = specification.input_path
     kind = table_format(place, spark)
     if kind is None:
@@ -72,6 +79,29 @@ def snapshot_of(specification: Specification, spark: SparkSession | None = None)
     address = local_path(place) or place.replace("s3a://", "s3://", 1)
     with _readable(kind, specification):
         return (_delta if kind == "delta" else _iceberg)(address, specification)
+
+
+def current_snapshot(path: str) -> Snapshot:
+    """Return the current snapshot of the table in a folder, for which there is no specification yet.
+
+    Raises
+    ------
+    InputRejected
+    """
+    return snapshot_of(Specification.model_construct(input=Input(path=path)))
+
+
+def _of_catalog(catalog: str, name: str, specification: Specification) -> Table:
+    from pyiceberg.exceptions import NoSuchTableError
+
+    with answering("[input] catalog", catalog):
+        try:
+            return open_catalog(catalog).load_table(name)
+        except NoSuchTableError:
+            raise InputRejected(
+                f"{input_label(specification)} does not exist in the catalogue of input.catalog. Set "
+                "input.table to its namespace and name, such as statistics.persons."
+            ) from None
 
 
 def _delta(address: str, specification: Specification) -> Snapshot:
@@ -125,10 +155,15 @@ def _as_declared(
 
 
 def _iceberg(address: str, specification: Specification) -> Snapshot:
-    from pyiceberg.io.pyarrow import schema_to_pyarrow
     from pyiceberg.table import StaticTable
 
-    table = StaticTable.from_metadata(address if address.endswith(_METADATA) else _newest(address))
+    metadata = address if address.endswith(_METADATA) else _newest(address)
+    return _of_iceberg(StaticTable.from_metadata(metadata), specification)
+
+
+def _of_iceberg(table: Table, specification: Specification) -> Snapshot:
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+
     scan = _scan(table, specification)
     chosen = scan.snapshot()
     schema = schema_to_pyarrow(scan.projection(), include_field_ids=False)
@@ -167,7 +202,7 @@ class _Ambiguous(Exception):
     """Only a catalogue knows which metadata file is current."""
 
 
-def _scan(table: StaticTable, specification: Specification) -> DataScan:
+def _scan(table: Table, specification: Specification) -> DataScan:
     source = specification.input
     if source.version is not None:
         if table.snapshot_by_id(source.version) is None:
@@ -199,7 +234,7 @@ def _readable(kind: str, specification: Specification) -> Iterator[None]:
     """Translate every error of the two libraries; their texts may quote values of records."""
     try:
         yield
-    except InputRejected:
+    except MicroguardError:
         raise
     except _Ambiguous:
         raise InputRejected(

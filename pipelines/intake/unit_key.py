@@ -7,6 +7,7 @@ import hmac
 
 import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.compat import of_texts
 from microguard.pipelines.engine.row_hash import content_of
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -37,7 +38,7 @@ def with_unit_key(frame: DataFrame, unit: str, content: list[str], secret: bytes
     def keyed(texts: pa.Array) -> pa.Array:
         return pa.array([unit_key(text, derived) for text in texts.to_pylist()], pa.binary())
 
-    hashed = f.arrow_udf(keyed, t.BinaryType())  # type: ignore[call-overload]
+    hashed = of_texts(keyed, t.BinaryType())
     key: Column = hashed(unit_text(unit, frame))
     return frame.withColumns({UNIT: key, ROW: f.xxhash64(*content_of(content))})
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.compat import apply_in_arrow, of_texts
 from microguard.pipelines.guarantees.guarantee import Guarantee
 from microguard.pipelines.guarantees.measured_only import MeasuredOnly
 from microguard.pipelines.guarantees.record_files import RecordFiles
@@ -184,7 +185,7 @@ class TargetedRecordSwapping(RecordMethod):
                 *(t.StructField(f"__new{i}", t.StringType()) for i in range(depth)),
             ]
         )
-        further = rest.groupBy("__area0").applyInArrow(within, schema).toArrow()
+        further = apply_in_arrow(rest, ["__area0"], within, schema).toArrow()
         return further if first is None else pa.concat_tables([first, further])
 
 
@@ -230,6 +231,6 @@ def _number(identity: Column, secret: bytes) -> Column:
             pa.int64(),
         )
 
-    hashed = f.arrow_udf(numbers, t.LongType())  # type: ignore[call-overload]
+    hashed = of_texts(numbers, t.LongType())
     number: Column = hashed(identity)
     return number

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from microguard.pipelines.audit.joint.exposure import AreaExposure
     from microguard.pipelines.audit.joint.releases import Release, TableLayout
 
-#: Folder of the evidence area with the answers of components, and file in the evidence of a release.
-ANSWERS, EXPOSURE = "joint", "joint_area.json"
+#: Folder of the evidence area with results of earlier audits (hidden, thus not stored where that is an object
+#: store), and file in the evidence of a release.
+KEPT, EXPOSURE = ".joint", "joint_area.json"
 #: Stated in that file if a steward accepted the release unseen.
 ACCEPTED = 'publish.successive = "accept"'
 #: Largest noise of a cell where neither manifest nor specification states it.
@@ -143,7 +144,7 @@ def _exposure(
             last = staged is not None and position == len(listed) - 1
             files = staged if last else _public_files(entry, areas, held)
             releases.append(_release(entry, areas, populations[entry.release_id], files))
-        return audit(releases, areas.evidence / ANSWERS)
+        return audit(releases, areas.evidence / KEPT, areas.key())
 
 
 def _public_files(entry: Entry, areas: Areas, held: ExitStack) -> tuple[Path, Mapping[str, Any]] | None:

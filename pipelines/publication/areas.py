@@ -235,6 +235,10 @@ def areas_of(specification: Specification) -> Areas:
         refuse_neighbours(specification)
     areas = Areas.from_places(public, evidence)
     areas.public.require_writable()
+    if specification.catalog is not None and specification.catalog_table is not None:
+        from microguard.pipelines.publication.formats.table_format import catalog_table
+
+        catalog_table(specification.catalog, specification.catalog_table, areas.public).require()
     return areas
 
 

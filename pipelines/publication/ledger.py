@@ -61,6 +61,8 @@ class Entry:
         ``publish.successive``: whether a steward accepted other releases of the same source.
     ledger : str
         Path or address of the shared ledger; "" without one.
+    catalog, table : str
+        Catalogue (address or name, without credentials) and table of the release; "" without one.
     """
 
     event: Event
@@ -76,6 +78,8 @@ class Entry:
     successive: str = "refuse"
     ledger: str = ""
     area: str = ""
+    catalog: str = ""
+    table: str = ""
 
 
 class LedgerDamaged(FileDamaged):

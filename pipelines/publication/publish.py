@@ -3,7 +3,7 @@
 1. Write the line ``intended`` to the ledger, and an entry to the shared ledger.
 2. Copy the staged files, compare their checksums again and make them durable; the release appears as a whole
    (`PublicArea.put`).
-3. Commit the release to the table of the format, and audit the table.
+3. Commit the release to the table of the format, in the folder or in a catalogue, and audit the table.
 4. Write the line ``published`` to the ledger.
 5. Lead readers to the release (``current.json``).
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from microguard.pipelines.engine.command_result import now
@@ -20,9 +19,10 @@ from microguard.pipelines.engine.files import FileDamaged
 from microguard.pipelines.publication.area_audit import refuse_joint_exposure
 from microguard.pipelines.publication.area_identity import AreaNotThere, begin_area, require_area, settle_area
 from microguard.pipelines.publication.areas import Areas
-from microguard.pipelines.publication.formats.table_format import TableFormat, table_format
+from microguard.pipelines.publication.formats.table_format import catalog_table, table_format
 from microguard.pipelines.publication.identity import SERIES
 from microguard.pipelines.publication.ledger import Entry, Ledger, is_in, public_area_of
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.retention import expired_releases
 from microguard.pipelines.publication.source_fingerprints.conflicts import (
     ledger_of,
@@ -86,7 +86,7 @@ def publish(
             if shared is not None:  # after the line: a run that follows a kill then knows the entry
                 shared.put(shared_entry(entry, areas), areas.record(staged.release_id) / SHARED)
             areas.public.put(staged.release_id, staged.folder, staged.checksums, manifest)
-            _commit(table_format(str(manifest.get("format", "parquet"))), manifest, areas.public.folder)
+            _commit(entry, manifest, areas.public)
         except Exception:
             remove_release(entry, areas, "abandoned")
             raise
@@ -223,16 +223,23 @@ def published_already(areas: Areas, release_id: str) -> bool:
     return whole
 
 
-def _commit(row: TableFormat, manifest: Mapping[str, Any], public: Path | None) -> None:
-    if public is None:
-        if row.name != "parquet":
-            raise ProtectionFailed(
-                f"[publish] format: a {row.name} table needs a public area that is a folder, found an object "
-                'store. Nothing was published. Choose another [publish] path, or format = "parquet".'
-            )
+def _commit(entry: Entry, manifest: Mapping[str, Any], public: PublicArea) -> None:
+    row = table_format(str(manifest.get("format", "parquet")))
+    if entry.catalog:
+        table = catalog_table(entry.catalog, entry.table, public)
+        table.commit(entry.release_id)
+        faults = table.faults(dict(manifest))
+    elif public.folder is not None:
+        row.commit(public.folder, entry.release_id)
+        faults = row.audit(public.folder, dict(manifest))
+    elif row.name == "parquet":
         return
-    row.commit(public, str(manifest["release_id"]))
-    faults = row.audit(public, dict(manifest))
+    else:
+        raise ProtectionFailed(
+            f"[publish] format: a {row.name} table needs a public area that is a folder, found an object "
+            "store and no [publish] catalog. Nothing was published. Choose another [publish] path, format = "
+            '"parquet", or format = "iceberg" with a [publish] catalog.'
+        )
     if faults:
         raise ProtectionFailed(
             f"The {row.name} table: expected the records of the release after the commit, found "

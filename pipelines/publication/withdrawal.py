@@ -40,8 +40,7 @@ def remove_release(entry: Entry, areas: Areas, event: Event) -> None:
     identity = require_area(areas)
     if areas.public.current() == entry.release_id:
         areas.public.set_current(release_before(entry, areas))
-    if areas.public.folder is not None:
-        forget_everywhere(areas.public.folder, entry.release_id)
+    forget_everywhere(areas.public, entry.release_id, entry.catalog, entry.table)
     areas.public.remove(entry.release_id)
     require_gone(entry.release_id, areas)
     Ledger(areas).append(replace(entry, event=event, at=now(), area=identity))

@@ -11,12 +11,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.compat import with_values
 from microguard.pipelines.engine.row_hash import HASH, content_order, with_hash
 from microguard.pipelines.intake.cost_matrices import cost_matrices
 from microguard.pipelines.intake.fixed_point import Scale
@@ -35,7 +35,7 @@ from pyspark.sql import types as t
 BLOCK = "__block"
 _PARTITION, _OF_BLOCK = "__partition", "__of_block"
 #: Of a stratum: the block of its first leaf, and the position of its tree.
-_FIRST, _TREE = "__first", "__tree"
+_FIRST, _TREE, _LEAF = "__first", "__tree", "__leaf"
 
 #: Records of the sample that trees are grown on, over all strata that need one.
 SAMPLE = 100_000
@@ -223,11 +223,9 @@ def blocked(
         chosen.sizes(), min(PARTITION_RECORDS, PARTITION_BLOCKS * specification.max_block_records)
     )
     if chosen.trees:
-        placed = placed.withColumn(
-            BLOCK,
-            f.col(_FIRST)
-            + _leaf(chosen)(f.col(_TREE), f.col(HASH), *[column(name) for name in _variables(chosen)]),
-        )
+        arguments = [f.col(_TREE), f.col(HASH), *[column(name) for name in _variables(chosen)]]
+        placed = with_values(placed, _LEAF, _leaf(chosen), t.LongType(), arguments)
+        placed = placed.withColumn(BLOCK, f.col(_FIRST) + f.col(_LEAF)).drop(_LEAF)
     else:
         placed = placed.withColumn(BLOCK, f.col(_FIRST))
     if partitions > 1:
@@ -292,7 +290,7 @@ def _packed(sizes: np.ndarray, capacity: int) -> tuple[np.ndarray, int]:
     return partition, current + 1
 
 
-def _leaf(chosen: Plan) -> Callable[..., Column]:
+def _leaf(chosen: Plan) -> Callable[..., pa.Array]:
     """Return an Arrow function: the leaf of each record in its stratum's tree, 0 without a tree."""
     trees, coordinates, names = chosen.trees, chosen.coordinates, _variables(chosen)
 
@@ -305,7 +303,7 @@ def _leaf(chosen: Plan) -> Callable[..., Column]:
             leaves[of_tree] = trees[position].assign(points[of_tree], keys[of_tree])
         return pa.array(leaves)
 
-    return cast(Callable[..., Column], f.arrow_udf(leaf, t.LongType()))  # type: ignore[call-overload]
+    return leaf
 
 
 def _sample(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from microguard.pipelines.engine.compat import apply_in_arrow
 from microguard.pipelines.engine.row_hash import DIGESTS
 from microguard.pipelines.engine.tasks import in_tasks
 from microguard.pipelines.publication.staging.staging_area import StagingArea
@@ -172,7 +173,7 @@ class CombinationParts:
         columns = ", ".join(f"{name} int" for name in layout.keys)
         rest = ", ".join(f"{name} long" for name in (COUNT, *DIGESTS, _PART))
         coded = source.select(*layout.keys, COUNT, *DIGESTS).mapInArrow(_coded(layout), f"{columns}, {rest}")
-        written = coded.groupBy(_PART).applyInArrow(_written(layout, asked, files), f"{_PART} long")
+        written = apply_in_arrow(coded, [_PART], _written(layout, asked, files), f"{_PART} long")
         parts = cls(spark, layout, asked, files)
         if written.count() != len(parts):
             raise ProtectionFailed("A part of the combinations is missing. Nothing was published.")

@@ -14,13 +14,12 @@ from importlib.util import find_spec
 
 
 def load() -> None:
-    """Import what a worker that clusters records needs, and load compiled kernels."""
+    """Import what a worker that clusters records needs, and load the kernels that are compiled."""
     import microguard.pipelines.records.cluster_blocks  # noqa: F401
-    from microguard.sdc.kernels.compile import compiled
+    from microguard.sdc.kernels.compile import load_compiled
     from microguard.sdc.precompile import clusters
 
-    if compiled():
-        clusters()
+    load_compiled(clusters)
 
 
 def leave_archives() -> None:

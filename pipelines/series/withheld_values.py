@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.compat import apply_in_arrow
 from microguard.pipelines.intake.category_normalisation import with_category_code
 from microguard.pipelines.records.block import sensitive_codes
 from microguard.pipelines.records.protect_by_microaggregation import closeness
@@ -160,8 +161,8 @@ def _counted(keyed: DataFrame, names: Sequence[str], apart: Mapping[str, float],
         place = {name: table[name].slice(0, 1).combine_chunks() for name in (_STRATUM, PATTERN)}
         return pa.table(place | {"n": pa.array([len(table)]), "too_few": pa.array([too_few])})
 
-    counts = keyed.groupBy(_STRATUM, PATTERN).applyInArrow(
-        batch, f"{_STRATUM} {kind}, {PATTERN} bigint, n bigint, too_few boolean"
+    counts = apply_in_arrow(
+        keyed, [_STRATUM, PATTERN], batch, f"{_STRATUM} {kind}, {PATTERN} bigint, n bigint, too_few boolean"
     )
     return counts.toArrow().sort_by([(_STRATUM, "ascending"), (PATTERN, "ascending")])
 

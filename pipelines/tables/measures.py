@@ -16,9 +16,9 @@ attacker
     examined, of, sampled, narrowest, median, widest (width of the interval over the larger protection level;
     none where nothing is sensitive), below_protection, below_unit (intervals narrower than the unit of
     publication or the least level), not_judged (sensitive cells that were to be examined and have no interval
-    to compare with a level). Of magnitudes: determined (cells whose direction
-    follows), direction_error (least and median error of the best guess where the direction is known, over
-    the protected share of the guess), direction_odds. Of counts: base, least (the smallest count that may be
+    to compare with a level). Of magnitudes: determined (cells whose direction follows), direction_error
+    (least and median error of the best guess where the direction is known, over the protected share of the
+    guess), direction_odds. Of counts: base, least (the smallest count that may be
     known), posterior (by true count 0, 1, ... for each of the published 0, base, twice the base), moved
     (cells, the same way round), largest_posterior.
 fit

@@ -159,10 +159,9 @@ def _paths(spec: Specification) -> Iterator[Fault]:
         if place is not None and "://" in place and place.partition("://")[0] not in STORES:
             allowed = f"a folder, or an object store ({', '.join(f'{name}://' for name in STORES)})"
             yield fault(("publish", key), place, allowed)
-    if spec.publish.path.startswith(tuple(f"{name}://" for name in STORES)) and (
-        spec.publish.format != "parquet"
-    ):
-        allowed = "parquet, where publish.path is an object store"
+    stored = spec.publish.path.startswith(tuple(f"{name}://" for name in STORES))
+    if stored and spec.publish.format != "parquet" and spec.publish.catalog is None:
+        allowed = "parquet, or iceberg with publish.catalog, where publish.path is an object store"
         yield fault(("publish", "format"), spec.publish.format, allowed)
     if spec.publish.format == "delta" and NOT_IN_DELTA & set(_real(spec.public_area)):
         allowed = (
@@ -240,7 +239,7 @@ def _signs(spec: Specification) -> Iterator[Fault]:
     ):  # scratch files would be written to two other folders
         allowed = "a place whose whole path has no comma, at which Spark would split it"
         yield fault(("publish", "evidence"), evidence, allowed)
-    if "://" not in path and not path.startswith(("/", "~")) and PATTERN & set(str(spec.folder)):
+    if path and "://" not in path and not path.startswith(("/", "~")) and PATTERN & set(str(spec.folder)):
         allowed = (
             f"a whole path, as that of the specification has one of {' '.join(sorted(PATTERN))}, which Spark "
             "takes for a pattern of names"

@@ -178,7 +178,7 @@ def _refused(key: Path, entry: Any, error: Exception) -> Fault:
     """Return the fault of a value, or of a key of a section, that a check of its own raised."""
     name = getattr(error, "variable", None)
     if name is None:
-        return fault(key, entry, str(error))
+        return fault(key, getattr(error, "shown", entry), str(error))
     return fault((*key, name), entry.get(name), str(error).partition("expected ")[2].partition(", found")[0])
 
 

@@ -1,11 +1,11 @@
-"""Checks of `publish.partition_by` and `publish.csv`: the layout of the files of a release."""
+"""Checks of the layout of a release (`publish.partition_by`, `csv`, `catalog`, `table`) and `input.table`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from microguard.schemas.specification.faults import Fault, fault
+from microguard.schemas.specification.faults import NOTHING, Fault, fault
 from microguard.schemas.specification.model import Specification
 
 PLAIN_NAME = re.compile(r"[^\W_][\w.-]{0,99}")
@@ -24,6 +24,39 @@ def layout_faults(spec: Specification) -> Iterator[Fault]:
             yield fault(("publish", "csv"), True, f"{allowed}, with SDMX-CSV beside them")
     elif name is not None:
         yield from _partition(spec, name)
+    yield from _catalog(spec)
+    yield from _input_table(spec)
+
+
+def _catalog(spec: Specification) -> Iterator[Fault]:
+    catalog, table = spec.publish.catalog, spec.publish.table
+    if catalog is None:
+        if table is not None:
+            yield fault(("publish", "table"), table, "no such key without publish.catalog")
+        return
+    if table is None:
+        allowed = f'the table in the catalogue, such as "statistics.{spec.release.name}"'
+        yield fault(("publish", "table"), NOTHING, allowed)
+    if spec.publish.format != "iceberg":
+        yield fault(("publish", "format"), spec.publish.format, "iceberg, where publish.catalog is given")
+    if spec.table is not None:
+        yield fault(
+            ("publish", "catalog"), catalog, "no such key for a protected table, which has no records"
+        )
+
+
+def _input_table(spec: Specification) -> Iterator[Fault]:
+    source = spec.input
+    if source.table is None:
+        if not source.path:
+            yield fault(("input", "path"), NOTHING, "a path, or the key input.table")
+        if source.catalog is not None:
+            yield fault(("input", "catalog"), source.catalog, "no such key without input.table")
+        return
+    if source.path:
+        yield fault(("input", "table"), source.table, "no such key next to input.path")
+    if source.format == "csv":
+        yield fault(("input", "format"), "csv", "no such key for a table")
 
 
 def _partition(spec: Specification, name: str) -> Iterator[Fault]:

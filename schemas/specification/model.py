@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 WHOLE = "all"
 """Name of the one clustering of a specification without groups."""
+SQLITE = "sqlite:///"
+"""Beginning of the address of an SQLite file, before its path."""
+TABLE = "table://"
+"""Beginning of the address of an input that is named as a table, before its name."""
 DEFAULT_DIMENSION = 2
 """Control tables are all up to this dimension where the specification does not say."""
 
@@ -109,7 +113,9 @@ class Specification(Section):
 
     @property
     def input_path(self) -> str:
-        """Absolute input path."""
+        """Absolute input path; of a table that the specification names, an address of its own scheme."""
+        if self.input.table is not None:
+            return f"{TABLE}{self.input.table}"
         return self.resolve(self.input.path)
 
     @property
@@ -126,6 +132,26 @@ class Specification(Section):
     def shared_ledger(self) -> str | None:
         """Absolute path of the ledger that several evidence areas share, if any."""
         return None if self.publish.ledger is None else self.resolve(self.publish.ledger)
+
+    @property
+    def catalog(self) -> str | None:
+        """Address or name of the catalogue of the release; the file of an SQLite address is absolute."""
+        return self._catalog(self.publish.catalog)
+
+    @property
+    def input_catalog(self) -> str | None:
+        """Address or name of the catalogue of the input, likewise."""
+        return self._catalog(self.input.catalog)
+
+    def _catalog(self, catalog: str | None) -> str | None:
+        if catalog is None or not catalog.startswith(SQLITE):
+            return catalog
+        return SQLITE + self.resolve(catalog.removeprefix(SQLITE))
+
+    @property
+    def catalog_table(self) -> str | None:
+        """Namespace and name of the table of the release in its catalogue; None without a catalogue."""
+        return None if self.publish.catalog is None else self.publish.table
 
     def with_role(self, *roles: str) -> tuple[str, ...]:
         """Names of the variables of these roles, in the order of the specification."""

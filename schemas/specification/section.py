@@ -14,6 +14,9 @@ from pydantic_core import CoreSchema, core_schema
 NAME_PATTERN = r"^\w[\w.-]{0,99}$"
 """A release or group name is a folder name: letters, digits, "_", "." and "-"."""
 
+TABLE_PATTERN = r"^\w{1,100}(\.\w{1,100})+$"
+"""A table of a catalogue: its namespace and its name, of letters, digits and "_", with points between."""
+
 
 BLANKS = " \u00a0\u2007\u2009\u202f"
 """Blanks between thousands: space, and the no-break, figure, thin (SI brochure) and narrow no-break space."""
@@ -52,6 +55,38 @@ def _timestamp(value: Any) -> Any:
     return text
 
 
+def _without_credentials(value: Any) -> Any:
+    """Refuse an address with a user's password or with parameters; the message does not repeat them."""
+    if isinstance(value, str) and "://" in value:
+        place = value.partition("://")[2]
+        if "@" in place or "?" in place:
+            raise Withheld(f"{value.partition('://')[0]}://...")
+    return value
+
+
+def _table_name(value: Any) -> Any:
+    if isinstance(value, str) and not re.fullmatch(TABLE_PATTERN, value):
+        raise ValueError('a namespace and a name of letters, digits and "_", such as "statistics.persons"')
+    return value
+
+
+class Withheld(ValueError):
+    """A value with credentials, which no message may repeat.
+
+    Parameters
+    ----------
+    shown : str
+        The part of it that messages show.
+    """
+
+    def __init__(self, shown: str) -> None:
+        super().__init__(
+            "an address without user, password and parameters, which pyiceberg reads from its own "
+            "configuration or the environment"
+        )
+        self.shown = shown
+
+
 def _auto_or_count(value: Any) -> Any:
     if value == "auto" or (type(value) is int and 2 <= value <= LARGEST_COUNT):
         return value
@@ -72,7 +107,10 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Bound = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1)]
 PathText = Annotated[Text, BeforeValidator(_without_nul)]
+InputPath = Annotated[str, BeforeValidator(_without_nul)]
 Timestamp = Annotated[Text, BeforeValidator(_timestamp)]
+CatalogName = Annotated[Text, BeforeValidator(_without_credentials)]
+TableName = Annotated[str, Field(pattern=TABLE_PATTERN), BeforeValidator(_table_name)]
 SafeName = Annotated[str, Field(pattern=NAME_PATTERN)]
 ByDimension = Annotated[dict[int, Bound], BeforeValidator(_dimension_keys)]
 AutoOrCount = Annotated[Literal["auto"] | int, BeforeValidator(_auto_or_count)]

@@ -14,8 +14,10 @@ from microguard.schemas.specification.section import (
     AutoOrCount,
     Bound,
     ByDimension,
+    CatalogName,
     Code,
     Count,
+    InputPath,
     Names,
     Number,
     OneOfOrText,
@@ -23,6 +25,7 @@ from microguard.schemas.specification.section import (
     SafeName,
     Section,
     Share,
+    TableName,
     Text,
     Timestamp,
 )
@@ -60,9 +63,15 @@ Position = Annotated[
 class Input(Section):
     """`[input]`: where the microdata are and how they are written."""
 
-    path: PathText
+    path: InputPath = ""
     """File, directory or glob; anything Spark reads. Relative to the specification. The folder of a Delta or
-    Iceberg table, or the metadata file of an Iceberg table, is read as its snapshot."""
+    Iceberg table, or the metadata file of an Iceberg table, is read as its snapshot. Needed unless `table` is
+    given."""
+    table: Text | None = None
+    """A table by name instead of a path: of the catalogue (`statistics.persons`), without one of Spark's own
+    (`db.persons`, or `catalog.db.persons`). It is read once, as one snapshot."""
+    catalog: CatalogName | None = None
+    """The catalogue of Iceberg tables that has `table`: an address or a name, as in `publish.catalog`."""
     version: int | None = Field(default=None, ge=0)
     """Version of a Delta table, or snapshot id of an Iceberg table; by default the current one."""
     timestamp: Timestamp | None = None
@@ -317,7 +326,14 @@ class Publish(Section):
     evidence: PathText
     """Agency only, a folder or an object store; not inside the public area. Relative to the specification."""
     format: Literal["parquet", "delta", "iceberg"] = "parquet"
-    """Table format of the release."""
+    """Table format of the release. In an object store, "iceberg" needs a catalogue."""
+    catalog: CatalogName | None = None
+    """A catalogue of Iceberg tables in which every release is a snapshot of `table`, with a tag that is its
+    id: an address (`https://`, `sqlite:///lake/catalog.db`, `postgresql+psycopg2://`, `thrift://`), or a name
+    of pyiceberg's configuration. Credentials stand in that configuration or the environment. Needs `format` =
+    "iceberg"; its metadata lie in the public area, and a withdrawn release leaves none of its snapshots."""
+    table: TableName | None = None
+    """The table in the catalogue, with its namespace: "statistics.persons"."""
     partition_by: Text | None = None
     """The variable of role region: its records lie in a folder of their own, `microdata/region=value/`, as
     Hive, Spark, DuckDB, pandas, pyarrow and Polars read it. Text or whole numbers; values that a reader would

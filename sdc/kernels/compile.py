@@ -32,6 +32,7 @@ from numba.core.registry import CPUDispatcher
 F = TypeVar("F", bound=Callable[..., Any])
 _Dispatcher: Any = CPUDispatcher
 _BESIDE = Path(__file__).parents[1] / "__pycache__"
+_only_load = False
 
 
 def kernel(function: F) -> F:
@@ -54,6 +55,10 @@ def embedded(function: F) -> F:
     Use it for small functions that an inner loop calls with many arrays: passing each array costs time.
     """
     return _compiled(function, _nrt=False, forceinline=True)
+
+
+class NotCompiled(Exception):
+    """The cache does not contain the code of a kernel."""
 
 
 class FilePerSignature(IndexDataCacheFile):
@@ -91,9 +96,17 @@ class _Cache(FunctionCache):
         )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the code of a signature; None if it must be compiled, which the first time is announced."""
+        """Return the code of a signature; None if it must be compiled, which the first time is announced.
+
+        Raises
+        ------
+        NotCompiled
+            If there is none and nothing is to be compiled.
+        """
         code = super().load_overload(sig, target_context)
         if code is None:
+            if _only_load:
+                raise NotCompiled
             announce_compilation()
         return code
 
@@ -175,10 +188,26 @@ def choose_folder() -> None:
     config.CACHE_DIR = "" if root is None else str(root / f"kernels-{_digest()}")
 
 
-def compiled() -> bool:
-    """Return whether there is compiled code of the current sources, which saves minutes of compilation."""
-    config: Any = numba.config
-    return bool(config.CACHE_DIR) and Path(config.CACHE_DIR).is_dir()
+def load_compiled(part: Callable[[], object]) -> bool:
+    """Load the kernels that `part` calls, up to the first that is not compiled, and compile nothing.
+
+    The files of the cache alone say what is compiled: if a compilation was killed, its folder is there, and
+    without the missing kernels. Each is compiled when it is first called.
+
+    Returns
+    -------
+    bool
+        Whether all were loaded.
+    """
+    global _only_load
+    _only_load = True
+    try:
+        part()
+    except NotCompiled:
+        return False
+    finally:
+        _only_load = False
+    return True
 
 
 def forget_earlier() -> None:

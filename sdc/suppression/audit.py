@@ -1,7 +1,8 @@
 """Audit a pattern of suppressed cells: the interval of every primary, for every attacker.
 
-Two linear programs an interval, over the suppressed cells only. The audit shares no code with the separation
-of cuts beyond the solver.
+Two linear programs an interval, over the suppressed cells only. In large tables the programs cover the
+suppressed cells near a primary first: if the levels are reached in them, they are reached. The audit shares
+no code with the search beyond the solver and the choice of these cells.
 """
 
 from __future__ import annotations
@@ -13,9 +14,14 @@ import numpy as np
 from microguard.sdc.errors import ShapeMismatch, SolverFailed
 from microguard.sdc.solver import Limits, Master, Program, Status
 from microguard.sdc.suppression.attackers import Attacker, Bounds, attackers_of, bounds_of
+from microguard.sdc.suppression.neighbourhoods import Neighbourhoods
 from microguard.sdc.suppression.problem import KINDS, LEVEL_TOLERANCE, SuppressionProblem, check_attackers
 from scipy import sparse
 
+#: Products of primaries and suppressed cells up to which all programs cover all suppressed cells.
+_WHOLE = 1_000_000
+#: Cells of the first and second program of a primary in large tables; the third covers all.
+_NEAR = (250, 2_000)
 #: Deviations are limited to this many times those that the audited cell can have beforehand: beyond it, the
 #: feasibility tolerance of the solver would be wider than the interval.
 _LARGEST_DEVIATION = 1e6
@@ -23,6 +29,7 @@ _LARGEST_DEVIATION = 1e6
 _WITNESS_TOLERANCE = 1e-9
 #: Weight of a cell that some attacker knows in a witness, which should be excluded by few; others weigh 1.
 _WATCHED = 10.0
+_OPTIONS = Limits(options={"presolve": "off"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +53,9 @@ class Audit:
         is not counted.
     who : (k, kinds, 2) int array
         Units of that worst attacker; -1 where there is none.
+    exact : bool
+        Whether the outsider's intervals are exact. In large tables those that contain the levels can be
+        wider.
     """
 
     kinds: tuple[str, ...]
@@ -55,6 +65,7 @@ class Audit:
     highest: np.ndarray
     too_narrow: np.ndarray
     who: np.ndarray
+    exact: bool = True
 
     @property
     def protected(self) -> bool:
@@ -98,16 +109,16 @@ class _Levels:
 class _Ranges:
     """The largest decrease and increase of a cell: one linear program that is changed and solved again."""
 
-    def __init__(self, problem: SuppressionProblem, suppressed: np.ndarray) -> None:
-        self.columns = np.flatnonzero(suppressed)
-        matrix = sparse.csc_matrix(problem.relations[:, self.columns])
-        self._cells, count = problem.cells, len(self.columns)
+    def __init__(self, relations: sparse.csc_matrix, columns: np.ndarray) -> None:
+        self.columns = columns
+        matrix = sparse.csr_matrix(relations[:, columns])
+        matrix = sparse.csc_matrix(matrix[np.diff(matrix.indptr) > 0])
+        self._cells, count = relations.shape[1], len(columns)
         rows = np.zeros(matrix.shape[0])
-        options = Limits(options={"presolve": "off"})
         none = np.zeros(count)
-        self._ends = Master(Program(none, matrix, rows, rows, none, none), options)
-        both, none = sparse.hstack([matrix, -matrix]), np.zeros(2 * count)
-        self._few = Master(Program(none, both, rows, rows, none, none), options)
+        self._ends = Master(Program(none, matrix, rows, rows, none, none), _OPTIONS)
+        self._matrix = matrix
+        self._few_of: Master | None = None
 
     def ends(self, cell: int, bounds: Bounds) -> tuple[float, float]:
         """Return the largest decrease and increase of a cell; they agree if all bounds are symmetric."""
@@ -142,19 +153,73 @@ class _Ranges:
         upper[[place, count + place]] = 0.0
         used = place if deviation > 0 else count + place
         lower[used] = upper[used] = 1.0
-        self._few.change_bounds(np.arange(2 * count), lower, upper)
-        self._few.change_costs(np.concatenate([weights[self.columns]] * 2))
-        solution = self._few.solve()
+        few = self._few
+        few.change_bounds(np.arange(2 * count), lower, upper)
+        few.change_costs(np.concatenate([weights[self.columns]] * 2))
+        solution = few.solve()
         if solution.status is not Status.OPTIMAL or solution.values is None:
             return None
         table[self.columns] = scale * (solution.values[:count] - solution.values[count:])
         return table
+
+    @property
+    def _few(self) -> Master:
+        if self._few_of is None:
+            both = sparse.hstack([self._matrix, -self._matrix], format="csc")
+            rows, none = np.zeros(both.shape[0]), np.zeros(both.shape[1])
+            self._few_of = Master(Program(none, both, rows, rows, none, none), _OPTIONS)
+        return self._few_of
 
     def _limits(self, bounds: Bounds, scale: float) -> tuple[np.ndarray, np.ndarray]:
         return (
             np.minimum(bounds.fall[self.columns] / scale, _LARGEST_DEVIATION),
             np.minimum(bounds.rise[self.columns] / scale, _LARGEST_DEVIATION),
         )
+
+
+class _Places:
+    """The programs of each primary: over all suppressed cells, or in large tables over those near it."""
+
+    def __init__(self, problem: SuppressionProblem, suppressed: np.ndarray) -> None:
+        self._suppressed, self._relations = suppressed, sparse.csc_matrix(problem.relations)
+        self._whole: _Ranges | None = None
+        self._unpublished: _Ranges | None = None
+        self.exact = int(problem.primary.sum()) * int(suppressed.sum()) <= _WHOLE
+        self._near = None if self.exact else Neighbourhoods(problem.relations)
+
+    def of(self, cell: int, bounds: Bounds, levels: _Levels) -> tuple[_Ranges, float, float]:
+        """Return the programs of a primary, and the largest decrease and increase in them."""
+        for most in _NEAR if self._near is not None else ():
+            ranges = _Ranges(self._relations, self._cells_near(cell, bounds, levels, most))
+            if cell in ranges.columns:
+                fall, rise = ranges.ends(cell, bounds)
+                if levels.margin(fall, rise) >= 0:
+                    return ranges, fall, rise
+        return self.whole, *self.whole.ends(cell, bounds)
+
+    @property
+    def whole(self) -> _Ranges:
+        """The programs over all suppressed cells."""
+        if self._whole is None:
+            self._whole = _Ranges(self._relations, np.flatnonzero(self._suppressed))
+        return self._whole
+
+    @property
+    def unpublished(self) -> _Ranges:
+        """The programs over all cells of the table."""
+        if self._unpublished is None:
+            self._unpublished = _Ranges(self._relations, np.arange(self._relations.shape[1]))
+        return self._unpublished
+
+    def _cells_near(self, cell: int, bounds: Bounds, levels: _Levels, most: int) -> np.ndarray:
+        assert self._near is not None
+        enough = max(levels.lower, levels.upper, levels.sliding)
+
+        def prices(cells: np.ndarray) -> np.ndarray:
+            room = np.minimum(np.maximum(bounds.fall[cells], bounds.rise[cells]), enough)
+            return np.where(self._suppressed[cells] & (room > 0), -room, np.inf)
+
+        return self._near.around(np.array([cell]), prices, most)
 
 
 def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Sequence[str] = KINDS) -> Audit:
@@ -189,7 +254,7 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
     kinds = check_attackers(problem, attackers)
     coalitions = attackers_of(problem, suppressed, kinds) if len(kinds) > 1 else []
     suspicions = _Suspicions(problem, coalitions)
-    ranges, unpublished = _Ranges(problem, suppressed), _Ranges(problem, np.ones(problem.cells, dtype=bool))
+    places = _Places(problem, suppressed)
     outsider = bounds_of(problem)
     cells = np.flatnonzero(problem.primary)
     shape = (len(cells), len(kinds))
@@ -199,8 +264,8 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
         if not suppressed[cell]:
             narrow[row] = True
             continue
-        fall, rise = ranges.ends(int(cell), outsider)
         levels = _Levels.of(problem, int(cell))
+        ranges, fall, rise = places.of(int(cell), outsider, levels)
         lowest[row], highest[row] = problem.values[cell] - fall, problem.values[cell] + rise
         narrow[row] = levels.margin(fall, rise) < 0
         if len(kinds) == 1 or narrow[row, 0]:
@@ -216,8 +281,11 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
             bounds, kind = bounds_of(problem, one), kinds.index(one.kind)
             fall, rise = ranges.ends(int(cell), bounds)
             margin = levels.margin(fall, rise)
+            if margin < 0 and ranges is not places.whole:
+                fall, rise = places.whole.ends(int(cell), bounds)
+                margin = levels.margin(fall, rise)
             if margin < 0:
-                margin = levels.at_most(*unpublished.ends(int(cell), bounds)).margin(fall, rise)
+                margin = levels.at_most(*places.unpublished.ends(int(cell), bounds)).margin(fall, rise)
             narrow[row, kind] |= margin < 0
             if margin < worst[kind]:
                 worst[kind] = margin
@@ -227,7 +295,7 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
                 )
                 who[row, kind, : len(one.units)] = one.units
     counts = [1] + [sum(one.kind == kind for one in coalitions) for kind in kinds[1:]]
-    return Audit(kinds, np.array(counts), cells, lowest, highest, narrow, who)
+    return Audit(kinds, np.array(counts), cells, lowest, highest, narrow, who, places.exact)
 
 
 class _Suspicions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from microguard.sdc.errors import ImpossibleProtection
 from microguard.sdc.suppression.problem import SuppressionProblem
 from scipy import sparse
 
@@ -47,6 +48,15 @@ def capacity_cut(
     return Cut(cells[~small], scaled[~small], 1.0 - float(scaled[small].sum()))
 
 
+def impossible(cell: int) -> ImpossibleProtection:
+    """Return the refusal of a primary that no pattern protects."""
+    return ImpossibleProtection(
+        f"cell {cell} cannot be protected from every attacker, not even if all cells are suppressed "
+        "that may be; keep fewer cells, lower its levels, or merge categories",
+        variable=cell,
+    )
+
+
 class Pool:
     """All cuts found so far, each once."""
 
@@ -54,6 +64,7 @@ class Pool:
         self._cells = cells
         self._known: set[bytes] = set()
         self.cuts: list[Cut] = []
+        self._all: tuple[sparse.csr_matrix, np.ndarray] = self.matrix([])
 
     def add(self, cuts: list[Cut]) -> list[Cut]:
         """Add cuts and return the new ones."""
@@ -68,7 +79,13 @@ class Pool:
 
     def matrix(self, cuts: list[Cut] | None = None) -> tuple[sparse.csr_matrix, np.ndarray]:
         """Return the matrix and right-hand sides of some cuts, or of all."""
-        chosen = self.cuts if cuts is None else cuts
+        if cuts is None:
+            matrix, least = self._all
+            if len(least) < len(self.cuts):
+                more, further = self.matrix(self.cuts[len(least) :])
+                self._all = sparse.vstack([matrix, more], format="csr"), np.concatenate([least, further])
+            return self._all
+        chosen = cuts
         sizes = np.array([len(cut.cells) for cut in chosen], dtype=np.int64)
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         indices = np.concatenate([cut.cells for cut in chosen] or [np.empty(0)]).astype(np.int64)

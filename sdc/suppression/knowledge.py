@@ -8,11 +8,14 @@ import numpy as np
 from microguard.sdc.suppression.attackers import attackers_of
 from microguard.sdc.suppression.problem import SuppressionProblem
 
+#: The attacker who contributes to no cell.
+OUTSIDER = -1
+
 
 class Knowledge:
     """Deviations that each attacker considers possible, where they differ from the outsider's.
 
-    Attackers are numbered from 0; the outsider is none of them.
+    Attackers are numbered from 0; the outsider is none of them and has the number `OUTSIDER`.
 
     Attributes
     ----------
@@ -47,18 +50,40 @@ class Knowledge:
         part = slice(self._starts[attacker], self._starts[attacker + 1])
         return self._cells[part], self._fall[part], self._rise[part]
 
+    def bounds(self, attacker: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the largest decreases and increases of some cells that an attacker considers possible."""
+        fall, rise = self.fall[cells], self.rise[cells]
+        if attacker != OUTSIDER:
+            own, own_fall, own_rise = self.entries(attacker)
+            place = np.minimum(np.searchsorted(own, cells), len(own) - 1)
+            there = own[place] == cells
+            fall[there], rise[there] = own_fall[place[there]], own_rise[place[there]]
+        return fall, rise
+
     def knowing(self, cell: int) -> np.ndarray:
         """Return the attackers who know the value of a cell because nobody else contributes to it."""
         part = self._by_cell[self._cell_starts[cell] : self._cell_starts[cell + 1]]
         return self._attacker[part[self._known[part]]]
 
-    def contradicted(self, group: np.ndarray, cell: int, table: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the attackers of a group who can exclude a table of deviations by another cell than one.
+    def excluding(self, cell: int, deviation: float) -> np.ndarray:
+        """Return the attackers who can exclude a deviation of a cell that the outsider cannot exclude."""
+        part = self._by_cell[self._cell_starts[cell] : self._cell_starts[cell + 1]]
+        if deviation < 0:
+            # in the order of the largest decrease that they consider possible, 0 if they know the cell
+            last = np.searchsorted(self._fall[part], -deviation * (1 - 1e-9))
+        else:
+            last = np.searchsorted(~self._known[part], True)
+        return self._attacker[part[:last]]
+
+    def contradicted(
+        self, group: np.ndarray, spared: int | None, table: np.ndarray, x: np.ndarray
+    ) -> np.ndarray:
+        """Return the attackers of a group who can exclude a table of deviations.
 
         Parameters
         ----------
         group : consecutive attackers
-        cell : int
+        spared : cell by which they do not exclude it, or None
         table, x : (cells,) deviations, and the parts of the cells that a pattern suppresses
         """
         part = slice(self._starts[group[0]], self._starts[group[-1] + 1])
@@ -66,7 +91,7 @@ class Knowledge:
         d, parts = table[cells], x[cells]
         slack = 1e-9 * np.abs(d)
         wrong = (d < -self._fall[part] * parts - slack) | (d > self._rise[part] * parts + slack)
-        return np.unique(self._attacker[part][wrong & (cells != cell)])
+        return np.unique(self._attacker[part][wrong if spared is None else wrong & (cells != spared)])
 
     @property
     def watched(self) -> np.ndarray:

@@ -1,9 +1,9 @@
 """Methods that choose the suppressed cells; their names are in `sdc.algorithms.suppression`.
 
-Both first solve the linear relaxation by separated cuts, for the outsider and then for contributors. Then
-they alternate: choose a pattern that satisfies all cuts, attack it, add the cuts that it violates, and repair
-it until no attack succeeds. "exact" chooses by branch and cut until the bound meets the cost. "heuristic"
-ends with a pattern within the gap of the effort, or after the work of the effort.
+"exact" first solves the linear relaxation by separated cuts, for the outsider and then for contributors. Then
+it alternates: choose a pattern that satisfies all cuts, attack it, add the cuts that it violates, and repair
+it until no attack succeeds. It chooses by branch and cut until the bound meets the cost. "heuristic" is the
+search of large tables (`diving`), which ends at the gap or after the work of the effort.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from microguard.sdc.solver import Limits
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.cover import complete, prune
 from microguard.sdc.suppression.cuts import Cut, Pool
+from microguard.sdc.suppression.diving import LargeTable
 from microguard.sdc.suppression.problem import SuppressionProblem
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
@@ -31,6 +32,12 @@ _EFFORTS: dict[str, tuple[float, int, int, int]] = {
     "fast": (0.05, 40, 3, 300),
     "standard": (0.01, 100, 24, 2_000),
     "thorough": (0.002, 300, 96, 10_000),
+}
+#: The same for large tables: gap, sweeps of local cuts, neighbourhoods chosen anew, interrupt checks.
+_LARGE_EFFORTS: dict[str, tuple[float, int, int, int]] = {
+    "fast": (0.05, 4, 20, 30),
+    "standard": (0.01, 8, 200, 100),
+    "thorough": (0.002, 20, 2_000, 1_000),
 }
 #: Relative gap at which a pattern counts as optimal: rounding of sums of costs.
 _PROVED = 1e-7
@@ -73,8 +80,12 @@ def exact(task: Task) -> Choice:
 
 def heuristic(task: Task) -> Choice:
     """Stop at the gap and after the work of the effort."""
-    gap, rounds, programs, steps = _EFFORTS.get(task.effort, _EFFORTS["thorough"])
-    return _Search(task).run(gap, rounds, programs, steps)
+    problem = task.problem
+    separation = Separation(problem, task.kinds, task.seed)
+    pool = Pool(problem.cells)
+    pool.add(list(separation.line_cuts()))
+    table = LargeTable(Relaxation(problem, pool), separation, task.seed, task.deadline)
+    return table.run(*_LARGE_EFFORTS.get(task.effort, _LARGE_EFFORTS["thorough"]))
 
 
 class _Search:

@@ -7,6 +7,7 @@ from microguard.sdc.errors import ImpossibleProtection, SolverFailed
 from microguard.sdc.solver import INFINITY, Limits, Master, Program, Status, solve
 from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression.cuts import VIOLATED, Cut, Pool
+from microguard.sdc.suppression.local_cuts import LocalCuts
 from microguard.sdc.suppression.problem import SuppressionProblem
 from microguard.sdc.suppression.separation import Separation
 from scipy import sparse
@@ -42,6 +43,7 @@ class Relaxation:
         self.bridges = Bridges(problem)
         self.x, self.bound, self.reduced_costs = lower, self._base, costs
         self.rounds = 0
+        self._fixed = False
 
     def solve(self) -> None:
         """Solve the current program."""
@@ -54,9 +56,11 @@ class Relaxation:
         if solution.status is not Status.OPTIMAL or solution.values is None or solution.reduced_costs is None:
             raise SolverFailed(f"the choice of cells could not be solved: {solution.status.value}")
         self.x = np.clip(solution.values, 0.0, 1.0)
+        self.rounds += 1
+        if self._fixed:
+            return
         self.bound = max(self.bound, self._base + self._unit * solution.bound)
         self.reduced_costs = self._unit * solution.reduced_costs
-        self.rounds += 1
 
     def add(self, cuts: list[Cut]) -> int:
         """Add cuts and return how many were new."""
@@ -67,7 +71,11 @@ class Relaxation:
         return len(new)
 
     def integer(
-        self, limits: Limits, start: np.ndarray | None, fixed: np.ndarray
+        self,
+        limits: Limits,
+        start: np.ndarray | None,
+        fixed: np.ndarray,
+        suppressed: np.ndarray | None = None,
     ) -> tuple[np.ndarray | None, float]:
         """Return the best pattern of the cuts that the solver finds, and a lower bound of the cost.
 
@@ -78,15 +86,24 @@ class Relaxation:
             A pattern that satisfies all cuts.
         fixed : (cells,) boolean array
             Cells that no better pattern than the incumbent suppresses.
+        suppressed : (cells,) boolean array, optional
+            Cells that the pattern suppresses; the bound is then one of such patterns only.
         """
         problem = self._problem
-        lower, upper = problem.must.astype(float), (~problem.keep & ~fixed).astype(float)
+        must = problem.must if suppressed is None else problem.must | suppressed
+        lower, upper = must.astype(float), (~problem.keep & ~fixed).astype(float)
         used = np.flatnonzero(lower < upper)
         matrix, least = self.pool.matrix()
         least = least - matrix @ lower
+        matrix = matrix[:, used]
+        negative = sparse.csr_matrix(
+            (np.minimum(matrix.data, 0.0), matrix.indices, matrix.indptr), matrix.shape
+        )
+        binding = np.flatnonzero(least > np.asarray(negative.sum(axis=1)).ravel())
+        matrix, least = matrix[binding], least[binding]
         program = Program(
             problem.costs[used] / self._unit,
-            matrix[:, used],
+            matrix,
             least,
             np.full(len(least), INFINITY),
             np.zeros(len(used)),
@@ -95,12 +112,39 @@ class Relaxation:
         )
         begin = None if start is None or (start & fixed).any() else start[used].astype(float)
         solution = solve(program, limits, begin)
-        bound = self._base + self._unit * solution.bound
+        bound = float(problem.costs[must].sum()) + self._unit * solution.bound
         if solution.values is None:
             return None, bound if solution.status is not Status.INFEASIBLE else float("inf")
-        chosen = problem.must.copy()
+        chosen = must.copy()
         chosen[used[solution.values > 0.5]] = True
         return chosen, bound
+
+    def fix(self, cells: np.ndarray) -> None:
+        """Suppress cells in the following solves, which prove no bound, until `release`."""
+        self._fixed = True
+        self._master.change_bounds(cells, np.ones(len(cells)), np.ones(len(cells)))
+
+    def release(self) -> None:
+        """Choose about all cells again."""
+        self._fixed = False
+        problem = self._problem
+        self._master.change_bounds(
+            np.arange(problem.cells), problem.must.astype(float), (~problem.keep).astype(float)
+        )
+
+    def settle(self, local: LocalCuts, sweeps: float, deadline: Deadline) -> None:
+        """Solve and add local cuts, until each target was tried so often, or none has a new cut."""
+        self.solve()
+        left = int(np.ceil(sweeps * len(local)))
+        quiet = 0
+        while left > 0 and quiet < len(local) and not deadline.passed:
+            cuts, tried = local.cuts(self.x, _MOST_CUTS, left)
+            left -= tried
+            quiet = 0 if self.add(cuts) else quiet + tried
+            if quiet == 0:
+                self.solve()
+                while self.add(self.bridges.cuts(self.x)):
+                    self.solve()
 
     def converge(
         self, separation: Separation, deadline: Deadline, *, contributors: bool, rounds: int

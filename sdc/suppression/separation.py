@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from microguard.sdc.errors import ImpossibleProtection
-from microguard.sdc.suppression.cuts import Cut, capacity_cut
+from microguard.sdc.suppression.cuts import Cut, capacity_cut, impossible
 from microguard.sdc.suppression.knowledge import Knowledge
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
 from microguard.sdc.suppression.ranges import Ranges
@@ -184,8 +183,10 @@ class Separation:
         if table is None:
             members = group
         else:
+            # whoever knows more of one side of the cell itself needs a wider other side for a sliding level
+            spared = cell if self.problem.sliding_level[cell] == 0 else None
             members = np.union1d(
-                *(self.knowledge.contradicted(group, cell, side * table, ranges.x) for side in (1, -1))
+                *(self.knowledge.contradicted(group, spared, side * table, ranges.x) for side in (1, -1))
             )
         return self._attack_by_halves(ranges, cell, np.setdiff1d(members, self.knowledge.knowing(cell)))
 
@@ -218,11 +219,7 @@ class Separation:
         if cut is None:
             return []
         if len(cut.cells) == 0:
-            raise ImpossibleProtection(
-                f"cell {cell} cannot be protected from every attacker, not even if all cells are suppressed "
-                "that may be; keep fewer cells, lower its levels, or merge categories",
-                variable=cell,
-            )
+            raise impossible(cell)
         return [cut]
 
 

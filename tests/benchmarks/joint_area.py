@@ -46,7 +46,7 @@ def run(quick: bool = False) -> Iterator[Table]:
             ("one table more", releases),
         ):
             start, cpu = time.perf_counter(), time.process_time()
-            exposure = audit(some, place / "answers")
+            exposure = audit(some, place / "answers", b"agency")
             seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
             counts = (exposure.components, exposure.solved, exposure.known["outsider"], exposure.left_out)
@@ -82,11 +82,11 @@ def _records(folder: Path, population: pd.DataFrame, keys: pa.Array) -> Release:
     class_of[order] = np.minimum(np.arange(units) // K, units // K - 1)
     size = np.bincount(class_of)
     means = np.round(np.bincount(class_of, population["amount"]) / size, 1)
-    about = {"release_id": "records", "k": K, "region": None, "groups": [["income"]], "means": ["income"],
+    about = {"release_id": "records", "k": K, "region": None, "groups": [["amount"]], "means": ["amount"],
              "sensitive": []}  # fmt: skip
     (members / "members.json").write_text(json.dumps(about))
     pq.write_table(pa.table({"unit": keys, "class0": class_of}), members / "units.parquet")
-    table = {"__class": np.arange(len(size)), "__records": size, "income": means}
+    table = {"__class": np.arange(len(size)), "__records": size, "amount": means}
     pq.write_table(pa.table(table), members / "classes0.parquet")
     return Release("records", "firms", "2026", folder)
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import io
+import os
 import re
+import subprocess
+import sys
 import tomllib
+import zipfile
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -18,11 +23,14 @@ from deploy.dependency_lanes.__main__ import main, run_lanes
 from deploy.dependency_lanes.independent_count import records_fault, rounding_fault, table_fault
 from deploy.dependency_lanes.jobs import JOBS, Job
 from deploy.dependency_lanes.lane import (
+    EXTRAS,
     FIND_PYTHON,
     InstallationFailed,
     Lane,
+    copy_sources,
     lower_bounds,
     supported_versions,
+    user_dependencies,
 )
 from deploy.dependency_lanes.results import JobResult, compare, exit_code_of, table_of
 from tests.deploy.recipes import DEPLOY
@@ -53,8 +61,21 @@ def test_lower_bounds_refuses_a_dependency_without_one(requirement):
 
 
 def test_every_declared_dependency_has_a_lower_bound():
-    declared = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["java"]]
-    assert len(lower_bounds(declared).splitlines()) == len(declared) > 10
+    declared = user_dependencies(PROJECT)
+    assert len(lower_bounds(declared).splitlines()) == len(set(declared)) > 15
+
+
+def test_the_lane_of_a_spark_version_pins_all_but_pyspark():
+    lane = Lane.from_name("spark-3.5-3.11", DEPLOY)
+    assert (lane.choice, lane.python, lane.name) == ("spark-3.5", "3.11", "spark-3.5-3.11")
+    pinned = (DEPLOY / "constraints.txt").read_text().splitlines()
+    chosen = lane._constraints(PROJECT, DEPLOY.parent).splitlines()
+    assert set(chosen) - set(pinned) == {"pyspark==3.5.*"}
+    assert sorted(line.partition("==")[0] for line in set(pinned) - set(chosen)) == ["py4j", "pyspark"]
+
+
+def test_the_extras_of_a_lane_are_those_of_all():
+    assert PROJECT["optional-dependencies"]["all"] == [f"microguard[{','.join(EXTRAS)}]"]
 
 
 def test_requires_python_and_find_python_name_the_same_versions():
@@ -62,7 +83,7 @@ def test_requires_python_and_find_python_name_the_same_versions():
     assert line.split() == supported_versions(PROJECT["requires-python"])
 
 
-@pytest.mark.parametrize("name", ["oldest-3.11", "lowest", "lowest-3", "lowest-3.11-", ""])
+@pytest.mark.parametrize("name", ["oldest-3.11", "lowest", "lowest-3", "lowest-3.11-", "spark-4-3.11", ""])
 def test_lanes_refuses_an_unknown_lane_with_exit_code_2(name, capsys, tmp_path):
     assert main(["--dir", str(tmp_path), "--", name]) == 2
     assert f"lane {name!r}: expected" in capsys.readouterr().err
@@ -212,6 +233,34 @@ def test_independent_count_refuses_rounded_counts_that_are_no_multiples_or_do_no
     assert "multiple" in str(rounding_fault(cells.assign(frequency=moved + 1), persons))
     assert "missing" in str(rounding_fault(cells[1:], persons))
     assert "further" in str(rounding_fault(cells.assign(frequency=moved + 15), persons))
+
+
+BUILD = """
+import os, sys
+os.umask(int(sys.argv[2], 8))
+sys.path.insert(0, "deploy")
+import build_backend
+build_backend.build_wheel(sys.argv[1])
+"""
+
+
+def test_two_builds_of_the_wheel_have_the_same_bytes(tmp_path):
+    setuptools = pytest.importorskip("setuptools", reason="virtual environments of Python 3.12 have none")
+    if int(setuptools.__version__.partition(".")[0]) < 77:
+        pytest.skip("the build needs setuptools 77, of the extra test")
+    wheels = []
+    for number, mask in enumerate(("022", "007")):
+        source, built = copy_sources(DEPLOY.parent, tmp_path / f"source{number}"), tmp_path / str(number)
+        for path in source.rglob("*"):
+            os.utime(path, (number * 10**8, number * 10**8))
+        subprocess.run(
+            [sys.executable, "-c", BUILD, built, mask], cwd=source, check=True, capture_output=True
+        )
+        wheels += [path.read_bytes() for path in built.iterdir()]
+        assert not (source / "build").exists()
+    assert wheels[0] == wheels[1]
+    with zipfile.ZipFile(io.BytesIO(wheels[0])) as wheel:
+        assert "microguard/schemas/py.typed" in wheel.namelist()
 
 
 def test_the_wheel_has_every_folder_of_data_files(monkeypatch):

@@ -85,10 +85,8 @@ class Members:
         for i, listed in enumerate(classes):
             if not pc.all(pc.is_in(table[f"class{i}"], value_set=listed["__class"])).as_py():
                 raise ValueError(f"class{i}: expected classes of classes{i}.parquet, found others")
-        keys = table["unit"].cast(pa.binary(16)).combine_chunks()
-        halves = np.frombuffer(keys.buffers()[1], "<u8")[2 * keys.offset :][: 2 * len(keys)]
         units = table.drop_columns(["unit"]).to_pandas()
-        return cls(about, halves[::2], units, tuple(classes), tuple(rounding))
+        return cls(about, first_halves(table["unit"]), units, tuple(classes), tuple(rounding))
 
     def labels(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the class of each record of a group, (n,), and of each row of its table.
@@ -113,6 +111,13 @@ class Members:
             if np.bincount(code, records).any():
                 return False
         return True
+
+
+def first_halves(keys: pa.ChunkedArray) -> np.ndarray:
+    """Return the first half of each unit key of 16 bytes, (n,) uint64."""
+    joined = keys.cast(pa.binary(16)).combine_chunks()
+    halves = np.frombuffer(joined.buffers()[1], "<u8")[2 * joined.offset :][: 2 * len(joined)]
+    return np.asarray(halves[::2])
 
 
 def classes_from_members(maps: Sequence[Members]) -> list[Classes]:

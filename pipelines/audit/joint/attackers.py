@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from microguard.pipelines.audit.joint.components import MOST_UNITS
@@ -34,16 +35,15 @@ from microguard.pipelines.audit.joint.intervals import (
     known_within,
     narrowed,
     propagate,
-    shown_wide,
 )
 from microguard.pipelines.audit.joint.system import System
 
 #: Largest relative change from one period to the next that the attacker "growth" allows for.
 GROWTH = 0.1
 #: Largest component with exact elimination (0.3 s), and with linear programs.
-DENSE, PROGRAMS = 600, 400
-#: Unknowns of a component that are examined by linear programs at most.
-MOST_EXAMINED = 64
+DENSE, PROGRAMS = 600, 5_000
+#: Unknowns of a component that are examined by linear programs at most, and iterations of these.
+MOST_EXAMINED, ITERATIONS = 64, 200_000
 #: Sums of list values that are enumerated for one number of units at most.
 MOST_SUMS = 500_000
 ATTACKERS = ("outsider", "contributor", "second", "growth", "member", "list")
@@ -69,6 +69,12 @@ class Learnt:
     of: tuple[int, ...] = (0,) * len(ATTACKERS)
     sampled: int = 0
     contradictory: int = 0
+
+    @classmethod
+    def from_list(cls, values: list[Any]) -> Learnt:
+        """Return the counts that were kept as a list of the attributes."""
+        known, of, sampled, contradictory = values
+        return cls(tuple(known), tuple(of), sampled, contradictory)
 
     def __add__(self, other: Learnt) -> Learnt:
         """Add the counts of two components."""
@@ -107,20 +113,20 @@ def _learnt(system: System) -> Learnt:
     single = system.secret | ((system.units > 0) & (system.units < system.k))
     open_secrets = np.flatnonzero(single & ~known_within(lower, upper, system.whole))
     left = len(open_secrets)
-    if len(system) <= PROGRAMS and elimination is not None:
-        wide = shown_wide(system, lower, upper, elimination) if len(open_secrets) > 1 else None
-        wanted = open_secrets if wide is None else open_secrets[~wide[open_secrets]]
-        lower, upper, left = feasible_range(system, lower, upper, wanted, MOST_EXAMINED)
+    if len(system) <= PROGRAMS:
+        lower, upper, left = feasible_range(system, lower, upper, open_secrets, MOST_EXAMINED, ITERATIONS)
         lower, upper = propagate(system, lower, upper)
-    elif elimination is not None:
-        left = 0 if not system.positive else left
     known = known_within(lower, upper, system.whole) & _right(system, lower, upper)
     alone = _alone(system, known & single)
     news = known & ~alone
     values, sums = system.secret, single & ~system.secret
     growth, predecessors = _by_growth(system, lower, upper)
     second, pairs = _by_second(system, upper)
-    contributors, others = (0, 0) if elimination is None else _by_contributor(system, elimination, known)
+    if elimination is None:
+        contributors, others = 0, 0
+        left += int(((system.units == 1) & ~known).sum())
+    else:
+        contributors, others = _by_contributor(system, elimination, known)
     contributors += 2 * int((news & (system.units == 2)).sum())
     others += 2 * int((system.units == 2).sum())
     listed, listable = _by_list(system, lower, upper)
@@ -154,7 +160,7 @@ def _alone(system: System, known: np.ndarray) -> np.ndarray:
             if len(part) <= DENSE:
                 lower, upper = narrowed(part, lower, upper, eliminate(part, lower, upper))
             if len(part) <= PROGRAMS:
-                lower, upper, _ = feasible_range(part, lower, upper, wanted, MOST_EXAMINED)
+                lower, upper, _ = feasible_range(part, lower, upper, wanted, MOST_EXAMINED, ITERATIONS)
         except Contradiction:
             continue
         own = system.units > 0

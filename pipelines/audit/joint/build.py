@@ -9,17 +9,17 @@ import numpy as np
 import pandas as pd
 from microguard.pipelines.audit.differencing.histories import mix_bits
 from microguard.pipelines.audit.joint.cells import TableStatements
+from microguard.pipelines.audit.joint.differences import CellSets
+from microguard.pipelines.audit.joint.kept import Kept
 from microguard.pipelines.audit.joint.partitions import Partition, RegionTotals, text_hash
 from microguard.pipelines.audit.joint.releases import Release
 from microguard.pipelines.audit.joint.system import STRUCTURE, System
 from microguard.pipelines.audit.joint.unit_sets import (
     atoms_of,
+    cell_differences,
     distinct_sets,
-    large_differences,
-    set_hashes,
     set_rows,
     used_sets,
-    with_differences,
 )
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
@@ -27,12 +27,13 @@ from scipy.sparse.csgraph import connected_components
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its contributors."""
+    """A table, with the units of its cells where its evidence knows them."""
 
     position: int
     release: Release
     cells: TableStatements
-    partitions: list[Partition]
+    partition: Partition | None = None
+    sets: CellSets | None = None
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,24 @@ class Records:
 
 @dataclass(frozen=True)
 class Built:
-    """A system, and how many sets of units were left out because they are large."""
+    """A system, how many large sets are in it by their differences only, and how many pairs are not.
+
+    `cells` has the period, the label and the unknown of each cell of a table.
+    """
 
     system: System
     left_out: int
+    skipped: int
+    cells: pd.DataFrame
 
 
-def build(tables: Sequence[Table], records: Sequence[Records], values: np.ndarray, whole: bool) -> Built:
+def build(
+    tables: Sequence[Table],
+    records: Sequence[Records],
+    values: np.ndarray,
+    whole: bool,
+    kept: Kept,
+) -> Built:
     """Build the system of one variable in one population.
 
     Parameters
@@ -64,22 +76,28 @@ def build(tables: Sequence[Table], records: Sequence[Records], values: np.ndarra
         Public list of values of a unit, or empty.
     whole : bool
         Whether the unknowns are counts.
+    kept : Kept
+        Results of earlier audits.
     """
-    partitions = _linked([each for t in records for each in t.partitions], tables, records)
+    partitions = [each for t in records for each in t.partitions]
+    partitions += [t.partition for t in tables if t.partition is not None]
     starts = np.cumsum([0, *(len(t.cells.labels) for t in tables)])
-    part_sets = [set_hashes(each) for each in partitions]
-    cell_of = _unknown_cells(tables, starts, partitions, part_sets)
+    cell_of = _unknown_cells(tables, starts)
     n_cells = int(cell_of.max(initial=-1)) + 1
     cells = _CellColumns.collect(tables, starts, cell_of, n_cells)
     relations = _relation_rows(tables, starts, cell_of)
     of_table = {each.position: cell_of[starts[t] : starts[t + 1]] for t, each in enumerate(tables)}
-    sets, row_of = distinct_sets(partitions, part_sets, of_table)
+    sets, row_of = distinct_sets(partitions, of_table)
     used, left_out = used_sets(sets)
-    apart = large_differences(partitions, sets, used)
+    known_cells = [
+        (t.sets, t.partition, of_table[t.position])
+        for t in tables
+        if left_out and t.sets is not None and t.partition is not None
+    ]
+    apart = cell_differences(known_cells, kept)
     atoms, incidence = atoms_of(partitions, row_of, sets, used, apart)
     count = len(atoms.key)
-    matrix, low, high, releases = set_rows(sets, used, incidence, n_cells)
-    matrix, low, high, releases = with_differences(matrix, low, high, releases, sets, apart, atoms, n_cells)
+    matrix, low, high, releases = set_rows(sets, used, apart, incidence, n_cells)
     said = cells.said + _totals_said(records, tables, starts, cell_of)
     stated = [np.concatenate(each) for each in zip(*said, strict=True)] if said else [np.zeros(0)] * 7
     nan = np.full(count, np.nan)
@@ -107,43 +125,22 @@ def build(tables: Sequence[Table], records: Sequence[Records], values: np.ndarra
         said_secret=stated[5].astype(bool),
         said_release=stated[6].astype(np.int64),
         whole=whole,
-        positive=positive,
+        positive=np.full(n_cells + count, positive),
         truth=np.concatenate([cells.truth, nan]),
         largest=np.concatenate([cells.largest, nan]),
         second=np.concatenate([cells.second, nan]),
         last=np.concatenate([cells.last, nan]),
         values=values,
     )
-    return Built(system, left_out)
+    cells_of_tables = [
+        pd.DataFrame({"period": t.release.period, "label": t.cells.labels, "unknown": of_table[t.position]})
+        for t in tables
+    ]
+    listed = pd.concat(cells_of_tables or [pd.DataFrame(columns=["period", "label", "unknown"])])
+    return Built(system, left_out, apart.skipped, listed.drop_duplicates(ignore_index=True))
 
 
-def _linked(
-    of_records: list[Partition], tables: Sequence[Table], records: Sequence[Records]
-) -> list[Partition]:
-    """Return all partitions; in a table of a period, units have the version that records have then."""
-    version: dict[str, tuple[pd.Index, np.ndarray]] = {}
-    for each in records:
-        for partition in each.partitions[:1]:
-            units, first = np.unique(partition.units, return_index=True)
-            version[each.release.period] = (pd.Index(units), partition.epochs[first])
-    linked = list(of_records)
-    for table in tables:
-        for partition in table.partitions:
-            epochs = partition.epochs
-            if table.release.period in version:
-                index, known = version[table.release.period]
-                place = index.get_indexer(pd.Index(partition.units))
-                epochs = np.where(place >= 0, known[np.maximum(place, 0)], epochs)
-            linked.append(
-                Partition(partition.release, partition.units, epochs, partition.part_of, partition.weights,
-                          partition.lower, partition.upper, partition.cells, partition.k)
-            )  # fmt: skip
-    return linked
-
-
-def _unknown_cells(
-    tables: Sequence[Table], starts: np.ndarray, partitions: Sequence[Partition], hashes: Sequence[np.ndarray]
-) -> np.ndarray:
+def _unknown_cells(tables: Sequence[Table], starts: np.ndarray) -> np.ndarray:
     """Number the cells of all tables, (c,): equal codes in a period, equal contributors or equal units."""
     if not tables:
         return np.zeros(0, np.int64)
@@ -153,7 +150,10 @@ def _unknown_cells(
                     zip(t.cells.members, t.cells.truth.tolist(), strict=True)]) for t in tables]
     )  # fmt: skip
     marked = np.concatenate([(t.cells.members != "") & (t.cells.truth != 0) for t in tables])
-    sets = _cell_sets(tables, starts, partitions, hashes)
+    sets = np.zeros(len(labels), np.uint64)
+    for start, table in zip(starts, tables, strict=False):
+        if table.sets is not None:
+            sets[start + table.sets.cells] = table.sets.hashes()
     rows = np.arange(len(labels))
     names = np.concatenate([labels, marks[marked], sets[sets != 0]])
     places = np.concatenate([rows, rows[marked], rows[sets != 0]])
@@ -169,36 +169,6 @@ def _identities(table: Table) -> np.ndarray:
     cells, period = table.cells, table.release.period
     pairs = zip(cells.labels, cells.truth, strict=True)
     return text_hash([f"{period}\x1e{label}\x1e{truth:.12g}" for label, truth in pairs])
-
-
-def _cell_sets(
-    tables: Sequence[Table], starts: np.ndarray, partitions: Sequence[Partition], hashes: Sequence[np.ndarray]
-) -> np.ndarray:
-    """Return the hash of the units of each cell, 0 if unknown: margins have those of all their parts."""
-    found = np.zeros(int(starts[-1]), np.uint64)
-    known = np.zeros(len(found), bool)
-    for t, table in enumerate(tables):
-        mine = [i for i, each in enumerate(partitions) if each.release == table.position]
-        if not mine:
-            continue
-        part = np.zeros(len(table.cells.labels), np.uint64)
-        has = np.zeros(len(part), bool)
-        for i in mine:
-            part[partitions[i].cells] = hashes[i]
-            has[partitions[i].cells] = True
-        pairs, number = table.cells.relations, table.cells.relation
-        for _ in range(len(part)):
-            whole = np.zeros(int(number.max(initial=-1)) + 1, np.uint64)
-            complete = np.ones(len(whole), bool)
-            np.add.at(whole, number, part[pairs[:, 1]])
-            np.logical_and.at(complete, number, has[pairs[:, 1]])
-            new = complete[number] & ~has[pairs[:, 0]]
-            if not new.any():
-                break
-            part[pairs[new, 0]] = whole[number[new]]
-            has[pairs[new, 0]] = True
-        found[starts[t] : starts[t + 1]], known[starts[t] : starts[t + 1]] = part, has
-    return np.where(known, found, np.uint64(0))
 
 
 @dataclass(frozen=True)

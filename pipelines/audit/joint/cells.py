@@ -23,8 +23,8 @@ class TableStatements:
 
     Attributes
     ----------
-    codes : pandas.DataFrame
-        Codes by column.
+    codes : pandas.DataFrame or None
+        Codes by column; None if an earlier audit read the table.
     labels : (c,) array of text
         Codes that identify the cell in any table: the finest of each hierarchy that is not a total.
     relations : (r, 2) int64 array
@@ -44,7 +44,7 @@ class TableStatements:
     members : (c,) array of text, keyed digest of the contributors, empty if unknown
     """
 
-    codes: pd.DataFrame
+    codes: pd.DataFrame | None
     labels: np.ndarray
     relations: np.ndarray
     relation: np.ndarray

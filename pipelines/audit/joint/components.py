@@ -149,7 +149,7 @@ def _name(system: System) -> str:
     """
     marks = system.key.copy()
     for salt, array in enumerate((system.secret, system.units, system.k, system.truth, system.largest,
-                                  system.second, system.last)):  # fmt: skip
+                                  system.second, system.last, system.positive)):  # fmt: skip
         marks = mix_bits(marks + _bits(array), 30 + salt)
     said = system.key[system.said]
     said_of = (system.said_low, system.said_high, system.said_gap, system.said_shown, system.said_secret)
@@ -163,8 +163,7 @@ def _name(system: System) -> str:
     together = np.minimum(releases, 0).view(np.uint64)  # structure and mixed rows are told apart
     np.add.at(together, of.reshape(-1), mix_bits(np.append(rows, said), 61))
     again.append(int(mix_bits(together, 62).sum(dtype=np.uint64)))
-    flags = int(system.whole) + 2 * int(system.positive)
-    return "".join(f"{each:016x}" for each in (*total, *again, flags))
+    return "".join(f"{each:016x}" for each in (*total, *again, int(system.whole)))
 
 
 def _bits(array: np.ndarray) -> np.ndarray:

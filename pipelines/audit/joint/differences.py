@@ -1,94 +1,140 @@
-"""Find pairs of large sets of units of which one is the other one with a single unit more."""
+"""Find pairs of large sets of units that differ by few units, in time linear in the number of sets.
+
+The units of a set are divided into buckets by their hash, and each bucket is summarised by the sum of the
+hashes of its units. Two sets that differ by fewer units than there are buckets have at least one bucket in
+common (pigeonhole principle), so equal sums find all such pairs (compare set reconciliation; Minsky,
+Trachtenberg and Zippel 2003). The units of these pairs alone are then compared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
+from microguard.pipelines.audit.joint.cells import TableStatements
+from microguard.pipelines.audit.joint.partitions import Partition, member_hashes
+from scipy import sparse
 
-#: Pairs of sets that are compared at most; sets of one size are many only if they are small.
-MOST_PAIRS = 50_000_000
-#: Bits of the filter that drops differences which are no unit.
-FILTER = 27
-#: Sets of the larger size whose pairs are compared at once.
-_AT_ONCE = 256
+#: Buckets of a set, a power of two, and the largest number of units by which two sets differ.
+BUCKETS = 16
+MOST_APART = BUCKETS - 1
+#: Pairs whose units are compared at most.
+MOST_PAIRS = 20_000
+_SHIFT = np.uint64(64 - (BUCKETS - 1).bit_length())
 
 
 @dataclass(frozen=True)
-class Differences:
-    """Pairs of sets that differ by one unit.
+class CellSets:
+    """The units of the cells of one table: of the finest cells, and of all sums of these.
 
     Attributes
     ----------
-    more, less : (d,) int64 arrays
-        Sets.
-    units : (d,) uint64 array
-        Hash of the unit that the first has in addition.
-    skipped : int
-        Sets that were not compared because there are too many pairs.
+    cells : (c,) int64 array
+        Rows among the cells of the table.
+    sizes : (c,) int64 array
+    buckets : (c, BUCKETS) uint64 array
+        Sum of the hashes of the units in each bucket.
+    pairs : (e, 2) int64 array
+        A cell, by its place in `cells`, and a set of the partition that is part of it.
     """
 
-    more: np.ndarray
-    less: np.ndarray
-    units: np.ndarray
-    skipped: int
+    cells: np.ndarray
+    sizes: np.ndarray
+    buckets: np.ndarray
+    pairs: np.ndarray
+
+    @classmethod
+    def collect(cls, table: TableStatements, partition: Partition) -> CellSets:
+        """Add up the finest cells along the relations of a table."""
+        count, parts = len(table.labels), len(partition.cells)
+        has = np.zeros(count, bool)
+        has[partition.cells] = True
+        inside = sparse.csr_matrix((np.ones(parts), (partition.cells, np.arange(parts))), (count, parts))
+        pairs, number = table.relations, table.relation
+        while True:
+            complete = np.ones(int(number.max(initial=-1)) + 1, bool)
+            np.logical_and.at(complete, number, has[pairs[:, 1]])
+            new = np.flatnonzero(complete[number] & ~has[pairs[:, 0]])
+            if not len(new):
+                break
+            total, first = np.unique(pairs[new, 0], return_index=True)
+            rows = np.flatnonzero(np.isin(number, number[new[first]]))
+            one = np.ones(len(rows))
+            inside = inside + sparse.csr_matrix((one, tuple(pairs[rows].T)), (count, count)) @ inside
+            has[total] = True
+        cells = np.flatnonzero(has)
+        entries = inside[cells].tocoo()
+        of_part = np.repeat(np.arange(parts), partition.sizes)
+        place = of_part * BUCKETS + (partition.entities >> _SHIFT).astype(np.int64)
+        fine = np.zeros(parts * BUCKETS, np.uint64)
+        np.add.at(fine, place, member_hashes(partition.entities))
+        buckets = np.zeros((len(cells), BUCKETS), np.uint64)
+        np.add.at(buckets, entries.row, fine.reshape(parts, BUCKETS)[entries.col])
+        sizes = np.bincount(entries.row, partition.sizes[entries.col], len(cells)).astype(np.int64)
+        return cls(cells, sizes, buckets, np.column_stack([entries.row, entries.col]).astype(np.int64))
+
+    def hashes(self) -> np.ndarray:
+        """Return the hash of the units of each cell, as `Partition.hashes`."""
+        return np.asarray(self.buckets.sum(axis=1, dtype=np.uint64))
+
+    def units(self, cell: int, partition: Partition, buckets: np.ndarray) -> np.ndarray:
+        """Return the units of a cell that are in some buckets, (BUCKETS,) bool."""
+        ends = np.cumsum(partition.sizes)
+        parts = self.pairs[self.pairs[:, 0] == cell, 1]
+        some = [partition.entities[ends[part] - partition.sizes[part] : ends[part]] for part in parts]
+        entities = np.concatenate(some)
+        return entities[buckets[(entities >> _SHIFT).astype(np.int64)]]
 
 
-def single_differences(
-    hashes: np.ndarray, sizes: np.ndarray, chosen: np.ndarray, units: Sequence[np.ndarray]
-) -> Differences:
-    """Compare the sums of hashes of sets whose sizes differ by one with the hashes of units.
+#: Units that the first set has in addition, and those of the second; None if they are too many.
+Apart = tuple[np.ndarray, np.ndarray] | None
+
+
+def close_pairs(
+    buckets: np.ndarray, sizes: np.ndarray, apart: Callable[[int, int, np.ndarray], Apart]
+) -> tuple[dict[tuple[int, int], tuple[np.ndarray, np.ndarray]], int]:
+    """Return pairs of sets that differ by at most `MOST_APART` units, and how many pairs were not compared.
+
+    Sets that share a bucket are compared unless they are linked by pairs that were found: their difference
+    then follows from those of these pairs.
 
     Parameters
     ----------
-    hashes : (s,) uint64 array
-        Sum of the hashes of the units of each set.
+    buckets : (s, BUCKETS) uint64 array
+        Of distinct sets, in an order that depends on their content alone.
     sizes : (s,) int64 array
-    chosen : (s,) bool array
-        Sets to compare.
-    units : sequence of uint64 arrays
-        Hashes of all units, in parts that may overlap.
+    apart : callable
+        Compares the units of two sets in the buckets given.
     """
-    known = np.zeros(2**FILTER, bool)
-    mask = np.uint64(2**FILTER - 1)
-    for part in units:
-        known[(part & mask).astype(np.int64)] = True
-    order = np.flatnonzero(chosen)
-    order = order[np.lexsort((hashes[order], sizes[order]))]
-    of_size = sizes[order]
-    more, less, found = [], [], []
-    pairs = skipped = 0
-    for size in np.unique(of_size):
-        larger = order[slice(*np.searchsorted(of_size, (size + 1, size + 2)))]
-        smaller = order[slice(*np.searchsorted(of_size, (size, size + 1)))]
-        pairs += len(larger) * len(smaller)
-        if pairs > MOST_PAIRS:
-            skipped += len(larger)
-            continue
-        for start in range(0, len(larger), _AT_ONCE):
-            some = larger[start : start + _AT_ONCE]
-            apart = hashes[some][:, None] - hashes[smaller][None, :]
-            row, column = np.nonzero(known[(apart & mask).astype(np.int64)])
-            more.append(some[row])
-            less.append(smaller[column])
-            found.append(apart[row, column])
-    empty = np.zeros(0, np.int64)
-    unit = np.concatenate(found or [empty.astype(np.uint64)])
-    real = np.isin(unit, np.concatenate([empty.astype(np.uint64), *(among(part, unit) for part in units)]))
-    first, second = (np.concatenate(each or [empty])[real] for each in (more, less))
-    return Differences(first, second, unit[real], skipped)
+    found: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
+    tried: set[tuple[int, int]] = set()
+    leader = list(range(len(sizes)))
+    skipped: set[tuple[int, int]] = set()
 
+    def linked_to(one: int) -> int:
+        while leader[one] != one:
+            leader[one] = leader[leader[one]]
+            one = leader[one]
+        return one
 
-def among(values: np.ndarray, few: np.ndarray) -> np.ndarray:
-    """Return those of many values that are among few, by binary search in these."""
-    return values[is_among(values, few)]
-
-
-def is_among(values: np.ndarray, few: np.ndarray) -> np.ndarray:
-    """Return whether each of many values is among few."""
-    if not len(few):
-        return np.zeros(len(values), bool)
-    ordered = np.sort(few)
-    place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
-    return np.asarray(ordered[place] == values)
+    for column in buckets.T:
+        _, of, count = np.unique(column, return_inverse=True, return_counts=True)
+        shared = np.flatnonzero((count[of.reshape(-1)] > 1) & (column != 0))
+        order = shared[np.lexsort((-sizes[shared], column[shared]))]
+        for group in np.split(order, np.flatnonzero(np.diff(column[order])) + 1):
+            for pair in combinations(group.tolist(), 2):
+                one, other = pair
+                far = sizes[one] - sizes[other] > MOST_APART
+                if far or pair in tried or linked_to(one) == linked_to(other):
+                    continue
+                if len(tried) == MOST_PAIRS:
+                    skipped.add(pair)
+                    continue
+                tried.add(pair)
+                sides = apart(one, other, buckets[one] != buckets[other])
+                if sides is not None:
+                    found[pair] = sides
+                    leader[linked_to(other)] = linked_to(one)
+    return dict(sorted(found.items())), len(skipped)

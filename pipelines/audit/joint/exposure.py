@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from microguard.pipelines.audit.joint.attackers import ATTACKERS, Learnt, learnt
-from microguard.pipelines.audit.joint.build import Records, Table, build
-from microguard.pipelines.audit.joint.cells import read_cells
+from microguard.pipelines.audit.joint.build import Built, build
 from microguard.pipelines.audit.joint.components import components, published_secrets
+from microguard.pipelines.audit.joint.differences import MOST_APART
 from microguard.pipelines.audit.joint.draws import repeated_draws, shared_draws
-from microguard.pipelines.audit.joint.partitions import (
-    MEMBERS,
-    RecordStatements,
-    read_contributors,
-    read_members,
-    read_region_totals,
-    text_hash,
-)
+from microguard.pipelines.audit.joint.kept import Kept
+from microguard.pipelines.audit.joint.measures import joined, relations
+from microguard.pipelines.audit.joint.partitions import text_hash
 from microguard.pipelines.audit.joint.releases import LOST, Release
+from microguard.pipelines.audit.joint.statements import Statements, name_of, read
+from microguard.pipelines.audit.joint.system import System
 
 #: Chance of each secret to be learnt from safe releases by an attacker who guesses an interval; others must
 #: learn nothing. A factor of the last period is near this period's with the chance "draws".
@@ -56,7 +51,9 @@ class AreaExposure:
         Secrets that were examined by intervals only, because their component is too large for linear
         programs.
     left_out : int
-        Sets of units that were not compared with all others, because there are too many large ones.
+        Large sets of units, which were compared only with sets that differ from them by few units.
+    skipped : int
+        Pairs of large sets that were not compared, because there are too many.
     components, solved : int
         Components with secrets and two releases, and those that were not answered before.
     not_compared : tuple of str
@@ -72,6 +69,7 @@ class AreaExposure:
     contradictory: int = 0
     sampled: int = 0
     left_out: int = 0
+    skipped: int = 0
     components: int = 0
     solved: int = 0
     not_compared: tuple[str, ...] = ()
@@ -125,25 +123,36 @@ class AreaExposure:
         """Whether no limit is passed."""
         return not self.faults()
 
+    @property
+    def verdict(self) -> str:
+        """Return "red" if a limit is passed, "amber" if not everything was examined, otherwise "green"."""
+        return "red" if self.faults() else "amber" if self.notes() else "green"
+
     def notes(self) -> tuple[str, ...]:
-        """Return what the audit did not examine."""
+        """Return what the audit did not examine, or only in part."""
         texts = []
         if self.sampled:
             texts.append(f"{self.sampled} secrets in large components were examined by intervals only")
         if self.left_out:
-            texts.append(f"{self.left_out} large sets of units were compared by single differences only")
+            texts.append(
+                f"{self.left_out} large sets of units were compared by differences of at most {MOST_APART} "
+                "units only"
+            )
+        if self.skipped:
+            texts.append(f"{self.skipped} pairs of large sets of units were not compared")
         if self.contradictory:
             texts.append(f"{self.contradictory} components have statements about different records")
         return tuple(texts)
 
     def content(self) -> dict[str, Any]:
-        """Return all counts with their limits."""
+        """Return all counts with their limits, and the verdict."""
         limits = {name: self.limit(name) for name in ATTACKERS}
-        return {**vars(self), "limits": limits, "faults": list(self.faults()), "notes": list(self.notes())}
+        return {**vars(self), "verdict": self.verdict, "limits": limits, "faults": list(self.faults()),
+                "notes": list(self.notes())}  # fmt: skip
 
 
 _COUNTS = ("repeated_draws", "shared_draws", "comparable_draws", "contradictory", "sampled", "left_out",
-           "components", "solved", "not_compared")  # fmt: skip
+           "skipped", "components", "solved", "not_compared")  # fmt: skip
 
 
 def chance_limit(number: int, chance: float) -> int:
@@ -156,128 +165,90 @@ def chance_limit(number: int, chance: float) -> int:
     return limit
 
 
-def audit(releases: Sequence[Release], answers: Path | None = None) -> AreaExposure:
+def audit(releases: Sequence[Release], folder: Path | None = None, key: bytes = b"") -> AreaExposure:
     """Audit all releases of an evidence area together.
 
     Parameters
     ----------
     releases : sequence of Release
-    answers : Path, optional
-        Folder in the evidence area that keeps the answers of components, so that only new ones are solved.
+    folder : Path, optional
+        Folder in the evidence area that keeps results, so that a later audit costs what changed.
+    key : bytes
+        The agency's secret, by which kept results are signed.
     """
     groups: dict[str, list[Release]] = {}
     for release in releases:
         groups.setdefault(release.group, []).append(release)
     total = AreaExposure(tuple(release.release_id for release in releases))
     for name in sorted(groups):
-        known = _Answers(None if answers is None else answers / f"{text_hash([name])[0]:016x}.json")
-        total += _audit_group(groups[name], known)
-        known.write()
+        kept = Kept(folder, f"{text_hash([name])[0]:016x}", key)
+        total += _audit_group(groups[name], kept)
+        kept.write()
     return total
 
 
-def _code() -> str:
-    """Return the hash of the code of the audit, so that answers of other code are not used."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+def _audit_group(releases: Sequence[Release], kept: Kept) -> AreaExposure:
+    try:
+        names = [name_of(release, kept) for release in releases]
+    except LOST:  # a file that cannot be read: nothing of an earlier audit is used
+        kept, names = Kept(None, "", b""), [release.release_id for release in releases]
+    whole = hashlib.sha256(json.dumps(names).encode()).hexdigest()
+    known = kept.get("exposures", whole)
+    if known is not None:
+        kept.keep_all()
+        return replace(AreaExposure(**known), not_compared=tuple(known["not_compared"]), solved=0)
+    total = _audit_statements(read(releases, names, kept), len(releases), kept)
+    kept.put("exposures", whole, asdict(total))
+    return total
 
 
-class _Answers:
-    """Answers of components by their names, kept in a file."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path, self._used = path, dict[str, Learnt]()
-        self._known: dict[str, Learnt] = {}
-        if path is not None and path.is_file():
-            with suppress(ValueError, LookupError, TypeError, AttributeError):  # damaged: solved again
-                content = json.loads(path.read_text(encoding="utf-8"))
-                if content["code"] == _code():
-                    self._known = {name: _learnt(**each) for name, each in content["answers"].items()}
-
-    def get(self, name: str) -> Learnt | None:
-        """Return the answer of a component that was solved before."""
-        return self._known.get(name)
-
-    def put(self, name: str, answer: Learnt) -> None:
-        """Keep an answer."""
-        self._used[name] = answer
-
-    def write(self) -> None:
-        """Write the answers that were used, in one step."""
-        if self._path is None:
-            return
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            answers = {name: asdict(each) for name, each in self._used.items()}
-            json.dump({"code": _code(), "answers": answers}, file)
-        fresh.replace(self._path)
-
-
-def _learnt(known: list[int], of: list[int], sampled: int, contradictory: int) -> Learnt:
-    return Learnt(tuple(known), tuple(of), sampled, contradictory)
-
-
-def _audit_group(releases: Sequence[Release], answers: _Answers) -> AreaExposure:
-    lost = []
-    tables: dict[str, list[Table]] = {}
-    records: list[tuple[int, Release, RecordStatements]] = []
-    for position, release in enumerate(releases):
-        try:
-            if release.table is not None:
-                cells = read_cells(release)
-                units = read_contributors(release, position, cells)
-                tables.setdefault(release.table.measure, []).append(Table(position, release, cells, units))
-            elif release.series or (release.evidence / MEMBERS).is_dir():
-                records.append((position, release, read_members(release, position)))
-            else:
-                records.append((position, release, read_region_totals(release)))
-        except LOST:
-            lost.append(release.release_id)
-    total = AreaExposure(not_compared=tuple(lost))
-    if len(releases) < 2:
+def _audit_statements(said: Statements, releases: int, kept: Kept) -> AreaExposure:
+    total = AreaExposure(not_compared=said.lost)
+    if releases < 2:
         return total
-    measures = [*tables, *(name for _, _, each in records for name in (*each.partitions, *each.totals))]
-    for measure in dict.fromkeys(measures):
-        of_tables = tables.get(measure, [])
-        of_records = [
-            Records(position, release, each.partitions.get(measure, []), each.totals.get(measure))
-            for position, release, each in records
-            if measure in each.partitions or measure in each.totals
-        ]
-        if len(of_tables) + len(of_records) < 2:
+    built: dict[str, Built] = {}
+    alone: dict[str, AreaExposure] = {}
+    for measure in dict.fromkeys([*said.tables, *said.records]):
+        tables, records = said.tables.get(measure, []), said.records.get(measure, [])
+        values = np.unique(np.concatenate([np.zeros(0), *said.lists.get(measure, [])]))
+        counts = any(t.release.table is not None and t.release.table.counts for t in tables)
+        if not tables and len(records) < 2:
             continue
-        lists = [each.lists[measure] for _, _, each in records if measure in each.lists]
-        values = np.unique(np.concatenate(lists)) if lists else np.zeros(0)
-        counts = any(t.release.table is not None and t.release.table.counts for t in of_tables)
-        total += _audit_variable(of_tables, of_records, values, counts, answers)
+        built[measure] = build(tables, records, values, counts, kept)
+        alone[measure] = AreaExposure()
+        if len(tables) + len(records) > 1:
+            shared, comparable = shared_draws(tables)
+            alone[measure] = replace(
+                _audit_system(built[measure].system, kept),
+                repeated_draws=repeated_draws(tables),
+                shared_draws=shared,
+                comparable_draws=comparable,
+                left_out=built[measure].left_out,
+                skipped=built[measure].skipped,
+            )
+        total += alone[measure]
+    for relation in relations(built):
+        found = _audit_system(joined(relation, built), kept)
+        for measure in relation.measures:
+            found = found.beyond(alone[measure])
+        total += replace(found, of=found.known)
     return total
 
 
-def _audit_variable(
-    tables: list[Table], records: list[Records], values: np.ndarray, whole: bool, answers: _Answers
-) -> AreaExposure:
-    built = build(tables, records, values, whole)
-    total = _published(*published_secrets(built.system))
+def _audit_system(system: System, kept: Kept) -> AreaExposure:
+    total = _published(*published_secrets(system))
     count = solved = 0
-    for component in components(built.system):
-        answer = answers.get(component.name)
-        if answer is None:
-            answer = learnt(component.system)
+    for component in components(system):
+        known = kept.get("answers", component.name)
+        if known is None:
+            known = kept.put("answers", component.name, list(astuple(learnt(component.system))))
             solved += 1
-        answers.put(component.name, answer)
-        total, count = total + answer, count + 1
-    shared, comparable = shared_draws(tables)
+        total, count = total + Learnt.from_list(known), count + 1
     return AreaExposure(
         known=dict(zip(ATTACKERS, total.known, strict=True)),
         of=dict(zip(ATTACKERS, total.of, strict=True)),
-        repeated_draws=repeated_draws(tables),
-        shared_draws=shared,
-        comparable_draws=comparable,
         contradictory=total.contradictory,
         sampled=total.sampled,
-        left_out=built.left_out,
         components=count,
         solved=solved,
     )

@@ -19,6 +19,11 @@ RANK_TOLERANCE = 1e-10
 NULL_TOLERANCE = 1e-6
 #: Half-widths of rows below this share of the widest one weigh alike in least squares.
 FLATTEST = 1e-4
+#: Random directions in which the ends of the feasible set are computed, and the bounds that an unknown
+#: without bounds then has, in multiples of the largest number.
+WITNESSES, FARTHEST = 3, 10.0
+#: Status of a linear program (scipy): stopped by its limit, without a solution, without a bound.
+STOPPED, INFEASIBLE, UNBOUNDED = 1, 2, 3
 
 
 class Contradiction(Exception):
@@ -162,51 +167,6 @@ def narrowed(
     return propagate(system, lower, upper)
 
 
-def shown_wide(system: System, lower: np.ndarray, upper: np.ndarray, elimination: Elimination) -> np.ndarray:
-    """Return unknowns that can move by more than 1 % in the null space, (n,) bool.
-
-    One linear program finds a point far from all ends; each unknown then moves along its projection onto the
-    null space as far as the ends allow.
-    """
-    n = len(system)
-    wide = np.zeros(n, bool)
-    if not elimination.null.shape[1]:
-        return wide
-    scale = _scale(system, upper)
-    one = np.ones((n, 1))
-    ends = [(-np.eye(n), -lower), (np.eye(n), upper)]
-    inside = [(each[np.isfinite(end)], end[np.isfinite(end)] / scale) for each, end in ends]
-    equal, limits, most = _rows(system, scale)
-    matrix = sparse.vstack([
-        sparse.hstack([limits, sparse.csr_matrix((limits.shape[0], 1))]),
-        *(
-            sparse.hstack([sparse.csr_matrix(each), sparse.csr_matrix(one[: len(end)])])
-            for each, end in inside
-        ),
-    ])  # fmt: skip
-    solved = linprog(
-        np.append(np.zeros(n), -1.0), A_ub=matrix, b_ub=np.concatenate([most, *(end for _, end in inside)]),
-        A_eq=sparse.hstack([system.rows[equal], sparse.csr_matrix((len(equal), 1))]) if len(equal) else None,
-        b_eq=system.low[equal] / scale if len(equal) else None,
-        bounds=[(None, None)] * n + [(0, 1)], method="highs",
-    )  # fmt: skip
-    if solved.status != 0 or solved.x[-1] <= 0:
-        return wide
-    point = solved.x[:n] * scale
-    along = elimination.null @ elimination.null.T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        up = np.where(
-            along > 0, (upper - point) / along, np.where(along < 0, (lower - point) / along, np.inf)
-        )
-        down = np.where(
-            along > 0, (point - lower) / along, np.where(along < 0, (point - upper) / along, np.inf)
-        )
-    rise = np.minimum(np.nan_to_num(up, nan=np.inf).min(axis=1), 1e6 * scale) * np.diag(along)
-    fall = np.minimum(np.nan_to_num(down, nan=np.inf).min(axis=1), 1e6 * scale) * np.diag(along)
-    moves = np.diag(along) > NULL_TOLERANCE
-    return np.asarray(moves & _wide(point - np.maximum(fall, 0), point + np.maximum(rise, 0), system.whole))
-
-
 def _scale(system: System, upper: np.ndarray) -> float:
     """Return the size of the largest number, by which programs are divided."""
     ends = [each[np.isfinite(each)] for each in (system.low, system.high, upper)]
@@ -224,11 +184,12 @@ def _rows(system: System, scale: float) -> tuple[np.ndarray, sparse.csr_matrix, 
 
 
 def feasible_range(
-    system: System, lower: np.ndarray, upper: np.ndarray, wanted: np.ndarray, most: int
+    system: System, lower: np.ndarray, upper: np.ndarray, wanted: np.ndarray, most: int, iterations: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Narrow the intervals of some unknowns by linear programs (HiGHS; Huangfu and Hall 2018).
 
-    Each solution is a witness for all unknowns: one that two witnesses show to be wide is not minimised.
+    Each solution is a witness for all unknowns: one that two witnesses show to be wide is not minimised. The
+    first witnesses are the ends of the feasible set in random directions.
 
     Parameters
     ----------
@@ -236,6 +197,8 @@ def feasible_range(
         Unknowns, in the order in which they are examined.
     most : int
         Unknowns that are examined at most.
+    iterations : int
+        Iterations of the simplex method at most, over all programs.
 
     Returns
     -------
@@ -250,48 +213,82 @@ def feasible_range(
     lower, upper = lower.copy(), upper.copy()
     if not len(wanted):
         return lower, upper, 0
-    scale = _scale(system, upper)
-    equal, limits, ends = _rows(system, scale)
-    slack = 1e-9
-    bounds = np.column_stack([lower, upper]) / scale
-    bounds[:, 0] -= slack
-    bounds[:, 1] += slack
-    least, largest = np.full(len(system), np.inf), np.full(len(system), -np.inf)
+    programs = _Programs(system, lower, upper, iterations)
+    if len(wanted) > WITNESSES:
+        random = np.random.default_rng(0)
+        for _ in range(WITNESSES):
+            direction = np.zeros(len(system))
+            direction[wanted] = random.choice([-1.0, 1.0], len(wanted))
+            programs.end(direction, bounded=True)
+            programs.end(-direction, bounded=True)
     examined = failed = 0
     for position, unknown in enumerate(wanted):
-        if _wide(least[unknown], largest[unknown], system.whole):
+        if programs.wide(unknown):
             continue
-        if examined == most:
+        if examined == most or programs.iterations <= 0:
             rest = wanted[position:]
-            unknown_yet = ~_wide(least[rest], largest[rest], system.whole)
-            return lower, upper, failed + int(unknown_yet.sum())
+            return lower, upper, failed + int((~programs.wide(rest)).sum())
         examined += 1
         for sign in (1.0, -1.0):
-            cost = np.zeros(len(system))
-            cost[unknown] = sign
-            solved = linprog(
-                cost, A_ub=limits if len(ends) else None, b_ub=ends + slack if len(ends) else None,
-                A_eq=system.rows[equal] if len(equal) else None,
-                b_eq=system.low[equal] / scale if len(equal) else None, bounds=bounds, method="highs",
-            )  # fmt: skip
-            if solved.status == 2:
-                raise Contradiction
-            if solved.status != 0:  # 3 is unbounded: no interval
-                failed += solved.status != 3
-                least[unknown], largest[unknown] = (-np.inf, largest[unknown]) if sign > 0 else (
-                    least[unknown], np.inf)  # fmt: skip
-                continue
-            point = solved.x * scale
-            np.minimum(least, point, out=least)
-            np.maximum(largest, point, out=largest)
-            end = point[unknown]
-            if sign > 0:
-                lower[unknown] = max(lower[unknown], end - 1e-7 * (1 + abs(end)))
+            direction = np.zeros(len(system))
+            direction[unknown] = sign
+            status, point = programs.end(direction)
+            if status == UNBOUNDED:
+                ends = programs.least if sign > 0 else programs.largest
+                ends[unknown] = -sign * np.inf
+            elif point is None:
+                failed += 1
+            elif sign > 0:
+                lower[unknown] = max(lower[unknown], point[unknown] - 1e-7 * (1 + abs(point[unknown])))
             else:
-                upper[unknown] = min(upper[unknown], end + 1e-7 * (1 + abs(end)))
+                upper[unknown] = min(upper[unknown], point[unknown] + 1e-7 * (1 + abs(point[unknown])))
         if system.whole:
             lower, upper = _whole(lower, upper)
     return lower, upper, failed
+
+
+class _Programs:
+    """Linear programs over one system, and the least and largest value of each unknown in their solutions."""
+
+    def __init__(self, system: System, lower: np.ndarray, upper: np.ndarray, iterations: int) -> None:
+        self.iterations, self._whole = iterations, system.whole
+        self._scale = _scale(system, upper)
+        equal, limits, ends = _rows(system, self._scale)
+        slack = 1e-9
+        self._bounds = np.column_stack([lower, upper]) / self._scale + [-slack, slack]
+        self._rows = {
+            "A_ub": limits if len(ends) else None, "b_ub": ends + slack if len(ends) else None,
+            "A_eq": system.rows[equal] if len(equal) else None,
+            "b_eq": system.low[equal] / self._scale if len(equal) else None,
+        }  # fmt: skip
+        self.least, self.largest = np.full(len(system), np.inf), np.full(len(system), -np.inf)
+
+    def end(self, direction: np.ndarray, *, bounded: bool = False) -> tuple[int, np.ndarray | None]:
+        """Return the status, and a point (n,) that is least in a direction; None without a solution.
+
+        Raises
+        ------
+        Contradiction
+        """
+        if self.iterations <= 0:
+            return STOPPED, None
+        bounds = np.clip(self._bounds, -FARTHEST, FARTHEST) if bounded else self._bounds
+        solved = linprog(direction, **self._rows, bounds=bounds, method="highs",
+                         options={"maxiter": self.iterations})  # fmt: skip
+        self.iterations -= int(solved.nit or 0)
+        if solved.status == INFEASIBLE and not bounded:
+            raise Contradiction
+        if solved.status != 0:
+            return int(solved.status), None
+        point = np.asarray(solved.x * self._scale)
+        np.minimum(self.least, point, out=self.least)
+        np.maximum(self.largest, point, out=self.largest)
+        return 0, point
+
+    def wide(self, unknowns: np.ndarray) -> np.ndarray:
+        """Return which unknowns have two feasible values that are more than 1 % from their middle apart."""
+        least, largest = self.least[unknowns], self.largest[unknowns]
+        return np.asarray(~known_within(least, largest, self._whole) & (largest >= least))
 
 
 def consistent_part(system: System) -> System:
@@ -319,7 +316,8 @@ def consistent_part(system: System) -> System:
     solved = linprog(
         np.append(np.zeros(n), np.ones(2 * count)), A_ub=limits,
         b_ub=np.append(high[above], -low[below]) / scale,
-        bounds=[(0 if system.positive else None, None)] * n + [(0, None)] * (2 * count), method="highs",
+        bounds=[(0 if each else None, None) for each in system.positive] + [(0, None)] * (2 * count),
+        method="highs",
     )  # fmt: skip
     if solved.status != 0:
         raise Contradiction
@@ -327,11 +325,6 @@ def consistent_part(system: System) -> System:
     dropped = more + less > 1e-7 * scale
     low, high = np.where(dropped, -np.inf, low), np.where(dropped, np.inf, high)
     return replace(system, low=low[:m], high=high[:m], said_low=low[m:], said_high=high[m:])
-
-
-def _wide(least: np.ndarray, largest: np.ndarray, whole: bool) -> np.ndarray:
-    """Return whether two feasible values are more than 1 % from their middle apart."""
-    return ~known_within(least, largest, whole) & (largest >= least)
 
 
 #: A value with at most this relative error is known.

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.audit.differencing.cells import rounding_of_means
 from microguard.pipelines.audit.differencing.histories import mix_bits
 from microguard.pipelines.audit.differencing.mean_weights import capped_weights
-from microguard.pipelines.audit.differencing.members import Members
+from microguard.pipelines.audit.differencing.members import Members, first_halves
 from microguard.pipelines.audit.joint.cells import CONTRIBUTORS, TableStatements
 from microguard.pipelines.audit.joint.releases import Release
 
@@ -28,19 +27,19 @@ _SEPARATOR = "\x1f"
 
 @dataclass(frozen=True)
 class Partition:
-    """Disjoint sets of units of one release, with an interval for the sum over each.
+    """Sets of entities of one release, smallest first, with an interval for the sum over each.
 
     Attributes
     ----------
     release : int
         Position of the release.
-    units : (n,) uint64 array
-        Key of the unit of each record.
-    epochs : (n,) uint64 array
-        Which of its values the unit has here: hash of a period, or of a version.
-    part_of : (n,) int64 array
-        Set of each record.
-    weights : (n,) array
+    entities : (n,) uint64 array
+        Members of the sets, one set after the other.
+    weights : (n,) array, or None if all are 1
+    sizes : (p,) int64 array
+        Number of members of each set.
+    hashes : (p,) uint64 array
+        Sum of the hashes of the members of each set, with their weights.
     lower, upper : (p,) arrays
         Interval of the (weighted) sum; infinite for cells, which have their own intervals.
     cells : (p,) int64 array
@@ -49,14 +48,56 @@ class Partition:
     """
 
     release: int
-    units: np.ndarray
-    epochs: np.ndarray
-    part_of: np.ndarray
-    weights: np.ndarray
+    entities: np.ndarray
+    weights: np.ndarray | None
+    sizes: np.ndarray
+    hashes: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
     cells: np.ndarray
     k: int
+
+    @classmethod
+    def collect(
+        cls,
+        release: int,
+        units: tuple[np.ndarray, np.ndarray],
+        part_of: np.ndarray,
+        weights: np.ndarray | None,
+        intervals: tuple[np.ndarray, np.ndarray],
+        cells: np.ndarray,
+        k: int,
+    ) -> Partition:
+        """Order records by their sets.
+
+        Parameters
+        ----------
+        units : (n,) uint64 array, (n,) uint64 array
+            Key of the unit of each record, and which of its values it has here: hash of a period or version.
+        part_of : (n,) int64 array
+            Set of each record.
+        intervals : (p,) array, (p,) array
+        """
+        sizes = np.bincount(part_of, minlength=len(cells))
+        order = np.argsort(sizes, kind="stable")
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        part = rank[part_of]
+        place = np.argsort(part, kind="stable")
+        entities = mix_bits(units[0] ^ units[1], 12)[place]
+        weights = None if weights is None else weights[place]
+        hashes = np.zeros(len(order), np.uint64)
+        np.add.at(hashes, part[place], member_hashes(entities, weights))
+        lower, upper = (each[order] for each in intervals)
+        return cls(release, entities, weights, sizes[order], hashes, lower, upper, cells[order], k)
+
+    def members(self, sets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the entities of some sets (p,) bool, the set of each, and their weights."""
+        last = int(np.flatnonzero(sets).max(initial=-1)) + 1
+        part = np.repeat(np.arange(last), self.sizes[:last])
+        chosen = sets[part]
+        weights = np.ones(len(part)) if self.weights is None else self.weights[: len(part)]
+        return self.entities[: len(part)][chosen], part[chosen], weights[chosen]
 
 
 @dataclass(frozen=True)
@@ -71,11 +112,39 @@ class RegionTotals:
 
 @dataclass(frozen=True)
 class RecordStatements:
-    """What a release of records says, by variable."""
+    """What a release of records says.
 
-    partitions: dict[str, list[Partition]]
+    Attributes
+    ----------
+    groups : list of (list of str, Partition)
+        Variables and classes of each clustering; the intervals have one column a variable.
+    totals : mapping of variable to RegionTotals
+    lists : mapping of variable to array
+        Values that a unit can have.
+    """
+
+    groups: list[tuple[list[str], Partition]]
     totals: dict[str, RegionTotals]
     lists: dict[str, np.ndarray]
+
+    def partitions(self, variable: str) -> list[Partition]:
+        """Return the classes with the intervals of one variable."""
+        return [
+            replace(each, lower=each.lower[:, place], upper=each.upper[:, place])
+            for names, each in self.groups
+            if variable in names
+            for place in [names.index(variable)]
+        ]
+
+    def variables(self) -> list[str]:
+        """Return the variables with classes or totals."""
+        return list(dict.fromkeys([*(name for names, _ in self.groups for name in names), *self.totals]))
+
+
+def member_hashes(entities: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the hash of each member of a set: of the entity and its weight."""
+    weights = np.ones(1) if weights is None else weights
+    return mix_bits(entities + weights.view(np.uint64), 13)
 
 
 def text_hash(texts: Sequence[str]) -> np.ndarray:
@@ -95,11 +164,10 @@ def read_members(release: Release, position: int) -> RecordStatements:
     if members is None:
         raise FileNotFoundError(folder)
     lists = json.loads((folder / LISTS).read_text()) if (folder / LISTS).is_file() else {}
-    partitions: dict[str, list[Partition]] = {}
+    groups: list[tuple[list[str], Partition]] = []
     totals: dict[str, RegionTotals] = {}
-    version = members.units.get("version", pd.Series(0, members.units.index)).to_numpy(np.uint64)
     weighted = bool(members.about.get("weighted_by"))
-    k = int(members.about["k"])
+    region, k = members.about["region"], int(members.about["k"])
     for group in range(len(members.about["groups"])):
         class_of, alike = members.labels(group)
         _, first = np.unique(alike, return_index=True)
@@ -108,23 +176,31 @@ def read_members(release: Release, position: int) -> RecordStatements:
         if weighted:
             weights = capped_weights(members.units["weight"].to_numpy(np.float64), class_of, k)
         mass = np.bincount(class_of, weights, len(first))
-        for name, unit in members.rounding[group].items():
+        names = list(members.rounding[group])
+        ends = np.full((2, len(first), len(names)), np.inf)
+        ends[0] = -np.inf
+        for place, (name, unit) in enumerate(members.rounding[group].items()):
             means = frame[name].to_numpy(np.float64, na_value=np.nan)[first]
             half = np.zeros(len(first))
             half[class_of] = rounding_of_means(means[class_of], unit)
             known = ~np.isnan(means)
-            lower = np.where(known, mass * (means - half), -np.inf)
-            upper = np.where(known, mass * (means + half), np.inf)
-            partitions.setdefault(name, []).append(
-                Partition(position, members.unit, mix_bits(version, 11), class_of, weights, lower, upper,
-                          np.full(len(first), -1), k)
-            )  # fmt: skip
-            region = members.about["region"]
+            ends[:, known, place] = (mass * (means - half))[known], (mass * (means + half))[known]
             if region and not weighted and bool(known.all()):
                 label = region + "=" + frame[region].iloc[first].astype(str) + _SEPARATOR
                 totals[name] = _region_totals(label, mass, mass * means, mass * half)
-    known_lists = {name: np.asarray(values, float) for name, values in lists.items()}
-    return RecordStatements(partitions, totals, known_lists)
+        partition = Partition.collect(
+            position, (members.unit, epochs_of(members)), class_of, weights if weighted else None,
+            (ends[0], ends[1]), np.full(len(first), -1), k,
+        )  # fmt: skip
+        groups.append((names, partition))
+    return RecordStatements(
+        groups, totals, {name: np.asarray(values, float) for name, values in lists.items()}
+    )
+
+
+def epochs_of(members: Members) -> np.ndarray:
+    """Return which of its values each record of a map has: a hash of its version, (n,) uint64."""
+    return mix_bits(members.units.get("version", pd.Series(0, members.units.index)).to_numpy(np.uint64), 11)
 
 
 def read_region_totals(release: Release) -> RecordStatements:
@@ -138,10 +214,10 @@ def read_region_totals(release: Release) -> RecordStatements:
 
     totals: dict[str, RegionTotals] = {}
     if release.public is None or not is_records(release.public):
-        return RecordStatements({}, totals, {})
+        return RecordStatements([], totals, {})
     published = read_records(release.public)
     if published.weighted_by is not None:
-        return RecordStatements({}, totals, {})
+        return RecordStatements([], totals, {})
     for name in published.means:
         values = published.records[name].to_numpy(np.float64, na_value=np.nan)
         if np.isnan(values).any():
@@ -158,7 +234,7 @@ def read_region_totals(release: Release) -> RecordStatements:
         totals[name] = _region_totals(
             alike["label"], n, n * alike["value"].to_numpy(), n * alike["half"].to_numpy()
         )
-    return RecordStatements({}, totals, {})
+    return RecordStatements([], totals, {})
 
 
 def _region_totals(label: pd.Series, records: np.ndarray, sums: np.ndarray, half: np.ndarray) -> RegionTotals:
@@ -174,8 +250,15 @@ def _region_totals(label: pd.Series, records: np.ndarray, sums: np.ndarray, half
     return RegionTotals(list(summed.index), summed["n"].to_numpy(), total - error, total + error)
 
 
-def read_contributors(release: Release, position: int, table: TableStatements) -> list[Partition]:
-    """Read which units contribute to the finest cells of a table; empty if its evidence does not know them.
+def read_contributors(
+    release: Release, position: int, table: TableStatements, linked: Members | None
+) -> Partition | None:
+    """Read which units contribute to the finest cells of a table; None if its evidence does not know them.
+
+    Parameters
+    ----------
+    linked : Members or None
+        Records of the same period: the units of the table have the versions that they have there.
 
     Raises
     ------
@@ -185,21 +268,19 @@ def read_contributors(release: Release, position: int, table: TableStatements) -
     layout = release.table
     assert layout is not None
     if layout.counts or not folder.is_dir():
-        return []
+        return None
     names = list(table.codes.columns)
-    units = pq.read_table(folder / UNITS, partitioning=None)
-    keys = units["unit"].cast(pa.binary(16)).combine_chunks()
-    halves = np.frombuffer(keys.buffers()[1], "<u8")[2 * keys.offset :][: 2 * len(keys)][::2]
-    coded = {name: units[f"code_{name}"].combine_chunks().dictionary_encode() for name in names}
+    frame = pq.read_table(folder / UNITS, partitioning=None)
+    units = first_halves(frame["unit"])
+    coded = {name: frame[f"code_{name}"].combine_chunks().dictionary_encode() for name in names}
     named = (table.codes != layout.total).to_numpy()
     patterns, of = np.unique(named, axis=0, return_inverse=True)
-    epoch = np.full(len(halves), text_hash([release.period])[0])
-    partitions = []
+    records, parts, cells = [], [], []
     for position_of, pattern in enumerate(patterns):
         if (patterns >= pattern).all(axis=1).sum() > 1:
             continue  # sums of finer cells
         rows = np.flatnonzero(of.reshape(-1) == position_of)
-        part = np.zeros(len(halves), np.int64)
+        part = np.zeros(len(units), np.int64)
         cell = np.zeros(len(rows), np.int64)
         for name, used in zip(names, pattern, strict=True):
             if not used:
@@ -209,10 +290,18 @@ def read_contributors(release: Release, position: int, table: TableStatements) -
             part = part * width + coded[name].indices.to_numpy(zero_copy_only=False)
             cell = cell * width + categories.get_indexer(table.codes[name].iloc[rows])
         place = pd.Index(cell).get_indexer(pd.Index(part))
-        inside = place >= 0
-        ends = np.full(len(rows), np.inf)
-        partitions.append(
-            Partition(position, halves[inside], epoch[inside], place[inside], np.ones(int(inside.sum())),
-                      -ends, ends, rows, layout.least)
-        )  # fmt: skip
-    return partitions
+        inside = np.flatnonzero(place >= 0)
+        records.append(inside)
+        parts.append(place[inside] + sum(map(len, cells)))
+        cells.append(rows)
+    chosen = np.concatenate(records)
+    epochs = np.full(len(units), text_hash([release.period])[0])
+    if linked is not None:
+        known, first = np.unique(linked.unit, return_index=True)
+        place = pd.Index(known).get_indexer(pd.Index(units))
+        epochs = np.where(place >= 0, epochs_of(linked)[first][np.maximum(place, 0)], epochs)
+    ends = np.full(sum(map(len, cells)), np.inf)
+    return Partition.collect(
+        position, (units[chosen], epochs[chosen]), np.concatenate(parts), None, (-ends, ends),
+        np.concatenate(cells), layout.least,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The linear system of one variable in one population: unknowns, equations and intervals."""
+"""The linear system of one or of related variables in one population: unknowns, equations and intervals."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class System:
     said_release : (s,) int64 array
     whole : bool
         Whether the unknowns are counts.
-    positive : bool
-        Whether everybody knows that nothing is negative.
+    positive : (n,) bool array
+        Whether everybody knows that an unknown is not negative.
     truth, largest, second, last : (n,) arrays
         True value, two largest contributions and true value in the last period; NaN if unknown.
     values : (v,) array
@@ -64,7 +64,7 @@ class System:
     said_secret: np.ndarray
     said_release: np.ndarray
     whole: bool
-    positive: bool
+    positive: np.ndarray
     truth: np.ndarray
     largest: np.ndarray
     second: np.ndarray
@@ -77,7 +77,7 @@ class System:
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the intervals (n,), (n,) that all releases state of single unknowns."""
-        lower = np.full(len(self), 0.0 if self.positive else -np.inf)
+        lower = np.where(self.positive, 0.0, -np.inf)
         upper = np.full(len(self), np.inf)
         np.maximum.at(lower, self.said, self.said_low)
         np.minimum.at(upper, self.said, self.said_high)
@@ -112,6 +112,6 @@ class System:
         return {name: getattr(self, name)[rows] for name in _OF_ROWS}
 
 
-_OF_UNKNOWNS = ("key", "units", "secret", "k", "truth", "largest", "second", "last")
+_OF_UNKNOWNS = ("key", "units", "secret", "k", "positive", "truth", "largest", "second", "last")
 _OF_STATEMENTS = ("said", "said_low", "said_high", "said_gap", "said_shown", "said_secret", "said_release")
 _OF_ROWS = ("low", "high", "row_release")

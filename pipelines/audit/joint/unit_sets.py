@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from microguard.pipelines.audit.differencing.histories import mix_bits
-from microguard.pipelines.audit.joint.differences import Differences, is_among, single_differences
+from microguard.pipelines.audit.joint.differences import (
+    BUCKETS,
+    MOST_APART,
+    Apart,
+    CellSets,
+    close_pairs,
+)
+from microguard.pipelines.audit.joint.kept import Kept
 from microguard.pipelines.audit.joint.partitions import Partition
 from microguard.pipelines.audit.joint.system import MIXED, STRUCTURE
 from scipy import sparse
@@ -34,30 +41,22 @@ class UnitSets:
     release: np.ndarray
 
 
-def entities_of(partition: Partition) -> np.ndarray:
-    return mix_bits(partition.units ^ partition.epochs, 12)
-
-
-def set_hashes(partition: Partition) -> np.ndarray:
-    """Return a hash of each set: the sum over its entities and their weights."""
-    entities = mix_bits(entities_of(partition) + partition.weights.view(np.uint64), 13)
-    hashes = np.zeros(len(partition.cells), np.uint64)
-    np.add.at(hashes, partition.part_of, entities)
-    return hashes
-
-
 def distinct_sets(
-    partitions: Sequence[Partition], hashes: Sequence[np.ndarray], cells_of_table: Mapping[int, np.ndarray]
+    partitions: Sequence[Partition], cells_of_table: Mapping[int, np.ndarray]
 ) -> tuple[UnitSets, list[np.ndarray]]:
-    """Merge equal sets of all partitions; return them, and the set of each part of each partition.
+    """Merge equal sets of all partitions; return them, and the set that each partition is the first to have.
 
     Parameters
     ----------
     partitions : sequence of Partition
-    hashes : sequence of arrays
-        Their `set_hashes`.
     cells_of_table : mapping of int to array
         Position of a table -> the unknown of each of its cells.
+
+    Returns
+    -------
+    sets : UnitSets
+    row_of : list of (p,) int64 arrays
+        Row of each set of each partition; -1 if an earlier one has it.
     """
     cells = []
     for each in partitions:
@@ -65,40 +64,76 @@ def distinct_sets(
         if each.release in cells_of_table and len(each.cells) and each.cells[0] >= 0:
             found = cells_of_table[each.release][each.cells]
         cells.append(found)
-    sizes = [np.bincount(each.part_of, minlength=len(each.cells)) for each in partitions]
-    joined = np.concatenate(hashes) if hashes else np.zeros(0, np.uint64)
+    none = np.zeros(0, np.int64)
+    joined = np.concatenate([*(each.hashes for each in partitions), none.astype(np.uint64)])
+    sizes = np.concatenate([*(each.sizes for each in partitions), none])
     distinct, first, of = np.unique(joined, return_index=True, return_inverse=True)
     of = of.reshape(-1)
     cell, k = np.full(len(distinct), -1, np.int64), np.zeros(len(distinct), np.int64)
-    if len(partitions):
-        np.maximum.at(cell, of, np.concatenate(cells))
-        np.maximum.at(k, of, np.concatenate([np.full(len(p.cells), p.k) for p in partitions]))
-    size = np.concatenate(sizes or [np.zeros(0, np.int64)])
-    release = np.concatenate([np.full(len(p.cells), p.release) for p in partitions] or [size])
+    release = np.concatenate([*(np.full(len(p.cells), p.release) for p in partitions), none])
+    np.maximum.at(cell, of, np.concatenate([*cells, none]))
+    np.maximum.at(k, of, np.concatenate([*(np.full(len(p.cells), p.k) for p in partitions), none]))
     tied_by = np.full(len(distinct), MIXED, np.int64)
-    of_cell = np.flatnonzero(np.concatenate(cells) >= 0)[::-1] if cells else size
+    of_cell = np.flatnonzero(np.concatenate([*cells, none]) >= 0)[::-1]
     tied_by[of[of_cell]] = release[of_cell]  # the first release of each
     said = pd.DataFrame(
         {
             "set": of,
-            "low": np.concatenate([p.lower for p in partitions] or [np.zeros(0)]),
-            "high": np.concatenate([p.upper for p in partitions] or [np.zeros(0)]),
+            "low": np.concatenate([*(p.lower for p in partitions), none]),
+            "high": np.concatenate([*(p.upper for p in partitions), none]),
             "release": release,
         }
     )
     said = said[np.isfinite(said["low"]) | np.isfinite(said["high"])].drop_duplicates(["set", "low", "high"])
     stated = (said[name].to_numpy() for name in ("set", "low", "high", "release"))
-    sets = UnitSets(distinct, size[first], cell, k, tied_by, *stated)
-    ends = np.cumsum([len(each) for each in hashes])[:-1]
-    return sets, list(np.split(of, ends)) if len(partitions) else []
+    sets = UnitSets(distinct, sizes[first], cell, k, tied_by, *stated)
+    row = np.where(np.arange(len(joined)) == first[of], of, -1) if len(joined) else of
+    ends = np.cumsum([len(each.cells) for each in partitions])[:-1]
+    return sets, list(np.split(row, ends)) if len(partitions) else []
 
 
 @dataclass(frozen=True)
 class Atoms:
+    """Groups of entities that are in the same sets.
+
+    Attributes
+    ----------
+    key : (n,) uint64 array
+    units : (n,) int64 array
+        Number of entities.
+    k : (n,) int64 array
+        Largest minimum frequency of their sets.
+    """
+
     key: np.ndarray
     units: np.ndarray
     k: np.ndarray
-    singled: np.ndarray
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Pairs of cells of which the first has units that the second lacks, and perhaps the other way round.
+
+    Attributes
+    ----------
+    more, less : (d,) int64 arrays
+        Unknown of each cell.
+    key : (d,) uint64 array
+    k : (d,) int64 array
+    entities, of, signs : (m,) uint64, int64 and float64 arrays
+        An entity, the pair that it sets apart, and 1 if the first cell has it, -1 if the second.
+    skipped : int
+        Pairs that were not compared because there are too many.
+    """
+
+    more: np.ndarray
+    less: np.ndarray
+    key: np.ndarray
+    k: np.ndarray
+    entities: np.ndarray
+    of: np.ndarray
+    signs: np.ndarray
+    skipped: int = 0
 
 
 def used_sets(sets: UnitSets) -> tuple[np.ndarray, int]:
@@ -109,43 +144,53 @@ def used_sets(sets: UnitSets) -> tuple[np.ndarray, int]:
     return used & (sets.sizes <= SMALL_SET), int((sets.sizes > SMALL_SET).sum())
 
 
-def large_differences(
-    partitions: Sequence[Partition], sets: UnitSets, used: np.ndarray
-) -> Differences | None:
-    """Return the pairs of cells left out that differ by one unit; None if none is left out."""
-    large = ~used & (sets.sizes > 0) & (sets.cells >= 0)
-    if not large.any():
-        return None
-    units = [mix_bits(entities_of(each) + np.float64(1).view(np.uint64), 13) for each in partitions]
-    return single_differences(sets.hashes, sets.sizes, large, units)
+def cell_differences(cells: Sequence[tuple[CellSets, Partition, np.ndarray]], kept: Kept) -> Differences:
+    """Return the pairs of large cells, margins included, that differ by at most `MOST_APART` units.
 
+    Parameters
+    ----------
+    cells : sequence of (CellSets, Partition, array)
+        Of each table, with the unknown of each of its cells.
+    kept : Kept
+        Has the differences of earlier audits by the hashes of both sets.
+    """
+    none = np.zeros(0, np.int64)
+    large = [np.flatnonzero(of.sizes > SMALL_SET - MOST_APART) for of, _, _ in cells]
+    table = np.concatenate([*(np.full(len(rows), t) for t, rows in enumerate(large)), none])
+    row = np.concatenate([*large, none])
+    hashes = np.concatenate([*(of.hashes()[rows] for (of, _, _), rows in zip(cells, large, strict=True)),
+                             none.astype(np.uint64)])  # fmt: skip
+    distinct, first = np.unique(hashes, return_index=True)
+    table, row = table[first], row[first]
+    picked = [cells[t][0] for t in table]
+    buckets = np.array([of.buckets[r] for of, r in zip(picked, row, strict=True)], np.uint64)
+    sizes = np.array([of.sizes[r] for of, r in zip(picked, row, strict=True)], np.int64)
 
-def with_differences(
-    matrix: sparse.csr_matrix,
-    low: np.ndarray,
-    high: np.ndarray,
-    releases: np.ndarray,
-    sets: UnitSets,
-    apart: Differences | None,
-    atoms: Atoms,
-    cells: int,
-) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray, np.ndarray]:
-    """Add a row "one cell minus the other minus the unit", 0, for each pair of cells that differ by one."""
-    if apart is None or not len(apart.units):
-        return matrix, low, high, releases
-    count = len(apart.units)
-    place = np.arange(count)
-    columns = [sets.cells[apart.more], sets.cells[apart.less], cells + atoms.singled]
-    entries = np.repeat([1.0, -1.0, -1.0], count)
-    rows = sparse.csr_matrix(
-        (entries, (np.tile(place, 3), np.concatenate(columns))), (count, matrix.shape[1])
-    )
-    zeros = np.zeros(count)
-    return (
-        sparse.vstack([matrix, rows]).tocsr(),
-        np.concatenate([low, zeros]),
-        np.concatenate([high, zeros]),
-        np.concatenate([releases, np.full(count, STRUCTURE)]),
+    def apart(one: int, other: int, different: np.ndarray) -> Apart:
+        name = f"{distinct[one]:016x}{distinct[other]:016x}"
+        listed = kept.get("differences", name)
+        if listed is None:
+            found = [cells[table[i]][0].units(row[i], cells[table[i]][1], different) for i in (one, other)]
+            more, less = np.setdiff1d(*found), np.setdiff1d(*found[::-1])
+            few = len(more) + len(less) <= MOST_APART
+            listed = kept.put("differences", name, [more.tolist(), less.tolist()] if few else [])
+        return (np.array(listed[0], np.uint64), np.array(listed[1], np.uint64)) if listed else None
+
+    pairs, skipped = close_pairs(buckets.reshape(-1, BUCKETS), sizes, apart)
+    unknown = np.array([cells[t][2][cells[t][0].cells[r]] for t, r in zip(table, row, strict=True)], np.int64)
+    least = np.array([cells[t][1].k for t in table], np.int64)
+    of = np.array(list(pairs), np.int64).reshape(-1, 2)
+    sides = [side for pair in pairs.values() for side in pair]
+    lengths = np.array([len(side) for side in sides], np.int64)
+    return Differences(
+        unknown[of[:, 0]],
+        unknown[of[:, 1]],
+        mix_bits(distinct[of[:, 0]] - distinct[of[:, 1]], 18),
+        np.maximum(least[of[:, 0]], least[of[:, 1]]),
+        np.concatenate([*sides, none.astype(np.uint64)]),
+        np.repeat(np.arange(len(sides)) // 2, lengths),
+        np.repeat(np.where(np.arange(len(sides)) % 2, -1.0, 1.0), lengths),
+        skipped,
     )
 
 
@@ -154,71 +199,59 @@ def atoms_of(
     row_of: Sequence[np.ndarray],
     sets: UnitSets,
     used: np.ndarray,
-    apart: Differences | None,
+    apart: Differences,
 ) -> tuple[Atoms, sparse.csr_matrix]:
-    """Group entities that are in the same sets; return them, and the incidence by set."""
-    taken = np.zeros(len(sets.hashes), bool)
-    entities, rows, weights = [], [], []
+    """Group entities that are in the same sets; return them, and the incidence by set and difference."""
+    entities, rows, weights = [apart.entities], [len(sets.hashes) + apart.of], [apart.signs]
     for partition, row in zip(partitions, row_of, strict=True):
-        fresh = used[row] & ~taken[row]
-        taken[row] = True
-        inside = fresh[partition.part_of]
-        entities.append(entities_of(partition)[inside])
-        rows.append(row[partition.part_of[inside]])
-        weights.append(partition.weights[inside])
-    empty = np.zeros(0, np.int64)
-    members = np.concatenate([*entities, empty.astype(np.uint64)])
-    alone = _entities_apart(partitions, apart)
-    entity, of = np.unique(np.concatenate([members, alone]), return_inverse=True)
-    of, single = np.split(of.reshape(-1), [len(members)])
-    row, weight = np.concatenate(rows or [empty]), np.concatenate(weights or [empty.astype(float)])
+        members, part, weight = partition.members((row >= 0) & used[row])
+        entities.append(members)
+        rows.append(row[part])
+        weights.append(weight)
+    row, weight = np.concatenate(rows), np.concatenate(weights)
+    keys, least = np.concatenate([sets.hashes, apart.key]), np.concatenate([sets.k, apart.k])
+    entity, of = np.unique(np.concatenate(entities), return_inverse=True)
+    of = of.reshape(-1)
     history = np.zeros(len(entity), np.uint64)
-    np.add.at(history, of, mix_bits(mix_bits(sets.hashes[row], 16) + weight.view(np.uint64), 17))
-    history[single] = mix_bits(entity[single], 18)
+    np.add.at(history, of, mix_bits(mix_bits(keys[row], 16) + weight.view(np.uint64), 17))
     key, first, atom = np.unique(history, return_index=True, return_inverse=True)
     atom = atom.reshape(-1)
     representative = np.zeros(len(entity), bool)
     representative[first] = True
     chosen = representative[of]
     k = np.zeros(len(key), np.int64)
-    np.maximum.at(k, atom[of], sets.k[row])
-    shape = (len(sets.hashes), len(key))
-    incidence = sparse.csr_matrix((weight[chosen], (row[chosen], atom[of[chosen]])), shape)
-    return Atoms(key, np.bincount(atom, minlength=len(key)), k, atom[single]), incidence
-
-
-def _entities_apart(partitions: Sequence[Partition], apart: Differences | None) -> np.ndarray:
-    """Return the entity of each difference."""
-    if apart is None or not len(apart.units):
-        return np.zeros(0, np.uint64)
-    found = np.zeros(len(apart.units), np.uint64)
-    order = np.argsort(apart.units)
-    for partition in partitions:
-        entities = entities_of(partition)
-        hashes = mix_bits(entities + np.float64(1).view(np.uint64), 13)
-        inside = is_among(hashes, apart.units)
-        for hashed, entity in zip(hashes[inside], entities[inside], strict=True):
-            ends = np.searchsorted(apart.units[order], (hashed, hashed + np.uint64(1)))
-            found[order[ends[0] : ends[1]]] = entity
-    return found
+    np.maximum.at(k, atom[of], least[row])
+    incidence = sparse.csr_matrix((weight[chosen], (row[chosen], atom[of[chosen]])), (len(keys), len(key)))
+    return Atoms(key, np.bincount(atom, minlength=len(key)), k), incidence
 
 
 def set_rows(
-    sets: UnitSets, used: np.ndarray, incidence: sparse.csr_matrix, cells: int
+    sets: UnitSets, used: np.ndarray, apart: Differences, incidence: sparse.csr_matrix, cells: int
 ) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the rows "atoms of a set minus its cell", 0, and "atoms of a set" in the interval stated."""
+    """Return the rows of sets and differences over cells and atoms, their intervals and releases.
+
+    "Atoms of a set minus its cell" is 0, "atoms of a set" is in the interval stated, and "units that set two
+    cells apart minus the first cell plus the second one" is 0.
+    """
     tied = np.flatnonzero(used & (sets.cells >= 0))
     stated = np.flatnonzero(used[sets.stated])
-    place = np.arange(len(tied))
-    of_cell = sparse.csr_matrix((np.full(len(tied), -1.0), (place, sets.cells[tied])), (len(tied), cells))
-    of_class = sparse.csr_matrix((len(stated), cells))
-    matrix = sparse.bmat(
-        [[of_cell, incidence[tied]], [of_class, incidence[sets.stated[stated]]]], format="csr"
+    pairs = np.arange(len(apart.more))
+    of_cell = sparse.csr_matrix(
+        (np.full(len(tied), -1.0), (np.arange(len(tied)), sets.cells[tied])), (len(tied), cells)
     )
-    zero = np.zeros(len(tied))
+    entries = np.repeat([-1.0, 1.0], len(pairs))
+    of_pair = sparse.csr_matrix(
+        (entries, (np.tile(pairs, 2), np.concatenate([apart.more, apart.less]))), (len(pairs), cells)
+    )
+    matrix = sparse.bmat([
+        [of_cell, incidence[tied]],
+        [sparse.csr_matrix((len(stated), cells)), incidence[sets.stated[stated]]],
+        [of_pair, incidence[len(sets.hashes) :]],
+    ], format="csr")  # fmt: skip
+    zero, none = np.zeros(len(tied)), np.zeros(len(pairs))
     return (
         matrix,
-        np.concatenate([zero, sets.low[stated]]),
-        np.concatenate([zero, sets.high[stated]]),
-        np.concatenate([sets.tied_by[tied], sets.release[stated]]),
+        np.concatenate([zero, sets.low[stated], none]),
+        np.concatenate([zero, sets.high[stated], none]),
+        np.concatenate([sets.tied_by[tied], sets.release[stated], np.full(len(pairs), STRUCTURE)]),
     )

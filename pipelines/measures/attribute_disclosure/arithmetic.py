@@ -162,7 +162,7 @@ def _copies(number: np.ndarray, values: np.ndarray) -> bool:
 def _sorted(number: np.ndarray, among: np.ndarray | None, places: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return category and number of all distinct pairs, (m,) each, and the pair of each record, (n,)."""
     category = np.zeros(len(places), dtype=np.int64) if among is None else among[places]
-    order = np.lexsort((number[places], category))
+    order = np.lexsort((number[places], category)) if among is not None else np.argsort(number[places])
     of, at = category[order], number[places][order]
     fresh = np.ones(len(order), dtype=np.bool_)
     fresh[1:] = (of[1:] != of[:-1]) | (at[1:] != at[:-1])
@@ -199,12 +199,11 @@ def _nearest(number: np.ndarray, codes: np.ndarray, among: np.ndarray | None = N
     if len(at) < FEWEST:
         return None
     order = np.lexsort((codes[places], inverse))
-    cells, counts = np.unique(
-        np.stack([inverse[order], codes[places][order]], axis=1), axis=0, return_counts=True
-    )
-    by_count = np.lexsort((-counts, cells[:, 0]))
-    first = np.unique(cells[by_count, 0], return_index=True)[1]
-    commonest = cells[by_count][first, 1]
+    pair, code = inverse[order], codes[places][order]
+    starts = np.flatnonzero(np.r_[True, (pair[1:] != pair[:-1]) | (code[1:] != code[:-1])])
+    counts = np.diff(np.r_[starts, len(order)])
+    by_count = starts[np.lexsort((-counts, pair[starts]))]
+    commonest = code[by_count[np.r_[True, np.diff(pair[by_count]) > 0]]]
     gaps = np.where(of[1:] == of[:-1], np.diff(at), np.inf)
     before, after = np.concatenate([[np.inf], gaps]), np.concatenate([gaps, [np.inf]])
     nearest = np.arange(len(at)) + np.where(before <= after, -1, 1)

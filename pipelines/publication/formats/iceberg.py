@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from microguard.pipelines.engine.files import sync_folder, sync_tree, write_atom
 from microguard.pipelines.publication.formats.steps import changes, not_yet_committed, released_files, step
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.io import load_file_io
+from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.io.pyarrow import (
     UnsupportedPyArrowTypeException,
     parquet_file_to_data_file,
@@ -30,11 +30,18 @@ from pyiceberg.io.pyarrow import (
 from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
-from pyiceberg.table import CommitTableResponse, StaticTable, Table, TableProperties
+from pyiceberg.table import CommitTableResponse, StaticTable, Table, TableProperties, Transaction
 from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.name_mapping import MappedField, NameMapping
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
-from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
+from pyiceberg.table.update import (
+    AddSchemaUpdate,
+    SetCurrentSchemaUpdate,
+    TableRequirement,
+    TableUpdate,
+    update_table_metadata,
+)
 from pyiceberg.types import NestedField
 
 FOLDER = "iceberg"
@@ -66,7 +73,7 @@ def commit(public: Path, release_id: str) -> None:
 def committed(public: Path) -> list[str]:
     """Return the ids of the releases in the table's history, oldest first."""
     folder = public / FOLDER
-    return _history(_table(folder)) if _is_there(folder) else []
+    return releases_of(_table(folder)) if _is_there(folder) else []
 
 
 def forget(public: Path, release_id: str) -> None:
@@ -112,7 +119,8 @@ class _Folder(NoopCatalog):
         return CommitTableResponse.model_validate(answer)
 
 
-def _history(table: Table) -> list[str]:
+def releases_of(table: Table) -> list[str]:
+    """Return the ids of the releases that have a snapshot, oldest first."""
     snapshots = sorted(table.snapshots(), key=lambda each: each.sequence_number or 0)
     named = [each.summary[PROPERTY] for each in snapshots if each.summary and PROPERTY in each.summary]
     return list(dict.fromkeys(str(name) for name in named))
@@ -180,9 +188,8 @@ def _remove_what_no_snapshot_names(folder: Path) -> None:
     sync_tree(folder)
 
 
-def _schema(file: str) -> Schema:
+def schema_of(schema: pa.Schema) -> Schema:
     """Return the Iceberg schema of a file; every column is optional, so that a later release may lack it."""
-    schema = pq.read_schema(file)
     fields = pyarrow_to_schema(schema, name_mapping=_numbered(schema.names)).fields
     return Schema(
         *[NestedField(each.field_id, each.name, each.field_type, required=False) for each in fields]
@@ -191,7 +198,11 @@ def _schema(file: str) -> Schema:
 
 def _numbered(names: Sequence[str]) -> NameMapping:
     """Return the field ids of columns, by which Iceberg identifies them, and which the files lack."""
-    fields = [{"field-id": number, "names": [name]} for number, name in enumerate(names, start=1)]
+    return _mapping({name: number for number, name in enumerate(names, start=1)})
+
+
+def _mapping(numbers: Mapping[str, int]) -> NameMapping:
+    fields = [{"field-id": number, "names": [name]} for name, number in numbers.items()]
     return NameMapping([MappedField.model_validate(field) for field in fields])
 
 
@@ -199,8 +210,8 @@ def _commit(table: Table | None, public: Path, release_id: str) -> Table:
     """Return the table with a release as its newest state, which readers do not see yet."""
     released, folder = released_files(public, release_id), public / FOLDER
     if table is None:
-        table = _new_table(folder, _schema(released[0]))
-    history = _history(table)
+        table = _new_table(folder, schema_of(pq.read_schema(released[0])))
+    history = releases_of(table)
     how = step(public, release_id, history[-1] if history else None)
     before = {task.file.file_path: task.file for task in table.scan().plan_files()}
     leaving, arriving = list(before), released
@@ -209,34 +220,61 @@ def _commit(table: Table | None, public: Path, release_id: str) -> Table:
     elif how == "change":
         changed = changes(list(before), released, folder.resolve() / DATA, release_id)
         leaving, arriving = list(changed.leaving), [str(path) for path in changed.arriving]
-    _replace(table, [before[path] for path in leaving], arriving, _schema(released[0]), release_id)
+    schema, standing = schema_of(pq.read_schema(released[0])), [before[path] for path in leaving]
+    with table.transaction() as transaction:
+        replace_files(transaction, table.io, standing, arriving, schema, release_id)
     return table
 
 
-def _replace(
-    table: Table, leaving: Sequence[DataFile], arriving: Sequence[str], schema: Schema, release_id: str
-) -> None:
-    """Remove files from a table and register others, with their columns as its schema, in one snapshot."""
-    of_files = {field.name: field.field_type for field in schema.fields}
-    standing = {field.name: field.field_type for field in table.schema().fields}
-    with table.transaction() as transaction:
-        if of_files != standing:
-            with transaction.update_schema(allow_incompatible_changes=True) as columns:
-                for name in standing:
-                    if standing[name] != of_files.get(name):
-                        columns.delete_column(name)
-                for name, kind in of_files.items():
-                    if standing.get(name) != kind:
-                        columns.add_column(name, kind)
-        with transaction.update_snapshot(snapshot_properties={PROPERTY: release_id}).overwrite() as snapshot:
-            if leaving:
-                snapshot.delete_by_predicate(AlwaysTrue())  # manifests of any file may name one of these
-            for file in leaving:
-                snapshot.delete_data_file(file)
-            for path in arriving:
-                snapshot.append_data_file(
-                    parquet_file_to_data_file(table.io, transaction.table_metadata, path)
-                )
+def replace_files(
+    transaction: Transaction,
+    io: FileIO,
+    leaving: Sequence[DataFile],
+    arriving: Sequence[str],
+    schema: Schema,
+    release_id: str,
+    branch: str = MAIN_BRANCH,
+) -> int:
+    """Remove files from a table and register others, with their columns as its schema, in one snapshot.
+
+    Returns
+    -------
+    int
+        The id of the snapshot.
+    """
+    _set_columns(transaction, schema)
+    named = {PROPERTY: release_id}
+    with transaction.update_snapshot(snapshot_properties=named, branch=branch).overwrite() as snapshot:
+        if leaving:
+            snapshot.delete_by_predicate(AlwaysTrue())  # manifests of any file may name one of these
+        for file in leaving:
+            snapshot.delete_data_file(file)
+        for path in arriving:
+            snapshot.append_data_file(parquet_file_to_data_file(io, transaction.table_metadata, path))
+    return snapshot.snapshot_id
+
+
+def _set_columns(transaction: Transaction, schema: Schema) -> None:
+    """Make the columns of a release those of the table.
+
+    Files have no field ids, and one mapping of the table assigns an id to each name. A name therefore keeps
+    its id if its type changes or another release lacks it: else earlier snapshots would read missing values.
+    """
+    state = transaction.table_metadata
+    numbers = {field.name: field.field_id for each in state.schemas for field in each.fields}
+    for name in schema.column_names:
+        numbers.setdefault(name, max(numbers.values(), default=0) + 1)
+    columns = [
+        NestedField(numbers[each.name], each.name, each.field_type, required=False) for each in schema.fields
+    ]
+    if list(state.schema().fields) == columns:
+        return
+    transaction.set_properties({TableProperties.DEFAULT_NAME_MAPPING: _mapping(numbers).model_dump_json()})
+    known = [each.schema_id for each in state.schemas if list(each.fields) == columns]
+    if not known:
+        known = [1 + max(each.schema_id for each in state.schemas)]
+        transaction._apply((AddSchemaUpdate(schema=Schema(*columns, schema_id=known[0])),))
+    transaction._apply((SetCurrentSchemaUpdate(schema_id=known[0]),))
 
 
 def _foreign(column: pa.Field) -> bool:

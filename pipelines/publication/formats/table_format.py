@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from microguard.pipelines.publication.public_area import PublicArea
+
+if TYPE_CHECKING:
+    from microguard.pipelines.publication.formats.catalog_table import CatalogTable
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,27 @@ def table_format(name: str) -> TableFormat:
     return FORMATS[name]()
 
 
-def forget_everywhere(public: Path, release_id: str) -> None:
-    """Remove a release from the tables of all formats that a public area in a folder has."""
-    for name, row in FORMATS.items():
-        if (public / name).is_dir() or any(public.glob(f".{name}.*")):
-            row().forget(public, release_id)
+def forget_everywhere(public: PublicArea, release_id: str, catalog: str = "", table: str = "") -> None:
+    """Remove a release from its table in a catalogue, or from the tables in the folder of its area.
+
+    Parameters
+    ----------
+    catalog, table : str
+        Of the release, as in its line of the ledger.
+    """
+    if catalog:
+        catalog_table(catalog, table, public).forget(release_id)
+    if public.folder is not None:
+        for name, row in FORMATS.items():
+            if (public.folder / name).is_dir() or any(public.folder.glob(f".{name}.*")):
+                row().forget(public.folder, release_id)
+
+
+def catalog_table(catalog: str, table: str, public: PublicArea) -> CatalogTable:
+    """Return the table of a public area in a catalogue."""
+    from microguard.pipelines.publication.formats.catalog_table import CatalogTable
+
+    return CatalogTable(catalog, table, public)
 
 
 def _parquet() -> TableFormat:

@@ -12,6 +12,7 @@ import hmac
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from microguard.pipelines.engine.compat import of_texts
 from microguard.pipelines.intake.unit_key import unit_key, unit_text
 from microguard.pipelines.tables.cells import Cells
 from microguard.pipelines.tables.cells_of_microdata import grouping_sets, label
@@ -80,7 +81,7 @@ def _hashed(secret: bytes, unit: Column) -> Column:
             [None if each is None else int.from_bytes(each[:4], "big") for each in hashes], pa.int64()
         )
 
-    hashed = f.arrow_udf(keys, t.LongType())  # type: ignore[call-overload]
+    hashed = of_texts(keys, t.LongType())
     key: Column = hashed(unit)
     return key
 

@@ -7,7 +7,7 @@ import re
 import pandas as pd
 import pytest
 from microguard.pipelines.gate.gate import judge, refuse
-from microguard.pipelines.gate.published_suite import SUITE, write_published_suite
+from microguard.pipelines.gate.published_suite import QUERY_SUITE, SUITE, write_published_suite
 from microguard.schemas.errors import GateRefused, ProtectionFailed
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
@@ -61,22 +61,42 @@ def test_a_saved_suite_judges_in_a_context_of_its_user(tmp_path):
         assert whole.get_batch({"dataframe": frame}).validate(suite).success is met
 
 
-@pytest.mark.spark
-def test_the_suite_of_the_published_table_finds_a_rare_combination(spark, tmp_path):
+def failed_expectations(file, folder, source, frames):
+    """Return, for each frame, the types of the expectations of a published suite that it does not meet."""
     import great_expectations as gx
 
-    chosen = specification(tmp_path, {"a b": {"role": "quasi_identifier", "kind": "nominal"}})
-    write_published_suite(tmp_path, chosen, ["a b"])
-    suite = gx.ExpectationSuite(**json.loads((tmp_path / SUITE).read_text()))
+    chosen = specification(folder, {"a b": {"role": "quasi_identifier", "kind": "nominal"}})
+    write_published_suite(folder, chosen, ["a b"])
     context = gx.get_context(mode="ephemeral")
-    suite = context.suites.add(suite)
-    assets = context.data_sources.add_spark("lake", persist=False).add_dataframe_asset("release")
+    suite = context.suites.add(gx.ExpectationSuite(**json.loads((folder / file).read_text())))
+    assets = source(context.data_sources).add_dataframe_asset("release")
     whole = assets.add_batch_definition_whole_dataframe("whole")
-    for values, met in ((["x"] * 3, True), (["x"] * 3 + ["y"], False)):
-        frame = spark.createDataFrame([(value,) for value in values], ["a b"])
-        result = whole.get_batch({"dataframe": frame}).validate(suite)
-        assert result.success is met, result
-        assert sum(not each.success for each in result.results) == (not met)
+    results = [whole.get_batch({"dataframe": frame}).validate(suite) for frame in frames]
+    assert all(result.results for result in results)
+    return [
+        [each.expectation_config.type for each in result.results if not each.success] for result in results
+    ]
+
+
+def test_the_published_suite_runs_on_pandas_and_finds_a_value_of_too_few_records(tmp_path):
+    frames = [pd.DataFrame({"a b": values}) for values in (["x"] * 3, ["x"] * 3 + ["y"], ["x"] * 2)]
+    assert failed_expectations(SUITE, tmp_path, lambda sources: sources.add_pandas("lake"), frames) == [
+        [], ["expect_column_proportion_of_unique_values_to_be_between"],
+        ["expect_table_row_count_to_be_between", "expect_column_proportion_of_unique_values_to_be_between"],
+    ]  # fmt: skip
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("file", [SUITE, QUERY_SUITE])
+def test_the_published_suites_run_on_spark_and_find_a_rare_combination(file, spark, tmp_path):
+    frames = [
+        spark.createDataFrame([(value,) for value in values], ["a b"])
+        for values in (["x"] * 3, ["x"] * 3 + ["y"])
+    ]
+    failed = failed_expectations(
+        file, tmp_path, lambda sources: sources.add_spark("lake", persist=False), frames
+    )
+    assert [len(each) for each in failed] == [0, 1]
 
 
 def test_great_expectations_judges_every_requirement_and_shows_no_value():

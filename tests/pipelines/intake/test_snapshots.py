@@ -96,15 +96,18 @@ def test_snapshot_of_a_copied_delta_table_refuses_a_time_that_its_files_do_not_h
 
 def test_snapshot_of_iceberg_reads_the_snapshot_at_a_time(tmp_path):
     folder, _, snapshots = iceberg_with_position_deletes(tmp_path / "warehouse")
-    (tmp_path / "table").symlink_to(folder)
-    metadata = json.loads(max((folder / "metadata").glob("*.metadata.json")).read_text())
+    current = current_metadata(folder)
+    metadata = json.loads(current.read_text())
     first, second = (each["timestamp-ms"] for each in metadata["snapshot-log"][:2])
     for moment in (first, second - 1):
         time = pd.Timestamp(moment, unit="ms", tz="UTC").isoformat()
-        assert snapshot_of(of(tmp_path, timestamp=time)).name == f"iceberg snapshot {snapshots[0]}"
+        assert (
+            snapshot_of(of(tmp_path, path=str(current), timestamp=time)).name
+            == f"iceberg snapshot {snapshots[0]}"
+        )
     before = pd.Timestamp(first - 1, unit="ms", tz="UTC").isoformat()
     with pytest.raises(InputRejected, match=r"has no snapshot for input\.timestamp"):
-        snapshot_of(of(tmp_path, timestamp=before))
+        snapshot_of(of(tmp_path, path=str(current), timestamp=before))
 
 
 def test_snapshot_of_iceberg_applies_position_deletes_and_renames(tmp_path):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from microguard.pipelines.audit.joint import differences, unit_sets
 from microguard.pipelines.joint_audit import audit_source
 from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.area_audit import EXPOSURE
@@ -75,6 +76,22 @@ def test_a_safe_pair_is_published_and_the_audit_says_so(office, tmp_path):
     outcome = audit_source(office.specification)
     assert outcome.content["area"]["releases"] == IDS
     assert outcome.content["area"]["faults"] == []
+    assert outcome.content["area"]["verdict"] == "green"
+    assert "The 2 release(s) of the evidence area determine no secret together" in outcome.text
+
+
+@pytest.mark.parametrize("pairs", [0, 20_000])
+def test_an_area_that_was_examined_in_part_is_not_called_safe(office, tmp_path, monkeypatch, pairs):
+    monkeypatch.setattr(unit_sets, "MEMBERSHIPS", 0)
+    monkeypatch.setattr(unit_sets, "SMALL_SET", 2)
+    monkeypatch.setattr(differences, "MOST_PAIRS", pairs)
+    for release_id, release in zip(IDS, whole_and_part(tmp_path / "safe", 3, False), strict=True):
+        office.publish(release_id, release)
+    assert json.loads((office.evidence / IDS[1] / EXPOSURE).read_text())["verdict"] == "amber"
+    outcome = audit_source(office.specification)
+    assert outcome.content["area"]["verdict"] == "amber"
+    assert "Not all of the 2 release(s)" in outcome.text
+    assert "evidence area determine no secret" not in outcome.text
 
 
 def test_a_steward_may_accept_and_the_verb_still_refuses(office, tmp_path):

@@ -211,6 +211,8 @@ def test_an_iceberg_table_takes_the_columns_of_the_next_release(areas):
     assert iceberg.committed(areas.public.folder) == [ID, second]
     assert records_of_iceberg(areas).to_pydict() == other.to_pydict()
     assert audit(areas.public.release(ID)).passed
+    first, _ = StaticTable.from_metadata(str(areas.public.folder / "iceberg")).snapshots()
+    assert records_of_iceberg(areas, first.snapshot_id).to_pydict() == RECORDS.to_pydict()
     faults = [each for each in audit(areas.public.release(second)).failures() if "Iceberg" in each]
     assert faults == []
 
@@ -232,7 +234,7 @@ def test_no_iceberg_snapshot_has_a_withdrawn_release(areas):
     assert not (areas.public.folder / "iceberg").exists()
 
 
-@pytest.mark.parametrize("step", ["_publish", "_replace", "write_atomically"])
+@pytest.mark.parametrize("step", ["_publish", "replace_files", "write_atomically"])
 def test_a_killed_iceberg_commit_keeps_the_last_release_readable(areas, monkeypatch, step):
     second = "f" * 32
     publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())

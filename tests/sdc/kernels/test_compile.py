@@ -142,3 +142,30 @@ def test_precompile_leaves_nothing_to_compile(part):
     with install_recorder("numba:compile") as compilations:
         precompile([part])
     assert compilations.buffer == []
+
+
+def test_load_compiled_compiles_nothing_and_a_killed_compilation_is_completed(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def part(killed_after: int = 2) -> None:
+        """Call two new kernels, whose code only the cache folder may have."""
+        for function in (_half, _third)[:killed_after]:
+            kernels.kernel(function)(6.0)
+
+    assert not kernels.load_compiled(part)
+    assert list(tmp_path.rglob("*.nbc")) == []
+    part(killed_after=1)
+    with install_recorder("numba:compile") as compilations:
+        assert kernels.load_compiled(lambda: part(killed_after=1))
+        assert not kernels.load_compiled(part)
+    assert compilations.buffer == []
+    part()
+    assert kernels.load_compiled(part)
+
+
+def _half(x):
+    return x / 2
+
+
+def _third(x):
+    return x / 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -68,6 +69,26 @@ def test_suppress_protects_from_the_sole_contributor_of_a_secondary_cell() -> No
     assert everybody.cost == 7  # two rectangles that share the primary only
 
 
+def test_suppress_keeps_the_sliding_level_from_who_knows_one_side_of_the_primary() -> None:
+    """Unit 1 has the whole amount of the primary, so that only its rise makes its interval wide enough."""
+    narrow = np.isin(np.arange(16), [1, 5, 9])
+    problem = _square(
+        lower_level=2.0 * (np.arange(16) == 0),
+        upper_level=2.0 * (np.arange(16) == 0),
+        sliding_level=8.0 * (np.arange(16) == 0),
+        lower_bound=np.where(narrow, _square().values - 4, 0.0),
+        upper_bound=np.where(narrow, _square().values + 4, 2 * _square().values),
+        costs=np.where(np.arange(16) % 4 == 1, 1.0, 3.0) + (np.arange(16) >= 12) * 50,
+        contributions=Contributions(np.array([0, 0]), np.array([1, 2]), np.array([10.0, 0.0])),
+    )
+    alone = suppress(problem, attackers=("outsider",))
+    assert not audit(problem, alone.suppressed).protected
+    everybody = suppress(problem)
+    assert everybody.audit.protected
+    assert everybody.audit.highest[0, everybody.audit.kinds.index("unit")] >= 18 - 1e-5
+    assert everybody.cost > alone.cost
+
+
 def _compare(kind: str, seed: int) -> None:
     problem = tiny_problem(kind, seed)
     kinds = KINDS if seed % 2 else ("outsider",)
@@ -113,6 +134,28 @@ def _compare_intervals(problem: SuppressionProblem, suppressed: np.ndarray) -> N
                     assert high == pytest.approx(value + ends[1], abs=1e-5)
                 assert low >= value - ends[0] - 1e-5
                 assert high <= value + ends[1] + 1e-5
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_TABLES)
+def test_audit_by_near_cells_finds_the_same_primaries_too_narrow(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(4):
+        problem = tiny_problem(kind, seed)
+        rng = np.random.default_rng(seed)
+        patterns = [problem.must | (~problem.keep & (rng.random(problem.cells) < p)) for p in (0.3, 0.6, 1.0)]
+        for suppressed in patterns:
+            whole = audit(problem, suppressed)
+            with monkeypatch.context() as patched:
+                module = import_module("microguard.sdc.suppression.audit")
+                patched.setattr(module, "_WHOLE", -1)
+                patched.setattr(module, "_NEAR", (6, 10))
+                near = audit(problem, suppressed)
+            assert whole.exact
+            assert not near.exact
+            assert np.array_equal(near.too_narrow, whole.too_narrow)
+            assert (near.lowest[:, 0] >= whole.lowest[:, 0] - 1e-6).all()
+            assert (near.highest[:, 0] <= whole.highest[:, 0] + 1e-6).all()
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)

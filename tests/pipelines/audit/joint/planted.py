@@ -267,11 +267,55 @@ def value_list(folder: Path, seed: int, leak: bool) -> list[Release]:
     ]  # fmt: skip
 
 
+def related_measures(folder: Path, seed: int, leak: bool) -> list[Release]:
+    """Suppress a cell of profit that turnover less costs gives (control: suppressed in costs too)."""
+    random = np.random.default_rng(seed)
+    firms = firms_of(seed)
+    firms["costs"] = np.round(firms["turnover"] * random.uniform(0.3, 1.2, len(firms)))
+    firms["profit"] = firms["turnover"] - firms["costs"]
+    names = ["branch", "region"]
+    codes = all_cells(firms, names, "turnover")[names]
+    inner = codes["branch"].isin(["a", "b"]) & (codes["region"] != TOTAL)
+    target = inner & (codes["branch"] == "a") & (codes["region"] == "north")
+    hidden = {
+        "profit": inner,
+        "turnover": codes["branch"] == "",
+        "costs": inner if not leak else ~inner & inner,
+    }
+    releases = []
+    for measure, where in hidden.items():
+        cells = all_cells(firms, names, measure)
+        cells = published(cells, published=cells["original"].mask(where), sensitive=target & where)
+        releases.append(write_table(folder / measure, cells, names, firms=firms, measure=measure))
+    return releases
+
+
+def sum_of_periods(folder: Path, seed: int, leak: bool) -> list[Release]:
+    """Suppress a cell of one quarter that year and other quarters give (control: in two quarters)."""
+    random = np.random.default_rng(seed)
+    firms = firms_of(seed).rename(columns={"turnover": "2026"})
+    quarters = [f"2026-Q{i}" for i in range(1, 5)]
+    for quarter in quarters:
+        firms[quarter] = np.round(firms["2026"] * random.uniform(0.1, 0.4, len(firms)))
+    firms["2026"] = firms[quarters].sum(axis=1)
+    names = ["branch", "region"]
+    codes = all_cells(firms, names, "2026")[names]
+    inner = codes["branch"].isin(["a", "b"]) & (codes["region"] != TOTAL)
+    target = inner & (codes["branch"] == "a") & (codes["region"] == "north")
+    releases = []
+    for period in ("2026", *quarters):
+        hidden = inner & (period in ("2026-Q2", *(() if leak else ("2026-Q3",))))
+        cells = all_cells(firms, names, period)
+        cells = published(cells, published=cells["original"].mask(hidden), sensitive=target & hidden)
+        releases.append(write_table(folder / period, cells, names, firms=firms, period=period))
+    return releases
+
+
 LEAKS: dict[str, Leak] = {
     each.__name__: each
     for each in (
         mean_with_one_unit_more, region_totals_of_records, whole_and_part, withdrawn_part, two_values,
         second_largest, contributor, rounded_twice, suppressed_elsewhere, shared_factor, growth_band,
-        value_list,
+        value_list, related_measures, sum_of_periods,
     )
 }  # fmt: skip

@@ -1,9 +1,9 @@
 """The joint audit finds planted leaks of each kind, and nothing in the same releases without them."""
 
-import json
 from dataclasses import replace
 
 import pytest
+from microguard.pipelines.audit.joint import attackers
 from microguard.pipelines.audit.joint.exposure import audit
 
 from tests.pipelines.audit.joint.evidence_files import all_cells, write_classes, write_table
@@ -73,28 +73,13 @@ def test_audit_does_not_depend_on_the_order_of_releases(tmp_path):
     assert (first.known, first.of, first.components) == (second.known, second.of, second.components)
 
 
-def test_audit_solves_only_components_that_changed(tmp_path):
-    releases = whole_and_part(tmp_path / "a", 5, True) + [
-        replace(each, period="2025") for each in whole_and_part(tmp_path / "b", 6, True)
-    ]
-    first = audit(releases[:2], tmp_path / "answers")
-    again = audit(releases[:2], tmp_path / "answers")
-    more = audit(releases, tmp_path / "answers")
-    assert first.solved == first.components > 0
-    assert again.solved == 0
-    assert again.known == first.known
-    assert more.solved == more.components - first.components > 0
-
-
-@pytest.mark.parametrize("change", [{"code": "other"}, {"answers": {"name": 1}}, {"answers": []}])
-def test_kept_answers_of_other_code_or_damaged_ones_are_not_used(change, tmp_path):
-    releases = whole_and_part(tmp_path, 5, True)
-    first = audit(releases, tmp_path / "answers")
-    (file,) = (tmp_path / "answers").iterdir()
-    assert file.stat().st_mode & 0o777 == 0o600
-    file.write_text(json.dumps(json.loads(file.read_text()) | change))
-    again = audit(releases, tmp_path / "answers")
-    assert (again.solved, again.known) == (first.solved, first.known)
+@pytest.mark.parametrize("programs", [0, 5_000])
+def test_secrets_of_components_that_are_too_large_for_programs_are_counted(programs, tmp_path, monkeypatch):
+    monkeypatch.setattr(attackers, "PROGRAMS", programs)
+    found = audit(LEAKS["suppressed_elsewhere"](tmp_path, 0, False))
+    assert found.safe
+    assert (found.sampled > 0) == (programs == 0)
+    assert found.verdict == ("green" if programs else "amber")
 
 
 def test_audit_names_a_release_whose_evidence_is_lost(tmp_path):
@@ -125,5 +110,6 @@ def test_audit_names_a_release_of_records_whose_map_is_lost_or_damaged(tmp_path)
 
 def test_audit_reveals_no_value_and_no_unit(tmp_path):
     content = audit(whole_and_part(tmp_path, 5, True)).content()
+    assert content.pop("verdict") == "red"
     counts = [each for each in content.values() if not isinstance(each, (dict, tuple, list))]
     assert all(isinstance(each, int) for each in counts)

@@ -1,0 +1,41 @@
+"""Audit the table of a release in a catalogue: its tag must name exactly the published files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyiceberg.table import Table
+
+
+def faults(table: Table, manifest: dict[str, Any], released: Sequence[str]) -> list[str]:
+    """Return the faults of the snapshot of a release, one sentence each.
+
+    Parameters
+    ----------
+    table : Table
+        As the catalogue has it now.
+    manifest : dict
+        Manifest of the release.
+    released : sequence of str
+        Addresses of the record files of the release and of the releases that it continues.
+    """
+    tag = table.refs().get(str(manifest["release_id"]))
+    if tag is None:
+        return ["the table of the catalogue has no tag with the id of this release"]
+    scan = table.scan(snapshot_id=tag.snapshot_id)
+    if {field.name for field in scan.projection().fields} != {each["name"] for each in manifest["columns"]}:
+        return ["the table of the catalogue has other columns than the release"]
+    tasks = list(scan.plan_files())
+    if sorted(task.file.file_path for task in tasks) != sorted(released) or any(
+        task.delete_files for task in tasks
+    ):
+        return ["the table of the catalogue has other files than the release"]
+    counted = 0
+    for file in released:
+        with table.io.new_input(file).open() as stream:
+            counted += pq.read_metadata(stream).num_rows
+    if sum(task.file.record_count for task in tasks) != counted:
+        return ["the table of the catalogue counts other records than the release"]
+    return []

@@ -1,0 +1,155 @@
+"""Join what everybody knows to be related: turnover less costs is profit, a year is the sum of its months.
+
+A relation is recognised by the true values of the cells that tables of several measures, or of several
+periods, have in common. Nothing of the specification is needed, so measures that were derived before they
+were read are found too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from microguard.pipelines.audit.differencing.histories import mix_bits
+from microguard.pipelines.audit.joint.build import Built
+from microguard.pipelines.audit.joint.partitions import text_hash
+from microguard.pipelines.audit.joint.system import STRUCTURE, System
+from scipy import sparse
+
+#: Terms of a relation at most, unless it is a sum of all parts of a period; and measures of a period, or
+#: periods of a measure, that are compared (the first ones by name).
+MOST_RELATED, MOST_COMPARED = 4, 12
+#: Common cells that are not sums of others by which a relation is recognised, in addition to its terms; of
+#: the sum of the parts of a period, whose coefficients are known, this number alone.
+MORE_CELLS = 2
+#: Cells by which most combinations are found to be unrelated.
+SAMPLE = 200
+#: Relative error of a relation of sums of rounded numbers.
+ROUNDING = 1e-9
+
+#: A measure in a period.
+Term = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Measures in periods of which a linear combination is 0 in every cell."""
+
+    terms: tuple[Term, ...]
+    coefficients: np.ndarray
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Return the measures, each once."""
+        return tuple(dict.fromkeys(measure for measure, _ in self.terms))
+
+
+def relations(built: Mapping[str, Built]) -> Iterator[Relation]:
+    """Yield the smallest linear relations among measures of amounts, and among periods of one of them."""
+    names = sorted(name for name, each in built.items() if not each.system.whole and len(each.cells))
+    if not names:
+        return
+    truths = pd.concat({name: _truths(built[name]) for name in names}).unstack([0, 1])
+    terms = sorted(truths.columns)
+    if len(terms) < 2:
+        return
+    depth = truths.index.str.count("\x1f").to_numpy()
+    values = truths[terms].to_numpy(float)
+    place = {term: i for i, term in enumerate(terms)}
+    found: list[set[Term]] = []
+    for some in _candidates(terms):
+        if any(each <= set(some) for each in found):
+            continue
+        chosen = values[:, [place[term] for term in some]]
+        common = ~np.isnan(chosen).any(axis=1)
+        finest = chosen[common & (depth == depth[common].max(initial=0))]
+        coefficients = _coefficients(finest, is_sum=len(some) > MOST_RELATED)
+        if coefficients is not None:
+            found.append(set(some))
+            yield Relation(some, coefficients)
+
+
+def _truths(built: Built) -> pd.Series:
+    """Return the true value of each cell by period and label, of the first table that has it."""
+    cells = built.cells.drop_duplicates(["period", "label"]).set_index(["period", "label"])["unknown"]
+    return pd.Series(built.system.truth[cells.to_numpy(np.int64)], index=cells.index)
+
+
+def _candidates(terms: Sequence[Term]) -> Iterator[tuple[Term, ...]]:
+    """Yield few measures of one period, few periods of one measure, and a period with all of its parts."""
+    for size in range(2, MOST_RELATED + 1):
+        for which in (1, 0) if size > 2 else (1,):
+            for alike in sorted({term[which] for term in terms}):
+                of_alike = [term for term in terms if term[which] == alike]
+                yield from combinations(of_alike[:MOST_COMPARED], size)
+    for measure, period in terms:
+        parts = [term for term in terms if term[0] == measure and period and term[1].startswith(f"{period}-")]
+        if len(parts) >= MOST_RELATED:
+            yield ((measure, period), *parts)
+
+
+def _coefficients(values: np.ndarray, *, is_sum: bool) -> np.ndarray | None:
+    """Return the combination of the columns of a matrix that is 0, if there is one and no part of it is."""
+    count = values.shape[1]
+    if is_sum:
+        error = np.abs(values[:, 0] - values[:, 1:].sum(axis=1)).max(initial=0.0)
+        whole = len(values) >= MORE_CELLS and error <= ROUNDING * np.abs(values).max()
+        return np.array([1.0] + [-1.0] * (count - 1)) if whole else None
+    scale = np.abs(values).max(axis=0, initial=0.0)
+    if len(values) < count + MORE_CELLS or not scale.all():
+        return None
+    for rows in (values[:SAMPLE], values):
+        _, sizes, vectors = np.linalg.svd(rows / scale, full_matrices=False)
+        last = vectors[-1]
+        related = sizes[-1] <= ROUNDING * sizes[0] < 1e-3 * sizes[-2]
+        if not related or np.abs(last).min() < 1e-6:
+            return None
+    combination = last / scale
+    return np.asarray(combination / combination[0])
+
+
+def joined(relation: Relation, built: Mapping[str, Built]) -> System:
+    """Return one system of the measures of a relation, with a row for each common cell."""
+    systems = {name: _renamed(built[name].system, name) for name in relation.measures}
+    starts = dict(zip(systems, np.cumsum([0, *map(len, systems.values())]), strict=False))
+    cells = None
+    for i, (name, period) in enumerate(relation.terms):
+        listed = built[name].cells
+        listed = listed.loc[listed["period"] == period, ["label", "unknown"]]
+        listed = listed.assign(
+            **{f"truth{i}": built[name].system.truth[listed["unknown"].to_numpy(np.int64)],
+               f"unknown{i}": listed["unknown"] + starts[name]}
+        ).drop(columns="unknown")  # fmt: skip
+        cells = listed if cells is None else cells.merge(listed, on="label")
+    assert cells is not None
+    size = len(relation.terms)
+    amounts = cells[[f"truth{i}" for i in range(size)]].to_numpy(float) * relation.coefficients
+    agree = np.abs(amounts.sum(axis=1)) <= 1e3 * ROUNDING * np.abs(amounts).max(axis=1, initial=0.0)
+    columns = cells.loc[agree, [f"unknown{i}" for i in range(size)]].to_numpy(np.int64)
+    count, zeros = len(columns), np.zeros(len(columns))
+    entries = (
+        np.tile(relation.coefficients, count),
+        (np.repeat(np.arange(count), size), columns.reshape(-1)),
+    )
+    together = {
+        each.name: np.concatenate([getattr(system, each.name) for system in systems.values()])
+        for each in fields(System)
+        if each.name not in ("rows", "said", "values", "whole")
+    }
+    together |= {name: np.append(together[name], zeros) for name in ("low", "high")}
+    together["row_release"] = np.append(together["row_release"], np.full(count, STRUCTURE))
+    together["said"] = np.concatenate([system.said + starts[name] for name, system in systems.items()])
+    rows = sparse.block_diag([system.rows for system in systems.values()], format="csr")
+    linking = sparse.csr_matrix(entries, (count, rows.shape[1]))
+    first = next(iter(systems.values()))
+    return replace(
+        first, **{**together, "rows": sparse.vstack([rows, linking]).tocsr(), "values": np.zeros(0)}
+    )
+
+
+def _renamed(system: System, measure: str) -> System:
+    """Return the system with keys that no other measure has."""
+    return replace(system, key=mix_bits(system.key ^ text_hash([measure])[0], 19))

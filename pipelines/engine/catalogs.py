@@ -1,0 +1,72 @@
+"""Open a catalogue of Iceberg tables (REST, SQL or Hive) by its address, or by a name that pyiceberg knows.
+
+Credentials are never in a specification: pyiceberg reads them from its environment
+(``PYICEBERG_CATALOG__<NAME>__TOKEN``) or its file ``.pyiceberg.yaml``. An address uses the settings of the
+catalogue `NAME`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from microguard.schemas.errors import MicroguardError
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+#: Name of the catalogue at an address: pyiceberg's own default, so that readers find it without a name.
+NAME = "default"
+#: Settings of the files of tables that the storages of our areas read from the environment, too.
+_STORE = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
+
+
+class CatalogFailed(MicroguardError):
+    """A catalogue did not answer, or refused a request."""
+
+    exit_code = 1
+
+
+def open_catalog(catalog: str) -> Catalog:
+    """Return a catalogue.
+
+    Parameters
+    ----------
+    catalog : str
+        Address (``https://...``, ``sqlite:///...``, ``thrift://...``), or a name that pyiceberg knows.
+    """
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.utils.config import Config
+
+    name, address = (NAME, {"uri": catalog}) if "://" in catalog else (catalog, {})
+    configured = Config().get_catalog_config(name) or {}
+    files = {key: os.environ[each] for key, each in _STORE.items() if each in os.environ}
+    return load_catalog(name, **{key: files[key] for key in files.keys() - configured.keys()}, **address)
+
+
+@contextmanager
+def answering(key: str, catalog: str) -> Iterator[None]:
+    """Translate every error of the library, whose texts may contain credentials.
+
+    Parameters
+    ----------
+    key : str
+        Key of the specification that names the catalogue, for messages.
+
+    Raises
+    ------
+    CatalogFailed
+    """
+    try:
+        yield
+    except MicroguardError:
+        raise
+    except Exception as error:
+        raise CatalogFailed(
+            f"{key} = {catalog!r}: expected a catalogue of Iceberg tables that answers, found that it failed "
+            f"({type(error).__name__}). Look whether it can be reached, whether the settings of pyiceberg "
+            "have its credentials and those of its files, and whether its driver is installed "
+            '(pip install "pyiceberg[sql-sqlite]", "[sql-postgres]" or "[hive]"), then call this again.'
+        ) from None

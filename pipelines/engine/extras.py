@@ -1,0 +1,58 @@
+"""The extras of the package: which optional modules each brings, and a refusal that names the missing one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from types import MappingProxyType
+
+from microguard.schemas.errors import MicroguardError
+
+#: Top-level modules of each extra of pyproject.toml.
+EXTRAS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "spark": ("pyspark", "py4j", "duckdb", "jinja2"),
+        "gx": ("great_expectations",),
+        "report": ("matplotlib",),
+        "lake": ("deltalake", "pyiceberg", "obstore"),
+    }
+)
+#: Extras that a release needs: Spark, the second judge, and the plots of its evidence.
+OF_A_RELEASE = ("spark", "gx", "report")
+
+
+class MissingExtra(MicroguardError):
+    """An optional package is not installed."""
+
+
+def require_extras(*extras: str) -> None:
+    """Refuse before the work if packages of these extras are not installed.
+
+    Raises
+    ------
+    MissingExtra
+    """
+    missing = {name: extra for extra in extras for name in EXTRAS[extra] if not _installed(name)}
+    if missing:
+        raise MissingExtra(_sentence(tuple(missing), dict.fromkeys(missing.values())))
+
+
+def missing_extra(error: ImportError) -> MissingExtra | None:
+    """Return the refusal for a failed import of an optional package; None for any other."""
+    name = (error.name or "").partition(".")[0]
+    extras = [extra for extra, names in EXTRAS.items() if name in names]
+    if not extras or _installed(name):
+        return None
+    return MissingExtra(_sentence((name,), extras[:1]))
+
+
+def _installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ModuleNotFoundError, ValueError):  # a finder refuses the name, or a program has hidden it
+        return False
+
+
+def _sentence(names: Iterable[str], extras: Iterable[str]) -> str:
+    wanted = ",".join(extras)
+    return f'{", ".join(names)}: not installed. Install it: pip install "microguard[{wanted}]"'

@@ -1,0 +1,136 @@
+"""Large tables: dive in the relaxation to a pattern, protect it by witnesses, and improve it locally."""
+
+from __future__ import annotations
+
+import numpy as np
+from microguard.sdc.solver import Limits
+from microguard.sdc.stop import Deadline, StoppedBy
+from microguard.sdc.suppression.knowledge import OUTSIDER
+from microguard.sdc.suppression.local_cuts import LocalCuts
+from microguard.sdc.suppression.local_search import LocalSearch
+from microguard.sdc.suppression.relaxation import Relaxation
+from microguard.sdc.suppression.separation import Separation
+from microguard.sdc.suppression.witnesses import Witnesses
+
+#: Cells of at least this part are suppressed in a step of the dive, and at least this part of the fractional
+#: cells.
+_NEARLY, _STEP = 0.9, 0.2
+#: Part of the fractional cells about which integer programs choose, how many, their gap and their work.
+_REST, _INTEGER, _GAP, _STEPS = 0.5, 6, 0.005, 60
+#: Cuts after which an integer program is solved again.
+_MOST_CUTS = 400
+#: Sweeps over all targets in one step of the dive.
+_SWEEPS = 0.5
+#: Part by which sweeps must raise the bound to be repeated.
+_PROGRESS = 5e-4
+_WHOLE = 1e-6
+#: Relative gap at which a pattern counts as optimal: rounding of sums of costs.
+_PROVED = 1e-7
+
+
+def dive(relaxation: Relaxation, local: LocalCuts, deadline: Deadline) -> np.ndarray:
+    """Return a pattern that satisfies all cuts.
+
+    Suppress the largest fractional cells, separate, repeat; choose about the rest by integer programs.
+    """
+    fixed = relaxation.x > 1 - _WHOLE
+    fractional = int((~fixed & (relaxation.x > _WHOLE)).sum())
+    while not deadline.passed:
+        x = relaxation.x
+        free = np.flatnonzero(~fixed & (x > _WHOLE))
+        if len(free) <= _REST * fractional:
+            break
+        free = free[np.argsort(-x[free], kind="stable")]
+        step = max(int(np.ceil(_STEP * len(free))), int((x[free] > _NEARLY).sum()))
+        fixed[free[:step]] = True
+        relaxation.fix(free[:step])
+        relaxation.settle(local, _SWEEPS, deadline)
+    relaxation.release()
+    none = np.zeros(len(fixed), dtype=bool)
+    chosen = fixed
+    for _ in range(_INTEGER):
+        limits = Limits(relative_gap=_GAP, steps=_STEPS, seconds=max(deadline.remaining, 1.0))
+        found, _ = relaxation.integer(limits, None, none, fixed)
+        if found is None:
+            break
+        chosen = found
+        cuts, _ = local.cuts(chosen.astype(float), _MOST_CUTS, len(local))
+        if not relaxation.add(cuts + relaxation.bridges.cuts(chosen.astype(float))) or deadline.passed:
+            break
+    return chosen
+
+
+def raise_bound(relaxation: Relaxation, local: LocalCuts, sweeps: int, deadline: Deadline) -> None:
+    """Separate local cuts until a sweep hardly raises the bound."""
+    before = -np.inf
+    for _ in range(sweeps):
+        relaxation.settle(local, 1.0, deadline)
+        if relaxation.bound <= before * (1 + _PROGRESS) or deadline.passed:
+            break
+        before = relaxation.bound
+
+
+class LargeTable:
+    """Search of a pattern of a large table.
+
+    Parameters
+    ----------
+    relaxation, separation : of one problem
+    seed : int
+    deadline : Deadline
+    """
+
+    def __init__(self, relaxation: Relaxation, separation: Separation, seed: int, deadline: Deadline) -> None:
+        problem, knowledge = separation.problem, separation.knowledge
+        self._problem, self._knowledge = problem, knowledge
+        self._relaxation, self._deadline, self._seed = relaxation, deadline, seed
+        self._witnesses = Witnesses(problem, knowledge)
+        self._local = LocalCuts(problem, knowledge, self._witnesses.near, seed)
+
+    def run(self, gap: float, sweeps: int, renewals: int, steps: int) -> tuple[np.ndarray, float, StoppedBy]:
+        """Return a pattern, a lower bound, and what ended the search.
+
+        Parameters
+        ----------
+        gap : relative gap that ends the search
+        sweeps : sweeps over all targets of the relaxation
+        renewals : neighbourhoods that are chosen anew
+        steps : interrupt checks of the integer program that raises the bound
+        """
+        relaxation, deadline = self._relaxation, self._deadline
+        raise_bound(relaxation, self._local, sweeps, deadline)
+        search = self._start()
+        if self._knowledge.count:
+            targets = self._targets(search)
+            if targets:
+                self._local.add(targets)
+                raise_bound(relaxation, self._local, sweeps, deadline)
+                search = min(search, self._start(), key=lambda found: found.cost)
+        bound = relaxation.bound
+        none = np.zeros(self._problem.cells, dtype=bool)
+        if search.cost > bound * (1 + gap) and not deadline.passed:
+            limits = Limits(relative_gap=gap / 4, steps=steps, seconds=max(deadline.remaining, 1.0))
+            bound = max(bound, min(relaxation.integer(limits, None, none)[1], search.cost))
+        for _ in range(renewals):
+            if search.cost <= bound * (1 + gap) or deadline.passed:
+                break
+            search.renew()
+        proved = search.cost <= bound * (1 + _PROVED)
+        return search.pattern.suppressed, bound, "proof" if proved else "time" if deadline.passed else "work"
+
+    def _start(self) -> LocalSearch:
+        chosen = dive(self._relaxation, self._local, self._deadline)
+        search = LocalSearch(self._witnesses, self._local, self._relaxation, self._seed)
+        search.protect(chosen)
+        search.trim()
+        return search
+
+    def _targets(self, search: LocalSearch) -> list[tuple[int, int, float]]:
+        """Return the contributors who need witnesses of their own, with the deviations that these reach."""
+        return [
+            (primary, attacker, float(one.deviations[np.searchsorted(one.cells, primary)]) * (1 - 1e-7))
+            for primary, group in search.pattern.witnesses.items()
+            for attacker, found in group.items()
+            for one in found
+            if attacker != OUTSIDER
+        ]

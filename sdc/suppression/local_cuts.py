@@ -1,0 +1,133 @@
+"""Cuts that few relations prove: a small linear program for each primary and attacker.
+
+Only the relations within few steps of the primary hold in its program: what they do not allow, all relations
+do not allow either. That there is no such cut proves nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from microguard.sdc.solver import Limits, Program, Status, solve
+from microguard.sdc.suppression.cuts import Cut, capacity_cut
+from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
+from microguard.sdc.suppression.neighbourhoods import Neighbourhoods
+from microguard.sdc.suppression.problem import SuppressionProblem
+
+#: Steps from a primary, and relations from which no further step is made.
+_STEPS, _RELATIONS = 3, 300
+#: Part of a cell below which it counts as published in a fractional pattern.
+_OPEN = 1e-7
+#: Part of a level by which a cut is violated at least.
+_VIOLATED = 1e-5
+
+#: A primary, an attacker, and the deviation that he must consider possible; below 0 for a decrease.
+Target = tuple[int, int, float]
+
+
+class LocalCuts:
+    """Attacks the same targets again and again, each in turn.
+
+    Parameters
+    ----------
+    problem : SuppressionProblem
+    knowledge : Knowledge
+    near : Neighbourhoods
+    seed : int
+        Draws the order of the targets.
+
+    Attributes
+    ----------
+    programs : int
+        Linear programs so far.
+    """
+
+    def __init__(
+        self, problem: SuppressionProblem, knowledge: Knowledge, near: Neighbourhoods, seed: int
+    ) -> None:
+        self._problem, self._knowledge, self._near = problem, knowledge, near
+        self._rng = np.random.default_rng(seed)
+        self._targets: list[Target] = []
+        self.programs = 0
+        primaries = np.flatnonzero(problem.primary)
+        lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
+        if np.array_equal(knowledge.fall, knowledge.rise):
+            level = np.maximum(np.maximum(lower, upper), sliding / 2)
+            self.add([(cell, OUTSIDER, float(level[cell])) for cell in primaries.tolist()])
+        else:
+            for side, level in ((1.0, upper), (-1.0, lower)):
+                self.add([(c, OUTSIDER, side * float(level[c])) for c in primaries.tolist() if level[c] > 0])
+
+    def __len__(self) -> int:
+        return len(self._targets)
+
+    def add(self, targets: list[Target]) -> None:
+        """Add targets, in random order."""
+        self._targets += [targets[place] for place in self._rng.permutation(len(targets))]
+
+    def cuts(self, x: np.ndarray, most: int, tried: int) -> tuple[list[Cut], int]:
+        """Return violated cuts of the next targets, and how many targets were tried.
+
+        Parameters
+        ----------
+        x : (cells,) array between 0 and 1
+        most, tried : int
+            Stop after so many cuts or targets.
+        """
+        able = x > _OPEN
+        found: list[Cut] = []
+        count = 0
+        for target in self._targets[:tried]:
+            count += 1
+            found += [cut for cut in self._attack(x, able, *target) if cut.violated(x)]
+            if len(found) >= most:
+                break
+        self._targets = self._targets[count:] + self._targets[:count]
+        return found, count
+
+    def of(self, pattern: np.ndarray, target: Target, *, thorough: bool) -> list[Cut]:
+        """Return a cut that a pattern violates, of as few relations as prove it.
+
+        If `thorough`, there is none only if the pattern protects.
+        """
+        whole = (self._problem.relations.shape[0],) if thorough else ()
+        for most in (_RELATIONS, 10 * _RELATIONS, *whole):
+            found = self._attack(pattern.astype(float), pattern, *target, most)
+            if found:
+                break
+        return found
+
+    def _attack(
+        self,
+        x: np.ndarray,
+        able: np.ndarray,
+        cell: int,
+        attacker: int,
+        amount: float,
+        most: int = _RELATIONS,
+    ) -> list[Cut]:
+        steps = _STEPS if most == _RELATIONS else most
+        relations = self._near.relations_around(cell, able, steps, most)
+        part, matrix = self._near.rows(relations)
+        inside, fall, rise = able[part], *self._knowledge.bounds(attacker, part)
+        place = int(np.searchsorted(part, cell))
+        used, size = part[inside], abs(amount)
+        down = np.minimum(fall[inside] / size * x[used], 1e6)
+        up = np.minimum(rise[inside] / size * x[used], 1e6)
+        side = float(np.sign(amount))
+        costs, zeros = np.zeros(len(used)), np.zeros(len(relations))
+        costs[np.searchsorted(used, cell)] = -side
+        self.programs += 1
+        solution = solve(
+            Program(costs, matrix[:, inside], zeros, zeros, -down, up), Limits(options={"presolve": "off"})
+        )
+        if solution.status is not Status.OPTIMAL or solution.row_duals is None or solution.objective is None:
+            return []
+        if -solution.objective >= 1 - _VIOLATED:
+            return []
+        duals = np.where(np.abs(solution.row_duals) > 1e-9, solution.row_duals, 0.0)
+        reduced = matrix.T @ duals
+        reduced[place] += side
+        there = np.abs(reduced) > 1e-9
+        weights = np.where(reduced > 0, reduced * rise, -reduced * fall)
+        cut = capacity_cut(self._problem, part[there], weights[there], size)
+        return [] if cut is None else [cut]

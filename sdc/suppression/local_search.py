@@ -1,0 +1,155 @@
+"""Protect a pattern by witnesses and cuts, and improve it locally.
+
+`protect` searches a witness for each primary and attacker among the suppressed cells. Where there is none,
+the dual of its program is a cut, and an integer program of the cuts suppresses further cells. `trim`
+publishes each secondary cell whose users all find other witnesses. `renew` chooses anew about the cells of a
+neighbourhood by an integer program of the cuts, protects, and keeps the result if it costs less.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from microguard.sdc.errors import SolverFailed
+from microguard.sdc.solver import Limits
+from microguard.sdc.suppression.cuts import Cut, impossible
+from microguard.sdc.suppression.local_cuts import LocalCuts, Target
+from microguard.sdc.suppression.relaxation import Relaxation
+from microguard.sdc.suppression.witnesses import Pattern, Witness, Witnesses
+
+#: Cells of a neighbourhood that is chosen anew, at the least and at the most.
+_LEAST, _MOST = 50, 400
+#: Rounds of cuts in a neighbourhood.
+_ROUNDS = 6
+#: Gap and work of an integer program.
+_LIMITS = Limits(relative_gap=0.002, steps=100)
+
+
+class LocalSearch:
+    """The search over one problem.
+
+    Parameters
+    ----------
+    witnesses, local, relaxation : of one problem
+    seed : int
+
+    Attributes
+    ----------
+    pattern : Pattern
+    """
+
+    def __init__(self, witnesses: Witnesses, local: LocalCuts, relaxation: Relaxation, seed: int) -> None:
+        self.problem = witnesses.problem
+        self._witnesses, self._local, self._relaxation = witnesses, local, relaxation
+        self.pattern = Pattern(self.problem.must.copy())
+        self._rng = np.random.default_rng(seed)
+        self._primaries = np.flatnonzero(self.problem.primary)
+
+    @property
+    def cost(self) -> float:
+        """Cost of the pattern."""
+        return float(self.problem.costs[self.pattern.suppressed].sum())
+
+    def protect(self, suppressed: np.ndarray) -> None:
+        """Suppress further cells until every primary has its witnesses."""
+        self.pattern.suppressed[:] = suppressed | self.problem.must
+        if not self._protect(self._primaries.tolist(), ~self.problem.keep, 10**9, float("inf")):
+            raise SolverFailed("a pattern satisfies all cuts and is attacked: tolerances are exceeded")
+
+    def trim(self, cells: np.ndarray | None = None) -> None:
+        """Publish secondary cells without which all their users find other witnesses, the dearest first."""
+        problem, pattern = self.problem, self.pattern
+        free = pattern.suppressed & ~problem.must
+        cells = np.flatnonzero(free) if cells is None else cells[free[cells]]
+        for cell in cells[np.argsort(-problem.costs[cells], kind="stable")].tolist():
+            pattern.suppressed[cell] = False
+            before = {}
+            for primary in sorted(pattern.users.get(cell, ())):
+                found, failed = self._witnesses.of(primary, pattern, thorough=0)
+                if failed:
+                    break
+                before[primary] = pattern.witnesses[primary]
+                pattern.put(primary, found)
+            else:
+                continue
+            for primary, old in before.items():
+                pattern.put(primary, old)
+            pattern.suppressed[cell] = True
+
+    def renew(self) -> None:
+        """Choose anew about the neighbourhood of a random secondary cell, and keep a better pattern."""
+        free = np.flatnonzero(self.pattern.suppressed & ~self.problem.must)
+        if len(free):
+            self._renew(int(self._rng.choice(free)))
+
+    def _renew(self, centre: int) -> None:
+        problem, pattern = self.problem, self.pattern
+
+        def prices(cells: np.ndarray) -> np.ndarray:
+            return np.where(problem.keep[cells], np.inf, problem.costs[cells])
+
+        size = int(self._rng.integers(_LEAST, _MOST))
+        near = self._witnesses.near.around(np.array([centre]), prices, size)
+        able = np.zeros(problem.cells, dtype=bool)
+        able[near] = True
+        able &= ~problem.must
+        near = np.flatnonzero(able)
+        before, cost = pattern.suppressed.copy(), self.cost
+        old = dict(pattern.witnesses)
+        pattern.suppressed[near] = False
+        chosen = self._choose(able)
+        better = chosen is not None
+        if chosen is not None:
+            pattern.suppressed[:] = chosen
+            users = pattern.users_of(np.flatnonzero(before & ~chosen))
+            better = self.cost < cost and self._protect(users, able, _ROUNDS, cost)
+        if better:
+            self.trim(near)
+        if not better or self.cost >= cost:
+            pattern.suppressed[:] = before
+            for primary, found in old.items():
+                if pattern.witnesses[primary] is not found:
+                    pattern.put(primary, found)
+
+    def _attacked(self, primary: int) -> tuple[dict[int, tuple[Witness, ...]], list[Target], list[Cut]]:
+        """Return the witnesses of a primary, or the target without one and the cut that it violates."""
+        for thorough in (False, True):
+            found, failed = self._witnesses.of(primary, self.pattern, thorough=1 + thorough)
+            cuts = self._local.of(self.pattern.suppressed, failed[0], thorough=thorough) if failed else []
+            if cuts or not failed:
+                break
+        return found, failed, cuts
+
+    def _choose(self, able: np.ndarray) -> np.ndarray | None:
+        """Return the pattern with the best further cells among those that are able, or None."""
+        fixed = ~able & ~self.pattern.suppressed
+        found, _ = self._relaxation.integer(_LIMITS, None, fixed, self.pattern.suppressed)
+        return found
+
+    def _protect(self, order: list[int], able: np.ndarray, rounds: int, most: float) -> bool:
+        """Search witnesses, add cuts where there are none and cells that satisfy them, and repeat.
+
+        Return whether all primaries have their witnesses, after so many rounds and at less than a cost.
+        """
+        pattern, waiting = self.pattern, order
+        base = pattern.suppressed.copy()
+        for _ in range(rounds):
+            failing, cuts = [], []
+            for primary in waiting:
+                found, failed, more = self._attacked(primary)
+                if failed:
+                    if any(len(cut.cells) == 0 for cut in more):
+                        raise impossible(primary)
+                    failing.append(primary)
+                    cuts += more
+                else:
+                    pattern.put(primary, found)
+            if not failing:
+                return True
+            if not self._relaxation.add(cuts):
+                return False
+            found = self._choose(able & ~base)
+            if found is None or self.problem.costs[found].sum() >= most:
+                return False
+            pattern.suppressed[:] = found
+            waiting = failing
+        return False

@@ -1,0 +1,131 @@
+"""Parts of a table around some cells, in which small linear programs look for tables of deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import sparse
+
+#: Prices of cells by their positions; infinity if a cell cannot deviate.
+Prices = Callable[[np.ndarray], np.ndarray]
+
+
+class Neighbourhoods:
+    """The cells near some cells of a table.
+
+    Parameters
+    ----------
+    relations : sparse (relations, cells)
+    """
+
+    def __init__(self, relations: sparse.csr_matrix) -> None:
+        rows, columns = sparse.csr_matrix(relations), sparse.csc_matrix(relations)
+        self._cells, self._cell_starts = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+        self._rows, self._row_starts = columns.indices.astype(np.int64), columns.indptr.astype(np.int64)
+        self._signs, self._entries = columns.data, rows.data
+
+    def relations_of(self, cells: np.ndarray) -> np.ndarray:
+        """Return the relations that contain some cells."""
+        return np.unique(_gather(self._rows, self._row_starts, cells))
+
+    def members(self, relations: np.ndarray) -> np.ndarray:
+        """Return the cells of relations, one relation after the other."""
+        return _gather(self._cells, self._cell_starts, relations)
+
+    def around(self, cells: np.ndarray, prices: Prices, most: int) -> np.ndarray:
+        """Return cells that can deviate together with some cells, in ascending order.
+
+        The first step takes the cells of their relations. Each later one takes the cells that at least one
+        relation more than in the step before connects to the cells found. When there are none, it begins
+        again. A step that finds too many cells takes the cheapest, and is the last.
+
+        Parameters
+        ----------
+        cells : positions
+        prices : Prices
+        most : int
+            Cells from which the search ends.
+        """
+        inside = np.unique(cells)
+        count = 0
+        while True:
+            count += 1
+            near, times = np.unique(self.members(self.relations_of(inside)), return_counts=True)
+            near = near[times >= count]
+            near = near[~np.isin(near, inside)]
+            price = prices(near)
+            near, price = near[np.isfinite(price)], price[np.isfinite(price)]
+            left = most - len(inside)
+            if len(near) > left:
+                near = near[np.argsort(price, kind="stable")[: max(left, 0)]]
+            if len(near) == 0:
+                if count == 1:
+                    break
+                count = 0
+                continue
+            inside = np.union1d(inside, near)
+            if len(inside) >= most:
+                break
+        return self._balanced(inside)
+
+    def relations_around(self, cell: int, able: np.ndarray, steps: int, most: int) -> np.ndarray:
+        """Return the relations that are within some steps of a cell, through cells that are able to deviate.
+
+        Parameters
+        ----------
+        able : (cells,) boolean array
+        most : relations from which no further step is made
+        """
+        found = self.relations_of(np.array([cell]))
+        for _ in range(steps - 1):
+            members = np.unique(self.members(found))
+            more = self.relations_of(members[able[members]])
+            if len(more) == len(found) or len(more) > most:
+                break
+            found = more
+        return found
+
+    def rows(self, relations: np.ndarray) -> tuple[np.ndarray, sparse.csc_matrix]:
+        """Return the cells of some relations, in ascending order, and the relations over these cells."""
+        sizes = self._cell_starts[relations + 1] - self._cell_starts[relations]
+        cells, place = np.unique(self.members(relations), return_inverse=True)
+        entries = _gather(self._entries, self._cell_starts, relations)
+        matrix = sparse.csr_matrix(
+            (entries, place, np.concatenate([[0], np.cumsum(sizes)])), shape=(len(relations), len(cells))
+        )
+        return cells, matrix
+
+    def _balanced(self, cells: np.ndarray) -> np.ndarray:
+        """Leave out cells that are alone in a relation, until there are none."""
+        while len(cells):
+            starts = self._row_starts
+            rows = _gather(self._rows, starts, cells)
+            _, place, times = np.unique(rows, return_inverse=True, return_counts=True)
+            alone = (times == 1)[place]
+            if not alone.any():
+                break
+            owner = np.repeat(np.arange(len(cells)), starts[cells + 1] - starts[cells])
+            cells = cells[np.bincount(owner, alone, minlength=len(cells)) == 0]
+        return cells
+
+    def part(self, cells: np.ndarray) -> sparse.csc_matrix:
+        """Return the relations of some cells, which the other cells do not enter."""
+        starts = self._row_starts
+        used, place = np.unique(_gather(self._rows, starts, cells), return_inverse=True)
+        sizes = starts[cells + 1] - starts[cells]
+        return sparse.csc_matrix(
+            (
+                _gather(self._signs, starts, cells),
+                place,
+                np.concatenate([[0], np.cumsum(sizes)]),
+            ),
+            shape=(len(used), len(cells)),
+        )
+
+
+def _gather(array: np.ndarray, starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Return several parts of an array, one after the other."""
+    sizes = starts[chosen + 1] - starts[chosen]
+    offsets = np.repeat(starts[chosen] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+    return array[offsets + np.arange(len(offsets))]

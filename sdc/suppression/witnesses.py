@@ -1,0 +1,268 @@
+"""Witnesses: small tables of deviations that no attacker can exclude and that reach the levels of a primary.
+
+A pattern protects a primary if it suppresses the cells of the primary's witnesses. A cell that no witness
+uses need not be suppressed. When a cell is published again, only primaries whose witnesses use it need new
+ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from microguard.sdc.solver import Limits, Program, Status, solve
+from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
+from microguard.sdc.suppression.local_cuts import Target
+from microguard.sdc.suppression.neighbourhoods import Neighbourhoods
+from microguard.sdc.suppression.problem import SuppressionProblem
+from scipy import sparse
+
+#: Price of a cell that some attacker knows in a witness, which should be excluded by few; others cost 1.
+_WATCHED = 10.0
+#: Deviations below this part of the level are rounding errors.
+_NOTHING = 1e-9
+#: Relative tolerance of bounds.
+_SLACK = 1e-9
+#: Cells of the first and second linear program of a witness; the third has all.
+_CELLS = (250, 2_000)
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """Deviations of some cells that satisfy all relations; the other cells keep their values."""
+
+    cells: np.ndarray
+    deviations: np.ndarray
+
+
+@dataclass(eq=False)
+class Pattern:
+    """The suppressed cells, and the witnesses of each primary by attacker.
+
+    Attributes
+    ----------
+    suppressed : (cells,) boolean array
+    witnesses : by primary and attacker
+    users : by cell, the primaries with a witness that uses it
+    """
+
+    suppressed: np.ndarray
+    witnesses: dict[int, dict[int, tuple[Witness, ...]]] = field(default_factory=dict)
+    users: dict[int, set[int]] = field(default_factory=dict)
+
+    def put(self, primary: int, found: dict[int, tuple[Witness, ...]]) -> None:
+        """Replace the witnesses of a primary."""
+        for cell in self._cells_of(self.witnesses.get(primary, {})):
+            self.users[cell].discard(primary)
+        self.witnesses[primary] = found
+        for cell in self._cells_of(found):
+            self.users.setdefault(cell, set()).add(primary)
+
+    def users_of(self, cells: np.ndarray) -> list[int]:
+        """Return the primaries with a witness that uses some of the cells."""
+        return sorted(set().union(*(self.users.get(cell, ()) for cell in cells.tolist())))
+
+    @staticmethod
+    def _cells_of(found: dict[int, tuple[Witness, ...]]) -> set[int]:
+        return {cell for group in found.values() for one in group for cell in one.cells.tolist()}
+
+
+class Witnesses:
+    """Searches witnesses of the primaries of one problem.
+
+    Attributes
+    ----------
+    work : int
+        Simplex iterations and programs so far.
+    """
+
+    def __init__(self, problem: SuppressionProblem, knowledge: Knowledge) -> None:
+        self.problem = problem
+        self.knowledge = knowledge
+        self.near = Neighbourhoods(problem.relations)
+        self.fall, self.rise = knowledge.fall, knowledge.rise
+        self.watched = knowledge.watched
+        lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
+        up = np.minimum(np.maximum(upper, sliding / 2), np.maximum(self.rise, upper))
+        self._down = np.minimum(np.maximum(lower, sliding - up), np.maximum(self.fall, lower))
+        self._up = np.maximum(up, sliding - self._down)
+        self._most: dict[tuple[int, int, float], float] = {}
+        self.level = np.maximum(self._down, self._up)
+        self.work = 0
+
+    def of(
+        self, primary: int, pattern: Pattern, *, thorough: int
+    ) -> tuple[dict[int, tuple[Witness, ...]], list[Target]]:
+        """Return witnesses of a primary for the outsider and all attackers who exclude his, and what fails.
+
+        Witnesses of the pattern are kept as far as their cells are suppressed.
+
+        Parameters
+        ----------
+        thorough : 0, 1 or 2
+            How far from the primary to search. If 2, a target fails only if no witness exists.
+        """
+        old = pattern.witnesses.get(primary, {})
+        found: dict[int, tuple[Witness, ...]] = {}
+        waiting = [OUTSIDER]
+        while waiting:
+            attacker = waiting.pop()
+            group = old.get(attacker)
+            if group is None or not all(pattern.suppressed[one.cells].all() for one in group):
+                group, failed = self._search(primary, attacker, pattern.suppressed, thorough)
+                if failed:
+                    return found, failed
+            found[attacker] = group
+            if attacker == OUTSIDER and self.knowledge.count:
+                waiting = self._excluding(primary, group)
+        return found, []
+
+    def reached(self, primary: int, one: Witness) -> bool:
+        """Return whether a witness of another primary serves this one, against the outsider."""
+        d = float(one.deviations[np.searchsorted(one.cells, primary)])
+        return abs(d) >= self.level[primary] * (1 - _SLACK) and all(self._allowed(OUTSIDER, one, 1.0))
+
+    def _excluding(self, primary: int, group: tuple[Witness, ...]) -> list[int]:
+        """Return the attackers who can exclude a witness, or its mirror image if it serves both sides."""
+        both = len(group) == 1 and self._down[primary] > 0 and self._up[primary] > 0
+        found: set[int] = set()
+        for one in group:
+            other = (one.cells != primary) | (self.problem.sliding_level[primary] > 0)
+            for side in (1, -1) if both else (1,):
+                for cell, d in zip(
+                    one.cells[other].tolist(), (side * one.deviations[other]).tolist(), strict=True
+                ):
+                    found.update(self.knowledge.excluding(cell, d).tolist())
+        found.difference_update(self.knowledge.knowing(primary).tolist())
+        return sorted(found)
+
+    def _search(
+        self, primary: int, attacker: int, suppressed: np.ndarray, thorough: int
+    ) -> tuple[tuple[Witness, ...], list[Target]]:
+        found: list[Witness] = []
+        for side in (1.0, -1.0):
+            amount = self._demand(primary, attacker, side)
+            if amount <= _SLACK * self.level[primary]:
+                continue
+            if found and self._serves(found[0], attacker, -1.0, primary, amount):
+                continue
+            one = self._witness(primary, attacker, side * amount, suppressed, thorough)
+            if (
+                one is None
+                and thorough
+                and attacker != OUTSIDER
+                and (primary, attacker, side) not in self._most
+            ):
+                self._most[primary, attacker, side] = amount * self._largest(primary, attacker, side * amount)
+                amount = self._demand(primary, attacker, side)
+                if amount <= _SLACK * self.level[primary]:
+                    continue
+                one = self._witness(primary, attacker, side * amount, suppressed, thorough)
+            if one is None:
+                return (), [(primary, attacker, side * amount)]
+            found.append(one)
+        return tuple(found), []
+
+    def _demand(self, primary: int, attacker: int, side: float) -> float:
+        """Return the deviation to one side that an attacker must consider possible."""
+        fall, rise = (float(part[0]) for part in self.knowledge.bounds(attacker, np.array([primary])))
+        sliding = float(self.problem.sliding_level[primary])
+        up, down = min(self._up[primary], rise), min(self._down[primary], fall)
+        up = min(max(up, sliding - down), rise)
+        down = min(max(down, sliding - up), fall)
+        most = self._most.get((primary, attacker, side), np.inf)
+        return float(min(up if side > 0 else down, most * (1 - 1e-7)))
+
+    def _serves(self, one: Witness, attacker: int, side: float, primary: int, amount: float) -> bool:
+        """Return whether the mirror image of a witness, shrunk to the amount, is one for the other side."""
+        d = abs(float(one.deviations[np.searchsorted(one.cells, primary)]))
+        return d >= amount * (1 - _SLACK) and bool(
+            self._allowed(attacker, one, side * min(1.0, amount / d)).all()
+        )
+
+    def _allowed(self, attacker: int, one: Witness, factor: float) -> np.ndarray:
+        fall, rise = self.knowledge.bounds(attacker, one.cells)
+        d = factor * one.deviations
+        return (d >= -fall * (1 + 1e-7) - 1e-12) & (d <= rise * (1 + 1e-7) + 1e-12)
+
+    def _largest(self, primary: int, attacker: int, amount: float) -> float:
+        """Return which part of an amount an attacker considers possible if no cell is published."""
+
+        def prices(cells: np.ndarray) -> np.ndarray:
+            fall, rise = self.knowledge.bounds(attacker, cells)
+            return np.where((fall > 0) | (rise > 0), 1.0, np.inf)
+
+        reached = 0.0
+        for most in (*_CELLS, self.problem.cells):
+            cells = self.near.around(np.array([primary]), prices, most)
+            if primary in cells:
+                reached = self._reached_in(cells, primary, attacker, amount)
+            if reached >= 1 - _SLACK:
+                break
+        return reached
+
+    def _reached_in(self, cells: np.ndarray, primary: int, attacker: int, amount: float) -> float:
+        place = int(np.searchsorted(cells, primary))
+        fall, rise = (np.minimum(part / abs(amount), 1e6) for part in self.knowledge.bounds(attacker, cells))
+        sign = float(np.sign(amount))
+        costs = np.zeros(len(cells))
+        costs[place] = -sign
+        (fall if amount < 0 else rise)[place] = 1.0
+        matrix = self.near.part(cells)
+        zeros = np.zeros(matrix.shape[0])
+        solution = solve(Program(costs, matrix, zeros, zeros, -fall, rise))
+        self.work += 1 + solution.iterations
+        assert solution.objective is not None
+        return min(1.0, -solution.objective)
+
+    def _witness(
+        self, primary: int, attacker: int, amount: float, suppressed: np.ndarray, thorough: int
+    ) -> Witness | None:
+        """Return deviations of few suppressed cells with a given one; None if there are none."""
+        size = abs(amount)
+
+        def prices(cells: np.ndarray) -> np.ndarray:
+            fall, rise = self.knowledge.bounds(attacker, cells)
+            part = np.minimum(np.maximum(fall, rise) / size, 1.0)
+            use = np.where(self.watched[cells], _WATCHED, 1.0) / np.maximum(part, 1e-9)
+            return np.where((part > 0) & suppressed[cells], use, np.inf)
+
+        before = np.empty(0)
+        for most in (*_CELLS, self.problem.cells)[: 1 + thorough]:
+            cells = self.near.around(np.array([primary]), prices, most)
+            place = int(np.searchsorted(cells, primary))
+            if place >= len(cells) or cells[place] != primary or np.array_equal(cells, before):
+                continue
+            before = cells
+            one = self._solve(cells, place, attacker, amount, prices(cells))
+            if one is not None:
+                return one
+        return None
+
+    def _solve(
+        self, cells: np.ndarray, place: int, attacker: int, amount: float, price: np.ndarray
+    ) -> Witness | None:
+        fall, rise = (np.minimum(part / abs(amount), 1e6) for part in self.knowledge.bounds(attacker, cells))
+        count, matrix = len(cells), self.near.part(cells)
+        lower, upper = np.zeros(2 * count), np.concatenate([rise, fall])
+        used, other = (place, count + place) if amount > 0 else (count + place, place)
+        lower[used] = upper[used] = 1.0
+        upper[other] = 0.0
+        zeros = np.zeros(matrix.shape[0])
+        solution = solve(
+            Program(
+                np.concatenate([price, price]),
+                sparse.hstack([matrix, -matrix], format="csc"),
+                zeros,
+                zeros,
+                lower,
+                upper,
+            ),
+            Limits(options={"presolve": "off"}),
+        )
+        self.work += 1 + solution.iterations
+        if solution.status is not Status.OPTIMAL or solution.values is None:
+            return None
+        d = solution.values[:count] - solution.values[count:]
+        there = np.abs(d) > _NOTHING
+        return Witness(cells[there], abs(amount) * d[there])

@@ -1,0 +1,95 @@
+"""Extras: a missing package is named with the command that installs it, and the methods need none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from microguard.pipelines.engine import extras
+from microguard.pipelines.engine.extras import EXTRAS, MissingExtra, missing_extra, require_extras
+
+ROOT = Path(__file__).parents[3]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OPTIONAL = sorted(name for names in EXTRAS.values() for name in names)
+#: Makes optional packages impossible to find, as where they are not installed.
+WITHOUT = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {names!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Missing())
+import importlib.util
+"""
+
+
+def run_without(names: list[str], code: str) -> subprocess.CompletedProcess[str]:
+    """Run code where these packages are not installed."""
+    words = [sys.executable, "-P", "-c", WITHOUT.format(names=names) + code]
+    environment = dict(os.environ, PYTHONPATH=str(ROOT))
+    return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_every_extra_is_declared_in_pyproject_with_its_packages():
+    packages = {"pyspark", "duckdb", "jinja2", "great_expectations", "matplotlib", "deltalake", "pyiceberg",
+                "obstore"}  # fmt: skip
+    for extra, names in EXTRAS.items():
+        declared = " ".join(PROJECT["optional-dependencies"][extra]).replace("-", "_")
+        assert [name for name in names if name in packages and name not in declared] == []
+    assert {name for names in EXTRAS.values() for name in names} == packages | {"py4j"}
+
+
+def test_no_extra_of_another_package_is_taken_because_it_pins_pyspark():
+    declared = [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())]
+    assert [each for each in declared if each.startswith("great-expectations[")] == []
+    assert [each for each in declared if "pyspark" in each and "<" in each] == []
+
+
+def test_require_extras_names_the_missing_packages_and_the_command_that_installs_them(monkeypatch):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name in ("pyspark", "matplotlib") else 1)
+    with pytest.raises(MissingExtra) as raised:
+        require_extras("spark", "gx", "report")
+    command = 'pip install "microguard[spark,report]"'
+    assert str(raised.value) == f"pyspark, matplotlib: not installed. Install it: {command}"
+
+
+def test_missing_extra_leaves_other_import_errors_alone():
+    assert missing_extra(ImportError("no such name", name="numpy")) is None
+    assert missing_extra(ImportError("cannot import name", name="duckdb")) is None  # is installed
+    assert missing_extra(ImportError("no name")) is None
+
+
+def test_methods_and_specification_are_imported_without_any_extra():
+    code = (
+        "import pkgutil, importlib, microguard, microguard.sdc, microguard.schemas\n"
+        "for package in (microguard.sdc, microguard.schemas):\n"
+        "    for each in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
+        "        importlib.import_module(each.name)\n"
+        "print(len(microguard.microaggregate([[1.], [2.], [3.]], 3).labels))\n"
+    )
+    done = run_without(OPTIONAL, code)
+    assert (done.stdout, done.returncode) == ("3\n", 0), done.stderr
+
+
+def test_protection_without_the_extra_raises_one_sentence_that_names_it():
+    done = run_without(["pyspark"], "import microguard\nmicroguard.Protection\n")
+    assert done.stderr.splitlines()[-1] == (
+        'ImportError: pyspark: not installed. Install it: pip install "microguard[spark]"'
+    )
+
+
+def test_command_without_the_extra_exits_with_1_and_one_sentence(tmp_path):
+    words = ["demo", "--records", "60", "--quiet", "--out", str(tmp_path)]
+    code = f"import microguard\nsys.exit(microguard.main({words!r}))\n"
+    for name, extra in (("pyspark", "spark"), ("great_expectations", "gx"), ("matplotlib", "report")):
+        done = run_without([name], code)
+        assert done.returncode == 1
+        assert (
+            done.stderr.split()
+            == f'{name}: not installed. Install it: pip install "microguard[{extra}]"'.split()
+        )

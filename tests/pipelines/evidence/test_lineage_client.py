@@ -1,0 +1,103 @@
+"""The lineage that a run sends: START and COMPLETE, FAIL if it is refused, and nothing unless configured."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from microguard.pipelines.evidence.evidence import Counts, Description, Evidence
+from microguard.pipelines.evidence.lineage import lineage_event, settle_lineage, write_lineage
+from microguard.pipelines.evidence.lineage_client import sent_lineage
+from microguard.schemas.errors import GateRefused
+
+ID, AT = "0123456789abcdef0123456789abcdef", "2026-11-22T16:00:00+00:00"
+VARIABLES = {
+    "person": {"role": "identifier"},
+    "region": {"role": "region"},
+    "income": {"role": "quasi_identifier"},
+    "log_income": {"role": "derived"},
+}
+
+
+@pytest.fixture
+def evidence():
+    specification = {"variables": VARIABLES, "derived": {"log_income": "log(income) + region"}}
+    described = Description(
+        ID, "persons", "records", "1", AT, "s3://lake/persons", 3, 1, "x", specification, "", ()
+    )
+    return Evidence(described, Counts(input=100, rejected={}, suppressed=0, published=100), (), {})
+
+
+@pytest.fixture
+def sent(tmp_path, monkeypatch):
+    """Configure the client to append its events to a file, and return a function that reads them."""
+    pytest.importorskip("openlineage.client")
+    path = tmp_path / "events.json"
+    settings = {"TYPE": "file", "LOG_FILE_PATH": str(path), "APPEND": "true"}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"OPENLINEAGE__TRANSPORT__{name}", value)
+    return lambda: [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_column_lineage_names_the_columns_of_the_input_and_says_which_are_masked(evidence):
+    (made,) = lineage_event(evidence, "/data/persons", AT)["outputs"]
+    fields = made["facets"]["columnLineage"]["fields"]
+    told = {
+        name: [(each["field"], each["transformations"][0]["masking"]) for each in field["inputFields"]]
+        for name, field in fields.items()
+    }
+    assert told == {
+        "region": [("region", False)],
+        "income": [("income", True)],
+        "log_income": [("income", True), ("region", True)],
+    }
+    assert {each["name"] for field in fields.values() for each in field["inputFields"]} == {"/data/persons"}
+    assert "columnLineage" not in lineage_event(evidence, None, AT)["outputs"][0]["facets"]
+
+
+def test_a_published_release_is_start_and_complete_of_one_run_with_its_facets(evidence, sent, tmp_path):
+    with sent_lineage("persons", "/data/persons") as ended:
+        write_lineage(tmp_path, evidence, "/data/persons")
+        settle_lineage(tmp_path, "COMPLETE")
+        assert [each["eventType"] for each in sent()] == ["START"]
+        ended(tmp_path)
+    start, complete = sent()
+    assert complete["eventType"] == "COMPLETE"
+    assert start["run"]["runId"] == complete["run"]["runId"]
+    assert start["job"]["name"] == complete["job"]["name"] == "persons"
+    (made,) = complete["outputs"]
+    assert made["facets"]["version"]["datasetVersion"] == ID
+    assert "income" in made["facets"]["columnLineage"]["fields"]
+    assert start["inputs"][0]["name"] == complete["inputs"][0]["name"] == "/data/persons"
+
+
+def test_a_refused_run_is_start_and_fail_without_an_output(sent):
+    with pytest.raises(GateRefused, match="CANARY"), sent_lineage("persons", "/data"):
+        raise GateRefused("CANARY")
+    assert [each["eventType"] for each in sent()] == ["START", "FAIL"]
+    assert sent()[1]["outputs"] == []
+    assert "CANARY" not in json.dumps(sent())
+
+
+def test_a_release_that_waits_for_approval_has_no_output_yet(evidence, sent, tmp_path):
+    with sent_lineage("persons", "/data") as ended:
+        write_lineage(tmp_path, evidence, "/data")
+        ended(tmp_path)
+    assert sent()[1]["eventType"] == "COMPLETE"
+    assert sent()[1]["outputs"] == []
+
+
+def test_without_configuration_nothing_is_imported_or_sent(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openlineage.client", None)
+    with sent_lineage("persons", "/data") as ended:
+        ended(None)
+
+
+def test_a_missing_client_or_a_server_that_fails_stops_no_run(monkeypatch, caplog):
+    monkeypatch.setenv("OPENLINEAGE_URL", "http://CANARY@127.0.0.1:9")
+    monkeypatch.setitem(sys.modules, "openlineage.client", None)
+    with sent_lineage("persons", "/data"):
+        pass
+    assert "expected its client, found none" in caplog.text
+    assert "CANARY" not in caplog.text

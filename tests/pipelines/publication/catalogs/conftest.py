@@ -1,0 +1,83 @@
+"""Catalogues (SQL and REST), and places of releases: a folder, and a bucket of an S3 server."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+import pyiceberg.catalog
+import pytest
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.formats.catalog_table import CatalogTable
+from microguard.pipelines.publication.ledger import Entry
+from pyiceberg.catalog import Catalog
+from pyiceberg.utils.config import Config
+
+from tests.pipelines.publication.catalogs.rest_server import TOKEN, rest_catalog
+from tests.pipelines.publication.storage.servers import S3
+from tests.pipelines.releases import ID, entry
+
+TABLE = "statistics.persons"
+
+#: Runs a test with each kind of catalogue in each kind of place.
+every_pair = pytest.mark.parametrize(
+    "lake", ["sql-folder", "sql-bucket", "rest-folder", "rest-bucket"], indirect=True
+)
+
+
+def store() -> dict[str, str]:
+    """Return what a reader tells pyiceberg of the S3 server, if there is one."""
+    names = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
+    return {key: os.environ[name] for key, name in names.items() if name in os.environ}
+
+
+@dataclass
+class Lake:
+    """A public area whose releases are snapshots of a table in a catalogue."""
+
+    areas: Areas
+    catalog: str
+    requests: list[str]
+
+    def entry(self, release_id: str = ID) -> Entry:
+        return replace(entry(release_id), catalog=self.catalog, table=TABLE)
+
+    @property
+    def table(self) -> CatalogTable:
+        return CatalogTable(self.catalog, TABLE, self.areas.public)
+
+    def reader(self) -> Catalog:
+        """Return the catalogue, as a reader opens it."""
+        return pyiceberg.catalog.load_catalog(uri=self.catalog, **store())
+
+    def files(self) -> dict[str, bytes]:
+        """Return every file of the public area but the lock of a bucket."""
+        storage = self.areas.public.storage
+        return {name: storage.get(name).content for name in storage.list_files() if name != ".lease"}
+
+
+@pytest.fixture(scope="session")
+def s3():
+    with S3.started() as address:
+        yield address
+
+
+@pytest.fixture(params=["sql-folder", "rest-bucket"])
+def lake(request, s3, tmp_path, monkeypatch):
+    kind, _, place = request.param.partition("-")
+    requests: list[str] = []
+    monkeypatch.setenv("PYICEBERG_CATALOG__DEFAULT__TOKEN", TOKEN)
+    monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())
+    for name in [each for each in os.environ if each.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    public = str(tmp_path / "lake #1" / "persons")  # signs that an address would take for its end
+    if place == "bucket":
+        for name, value in S3.settings(s3).items():
+            monkeypatch.setenv(name, value)
+        public = f"{S3.make(s3, f'lake-{abs(hash(request.node.name))}')}/persons"
+    areas = Areas.from_places(public, tmp_path / "evidence")
+    if kind == "sql":
+        yield Lake(areas, f"sqlite:///{tmp_path}/catalog.db", requests)
+    else:
+        with rest_catalog(tmp_path, requests, **store()) as address:
+            yield Lake(areas, address, requests)
