@@ -53,7 +53,10 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
                 rows = [list(row) for row in table.rows]
                 content[each].append({"title": table.title, "columns": list(table.columns), "rows": rows})
         except (SdcError, AssertionError) as error:  # neither has a value of a record
-            raise MicroguardError(f"The benchmark {each} stopped. {type(error).__name__}: {error}") from error
+            raise MicroguardError(
+                f"The benchmark {each} stopped. {type(error).__name__}: {error}. What it asserts no longer "
+                "holds on this machine or version: compare with the figures of README."
+            ) from error
     count = sum(map(len, content.values()))
     return CommandResult(
         f"{count} tables; every answer was checked before it was shown.", {"benchmarks": content}

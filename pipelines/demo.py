@@ -120,7 +120,9 @@ def write_town(folder: Path, records: int, kind: Kind) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SpecificationError(f"The demo cannot write to {folder}: {error.strerror}.") from None
+        raise SpecificationError(
+            f"The demo cannot write to {folder}: {error.strerror}. Choose another folder by --out."
+        ) from None
     names = [*NEVER_PUBLISHED, *PUBLISHED_AS_IT_IS[kind], *QUASI_IDENTIFIERS[kind]]
     written = set()
     for number, persons in enumerate(generate_persons(records, SEED)):

@@ -16,7 +16,7 @@ from microguard.pipelines.check import risk_of
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.compat import refuse_connect
-from microguard.pipelines.engine.extras import OF_A_RELEASE, require_extras
+from microguard.pipelines.engine.extras import extras_of_release, require_extras
 from microguard.pipelines.engine.failures import without_values_of_records
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.engine.session import (
@@ -220,7 +220,7 @@ class Protection:
 
     @contextmanager
     def _job(self, frame: Any) -> Iterator[Job]:
-        require_extras(*OF_A_RELEASE)
+        require_extras(*extras_of_release(self.specification.publish.format))
         areas = areas_of(self.specification)
         refuse_connect(frame)
         spark = frame.sparkSession if is_spark_frame(frame) else session_of_this_process()

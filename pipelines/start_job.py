@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from microguard.pipelines.engine.extras import OF_A_RELEASE, require_extras
+from microguard.pipelines.engine.extras import extras_of_release, require_extras
 from microguard.pipelines.engine.prefetch_imports import prefetch_imports
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.engine.session import session
@@ -20,7 +20,7 @@ from microguard.schemas.specification.model import Specification
 @contextmanager
 def start_job(specification: Specification, master: str | None, progress: Progress) -> Iterator[Job]:
     """Lock the areas, finish what a killed run left, and start Spark while slow modules are imported."""
-    require_extras(*OF_A_RELEASE)
+    require_extras(*extras_of_release(specification.publish.format))
     areas = areas_of(specification)
     prefetch_imports(EXPECTS, DRAWS)
     clustering = specification.table is None

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from microguard.pipelines.audit.release import Audit, audit
+from microguard.pipelines.audit.release import Audit, Finding, audit
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.publication.area_identity import AreaNotThere, known_area
 from microguard.pipelines.publication.find_release import FoundRelease, find_release
+from microguard.pipelines.publication.formats.table_format import catalog_table, stored_delta_table
+from microguard.pipelines.publication.ledger import Ledger
 from microguard.schemas.errors import GateRefused, SpecificationError
+
+if TYPE_CHECKING:
+    from microguard.pipelines.publication.formats.catalog_table import CatalogTable
+    from microguard.pipelines.publication.formats.delta_store import StoredDeltaTable
 
 
 def verify(named: str) -> CommandResult:
@@ -35,9 +42,14 @@ def verify(named: str) -> CommandResult:
     if not release.public.exists(release.release_id):
         if release.evidence is not None:
             known_area(release.areas())
-        raise SpecificationError(f"Release {release.release_id} is not in the public area (any more).")
+        raise SpecificationError(
+            f"Release {release.release_id} is not in the public area: it was withdrawn, or waits for "
+            "approval. Name a published one; `microguard history SPEC` lists them."
+        )
     with release.public.reading(release.release_id) as folder:
         result = _audited(folder, release)
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    result = replace(result, findings=(*result.findings, *_of_its_table(release, manifest)))
     if not result.passed:
         raise GateRefused(
             f"Release {result.release_id} does not keep what its manifest promises. "
@@ -61,6 +73,24 @@ def _beside_the_ledger(release: FoundRelease) -> list[str]:
     return []
 
 
+def _of_its_table(release: FoundRelease, manifest: dict[str, Any]) -> list[Finding]:
+    """Check the table of a release in a catalogue, if its ledger is near, or in an object store."""
+    table: CatalogTable | StoredDeltaTable
+    if "catalog_table" in manifest:
+        entry = None if release.evidence is None else Ledger(release.areas()).status(release.release_id)
+        if entry is None or not entry.catalog:
+            return []
+        table = catalog_table(entry.catalog, entry.table, release.public)
+    elif manifest.get("format") == "delta" and release.public.folder is None:
+        table = stored_delta_table(release.public)
+        if release.release_id not in (*table.committed(), release.public.current()):
+            return []  # a later withdrawal removed its version
+    else:
+        return []
+    faults = table.faults(manifest)
+    return [Finding("table", not faults, "; ".join(faults) or "it holds the files of the release")]
+
+
 def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
     """Return the cells of a suppressed table before protection, where its evidence is near."""
     manifest = folder / "manifest.json"
@@ -74,7 +104,7 @@ def _original(release: FoundRelease, folder: Path) -> OriginalCells | None:
 
 def _audited(folder: Path, release: FoundRelease) -> Audit:
     try:
-        return audit(folder, _original(release, folder))
+        return audit(folder, _original(release, folder), with_table=release.public.folder is not None)
     except Exception as error:  # any damage; what cannot be audited has not passed
         raise GateRefused(
             f"Release {release.release_id} cannot be audited ({type(error).__name__}): its manifest or files "

@@ -83,7 +83,10 @@ def _withdraw(meant: str, areas: Areas) -> None:
         )
     returned = _is_seen(meant, areas)
     if status is None or not (returned or status.event in {"published", *GONE}):
-        raise SpecificationError("The ledger knows no standing release of this id: nothing was withdrawn.")
+        raise SpecificationError(
+            "The ledger knows no published release of this id: nothing was withdrawn. "
+            "`microguard history SPEC` lists the releases of a specification."
+        )
     if returned:
         begin_area(areas)  # of an earlier version, or torn: the area that has the release is its area
     if status.event == "published" or returned:

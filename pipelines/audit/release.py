@@ -72,7 +72,7 @@ class Audit:
         return [f"{finding.check}: {finding.detail}" for finding in self.findings if not finding.passed]
 
 
-def audit(folder: Path, original: OriginalCells | None = None) -> Audit:
+def audit(folder: Path, original: OriginalCells | None = None, *, with_table: bool = True) -> Audit:
     """Audit the release in a public folder.
 
     Parameters
@@ -82,6 +82,8 @@ def audit(folder: Path, original: OriginalCells | None = None) -> Audit:
     original : OriginalCells, optional
         Of a table: its cells before protection, where the agency audits. What is promised of them is counted
         too.
+    with_table : bool
+        Whether the table of the format is next to the folder.
     """
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     findings = [_identity(folder, manifest), _checksums(folder, manifest)]
@@ -103,10 +105,11 @@ def audit(folder: Path, original: OriginalCells | None = None) -> Audit:
             findings.append(_records(engine, manifest))
             findings += _partitions(engine, folder, manifest, keys)
             findings += _promises(engine, manifest, dict(zip(names, keys, strict=True)))
+            findings += _derived(engine, manifest, dict(zip(names, keys, strict=True)))
             findings.append(_tables(engine, folder, manifest, names))
             findings += _statistics(engine, folder, manifest, names)
             findings += _csv(engine, folder, manifest, keys)
-    if manifest.get("format") in _TABLE_FORMATS and "catalog_table" not in manifest:
+    if with_table and manifest.get("format") in _TABLE_FORMATS and "catalog_table" not in manifest:
         findings.append(_in_format(folder, manifest))
     return Audit(str(manifest["release_id"]), tuple(findings))
 
@@ -161,6 +164,20 @@ def _promises(
         return [Finding("guarantee", False, str(error))]
     files = PublicRecords(engine, columns)
     return [_kept(guarantee, guarantee.count(files), manifest) for guarantee in guarantees]
+
+
+def _derived(
+    engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
+) -> list[Finding]:
+    """Recompute the derived columns from the columns that are published beside them."""
+    if not any("derived" in column for column in manifest["columns"]):
+        return []
+    from microguard.pipelines.audit.derived import contradictions
+
+    counts = contradictions(engine, manifest["columns"], columns)
+    wrong = [f"{name} in {count:,} records" for name, count in counts.items() if count]
+    detail = "; ".join(wrong) or f"{len(counts)} computed from the published columns, in every record"
+    return [Finding("derived columns", not wrong, f"not as computed: {detail}" if wrong else detail)]
 
 
 def _kept(guarantee: Guarantee[Any], count: Count, manifest: dict[str, Any]) -> Finding:

@@ -40,6 +40,11 @@ def assigned(facts: Facts, reading: Reading) -> Guess:
     elif reading.name == "amount" and column.finite < (1 - MOST_MISSING) * facts.records:
         alternative = Alternative("other", kind, "to publish it as it is")
         role, kind, why = "identifier", None, f"{why}, missing in many records"
+    elif reading.name == "amount" and reading.second == "weight" and confidence == UNSURE:
+        role = (
+            "other"  # a weight is never averaged, and one that is published unprotected is refused by limits
+        )
+        why += ": choose whether it is a weight or a quasi_identifier"
     elif reading.name in ("category", "place") and column.named("sensitive") and not column.named("visible"):
         role, why, alternative = "sensitive", f"sensitive by name, {count}", alternative
     elif reading.name == "weight":

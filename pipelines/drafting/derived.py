@@ -115,8 +115,19 @@ def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> 
         # Values that hardly repeat are numbered alike in all columns.
         if 1 < column.distinct <= MOST_CONSTANT * len(codes[column.label]):
             first = seen.setdefault((column.distinct, codes[column.label].tobytes()), column)
-            if first is not column:
+            if first is not column and _in_one_order(numbers.get(first.label), numbers.get(column.label)):
                 yield Derived(column, None, (first,), f"a duplicate of {_shown(first)}")
+
+
+def _in_one_order(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    """Return whether of two columns of numbers one rises or falls with the other, if there are many values.
+
+    All amounts of households group the persons alike.
+    """
+    if one is None or other is None or len(np.unique(one)) <= MOST_BANDS:
+        return True
+    steps = np.diff(other[np.argsort(one, kind="stable")])
+    return bool((steps[np.isfinite(steps)] >= 0).all() or (steps[np.isfinite(steps)] <= 0).all())
 
 
 FUNCTIONS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {

@@ -59,7 +59,8 @@ def find_entities(
     periods = [
         column
         for column in profile.columns
-        if 1 < column.distinct <= column.present / 2 and (column.named("period") or column.dates)
+        if 1 < column.distinct <= column.present / 2
+        and (column.named("period") or column.dates or _is_years(column))
     ]
     found = {}
     for column in profile.columns:
@@ -115,6 +116,12 @@ def _may_repeat(column: Column, records: int, most_categories: int) -> bool:
     if column.named("key", "entity"):
         return column.distinct > min(most_categories, 20)
     return column.distinct > most_categories and not column.named("place", "visible", "sensitive")
+
+
+def _is_years(column: Column) -> bool:
+    """Return whether whole numbers are years without gaps."""
+    first, last = column.range
+    return column.is_whole and first >= 1900 and last <= 2100 and column.distinct == last - first + 1
 
 
 def _once_a_period(column: Column, periods: Sequence[Column], profile: Profile) -> bool:

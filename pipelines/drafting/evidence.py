@@ -134,6 +134,25 @@ class Facts:
         return self.numeric and many and is_registration_number(self.column, self.numbers)
 
     @property
+    def of_a_body(self) -> bool:
+        """In a file with measures of the body: as weights in kilograms are, at most 400 with one decimal."""
+        tenths = np.abs(self.numbers * 10 - np.round(self.numbers * 10)) < 1e-6
+        return self.body and self.numeric and self.column.range[1] <= 400 and bool(tenths.all())
+
+    @property
+    def maybe_weight(self) -> bool:
+        """Numbers that could be a sampling weight, of which neither name nor values say that they are."""
+        named = self.named("income", "age", "visible", "body")
+        return len(self.weight_signs) == 1 and not named and not _amount(self)
+
+    @property
+    def alone(self) -> bool:
+        """A key whose records share a single column, as those of a place or a fine code do."""
+        entity = self.entity
+        named = self.named("key", "entity", "household")
+        return entity is not None and entity.kind == "cluster" and len(entity.shared) == 1 and not named
+
+    @property
     def non_negative(self) -> bool:
         """Numeric, present in every record and never below 0."""
         column = self.column
@@ -181,18 +200,21 @@ RULES = (
     Rule("key", 8, lambda f: f.label and f.unique and f.pattern, "texts of one width, nearly all distinct"),
     Rule("key", 8, lambda f: f.named("key", "entity") and not f.few and f.column.is_key_type
          and not f.named("amount"), "a key by name"),
-    Rule("key", 9, lambda f: f.entity is not None and f.entity.kind != "household",
+    Rule("key", 9, lambda f: f.entity is not None and f.entity.kind != "household" and not f.alone,
          "a key whose values repeat"),
+    Rule("key", 5, lambda f: f.alone, "a key whose values repeat"),
     Rule("key", 9, lambda f: f.named("code", "place") and not f.listed and f.column.is_key_type
          and not f.named("amount"), "a code by name with nearly as many values as records"),
     Rule("household", 10, lambda f: f.entity is not None and f.entity.kind == "household", "a household"),
     Rule("household", 9, lambda f: f.named("household") and f.column.is_key_type and not f.few
          and not f.named("amount", "code", "age") and f.column.distinct > 0.05 * f.records,
          "a household by name"),
-    Rule("weight", 12, lambda f: f.named("weight") and f.non_negative and not f.body, "a weight by name"),
+    Rule("weight", 12, lambda f: f.named("weight") and f.non_negative and not f.of_a_body,
+         "a weight by name"),
     Rule("weight", 7, lambda f: len(f.weight_signs) >= 2 and not f.named("amount", "income", "age",
          "visible"),
          "a weight by its values"),
+    Rule("weight", 3, lambda f: len(f.weight_signs) >= 3, "several properties of weights"),
     Rule("date", 20, lambda f: pa.types.is_temporal(f.column.type), "a date by type"),
     Rule("date", 14, lambda f: f.column.dates >= NEARLY_ALL * f.column.present,
          "values with the form of dates"),
@@ -232,6 +254,8 @@ def read_column(facts: Facts) -> Reading:
     why = reasons[first][1]
     if first == "weight" and not facts.named("weight"):
         sure, why = UNSURE, f"{why}: {', '.join(facts.weight_signs)}"
+    if first == "amount" and facts.maybe_weight:
+        return Reading(first, f"{why}, {facts.weight_signs[0]} as sampling weights are", UNSURE, "weight")
     return Reading(first, why, sure, second if points[second] else None)
 
 

@@ -19,7 +19,9 @@ _WORDS = {
     "ponderacion expansion factor expfac fexp hochrechnung hochrechnungsfaktor hrf phrf hhrf finalwt wtfinl "
     "calweight vekt vikt peso",
     "place": "region regio nuts nuts1 nuts2 nuts3 state county province provinz district canton kanton "
-    "department departement land municipality commune kommune kommun gemeinde municipio parish lau fips "
+    "department departement departamento dipartimento dep land municipality commune comune kommune kommun "
+    "kom gemeinde gemeente municipio concelho parish lau fips provincia ccaa comunidad regione distrito uf "
+    "fylke lan wojewodztwo powiat gmina okres obec "
     "country pays zip zipcode postcode postal plz postnummer city town village area_code ags puma",
     "sensitive": "diagnosis diagnose disease illness hiv icd icd10 health sante gesundheit religion "
     "ethnicity ethnic crime disability handicap party disea physlm chronic depression smoker pregnant "
@@ -63,12 +65,18 @@ _GLUED = {
     "household": _glued(_HOUSEHOLD),
     "key": _glued(f"{_ENTITY}|{_HOUSEHOLD}"),
     "weight": re.compile(
-        r"(?!.*(?:birth|body|kg)).*(?:weights?|wgt|gewicht|hochrechnung|grossing).*|[a-z]{0,4}wts?|wts?[a-z]{0,6}"
+        r"(?!.*(?:birth|body|kg)).*(?:weights?|we?ght|wgt|gewicht|hochrechnung|grossing|elevacion|ponderacion).*|"
+        r"[a-z]{0,6}wts?|wts?[a-z]{0,6}"
     ),
     "place": re.compile(
         r"(?:nuts|region|kommune|municip|gemeinde|commune|postal|county|district|country|plz|zip).{0,12}"
     ),
-    "code": re.compile(r"(?:nace|isco|isic|isced|naics|occ(?:up)?|coicop)[a-z0-9]{0,6}"),
+    "code": re.compile(
+        r"(?:nace|isco|isic|isced|naics|occ(?:up)?|coicop)[a-z0-9]{0,6}|[a-z]{0,3}(?:nace|isco|isic|isced|naics)"
+    ),
+    "period": re.compile(r"(?:s|ref|int|svy|survey|fiscal|report|data)(?:year|yr|jahr|wave|anno?|annee)"),
+    "age": re.compile(r"(?:rid|x|hh|resp|curr?)?age(?:yr|yrs|year|years|a|p|mn|mo)?"),
+    "body": re.compile(r"[a-z]{0,4}(?:bmi|height|waist)|bmx[a-z]+"),
     "income": re.compile(r"(?:ln|log|l|net|gross|tot|total|hh|fam|f)?(?:income|earnings?|inc|wages?|salary)"),
     "amount": re.compile(r"(?:ln|log|net|gross|tot|total|hh)?(?:income|earnings?|wages?|salary|turnover)"),
 }
@@ -100,7 +108,12 @@ def concepts_of(name: str) -> frozenset[str]:
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     words = [word for word in re.split(r"[\W_]+", parted.lower()) if word]
     bare = [re.sub(r"[0-9]+$", "", word) for word in words]
-    said = {what for what, known in _VOCABULARY.items() if not known.isdisjoint([*words, *bare])}
+    longer = [word for word in bare if len(word) > 2]  # "HA10" is no area in hectares
+    said = {
+        what
+        for what, known in _VOCABULARY.items()
+        if not known.isdisjoint([*words, *(longer if what == "amount" else bare)])
+    }
     joined = "".join(bare)
     said |= {what for what, pattern in _GLUED.items() if pattern.fullmatch(joined)}
     coded = {what for what, pattern in _CODES.items() if pattern.fullmatch(name.strip().lower())}

@@ -27,7 +27,7 @@ from microguard.pipelines.drafting.evidence import Facts, max_categories, read_c
 from microguard.pipelines.drafting.guess import LIKELY, SURE, Alternative, Guess
 from microguard.pipelines.drafting.key_variables import with_key_variables
 from microguard.pipelines.drafting.profile import Profile
-from microguard.pipelines.drafting.weights import weight_signs
+from microguard.pipelines.drafting.weights import MOST_STRATA, weight_signs
 
 
 def guess_roles(profile: Profile) -> tuple[list[Guess], list[Derived]]:
@@ -69,7 +69,7 @@ def _facts(
 ) -> dict[str, Facts]:
     """Return the facts of each column by name."""
     body = any(column.named("body") for column in profile.columns)
-    strata = [column for column in profile.columns if column.distinct <= max_categories(profile.records)]
+    strata = [column for column in profile.columns if column.distinct <= MOST_STRATA]
     return {
         column.name: Facts(
             column=column,

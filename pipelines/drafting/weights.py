@@ -1,4 +1,8 @@
-"""Recognise sampling weights by their values: decimals, constant within households or strata, a whole sum."""
+"""Recognise sampling weights by their values.
+
+They have many decimals, are constant within households or strata, or sum to whole numbers (population
+totals) over the file or by group.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,9 @@ MANY_DECIMALS = 0.5
 """Minimum share of values with more than `DECIMALS` decimals; amounts of money have at most so many."""
 MAX_VARIATION = 1.5
 """Maximum coefficient of variation; amounts are more skewed."""
+MOST_GROUPS = 50
+BY_CHANCE = 1e-4
+"""Maximum probability that the sums by group are whole if the numbers are no weights."""
 WHOLE_SUM = 1e-3
 """Maximum distance of the sum of calibrated weights from a whole number."""
 
@@ -44,11 +51,17 @@ def weight_signs(
     if column.distinct <= len(numbers) / 50 and column.is_whole:
         return ()
     decimals = np.mean(np.abs(numbers - numbers.round(DECIMALS)) > 1e-9) >= MANY_DECIMALS
-    if not decimals or np.std(numbers) > MAX_VARIATION * np.mean(numbers) or np.mean(numbers) <= 1.0:
+    normalised = abs(np.mean(numbers) - 1.0) <= WHOLE_SUM
+    if not decimals or np.std(numbers) > MAX_VARIATION * np.mean(numbers):
+        return ()
+    if np.mean(numbers) <= 1.0 and not normalised:
         return ()
     signs = ["positive with many decimals"]
-    if len(numbers) == records and abs(numbers.sum() - round(numbers.sum())) <= WHOLE_SUM:
-        signs.append("a whole sum")
+    strata = [stratum for stratum in strata if stratum is not column and stratum.label in codes]
+    if len(numbers) == records and (normalised or _are_whole(np.array([numbers.sum()]), WHOLE_SUM)):
+        signs.append("a mean of 1" if normalised else "a whole sum")
+    if len(numbers) == records and any(_is_calibrated(codes[each.label], numbers) for each in strata):
+        signs.append("whole sums by group")
     if any(column.label in entity.shared for entity in entities.values() if entity.kind != "panel"):
         signs.append("constant within a household or cluster")
     if (
@@ -57,11 +70,36 @@ def weight_signs(
         and any(
             _determines(codes[stratum.label], codes[column.label])
             for stratum in strata
-            if stratum is not column and stratum.label in codes and stratum.distinct >= column.distinct
+            if stratum.distinct >= column.distinct
         )
     ):
         signs.append("constant within a stratum")
     return tuple(signs)
+
+
+def _is_calibrated(group: np.ndarray, numbers: np.ndarray) -> bool:
+    """Return whether the sums by group are whole, as population totals are, and hardly by chance.
+
+    Weights rounded to d decimals miss a whole sum of n by about sqrt(n) 10^-d / 3.5.
+    """
+    sums, sizes = np.bincount(group - group.min(), numbers), np.bincount(group - group.min())
+    sums, sizes = sums[sizes > 0], sizes[sizes > 0]
+    rounding = 10.0 ** -min(_decimals(numbers), 9)
+    allowed = np.maximum(np.sqrt(sizes) * rounding, WHOLE_SUM)
+    by_chance = np.prod(np.minimum(2.0 * allowed, 1.0))
+    return 2 <= len(sums) <= MOST_GROUPS and by_chance <= BY_CHANCE and _are_whole(sums, allowed)
+
+
+def _are_whole(sums: np.ndarray, allowed: np.ndarray | float) -> bool:
+    return bool((np.abs(sums - sums.round()) <= allowed).all())
+
+
+def _decimals(numbers: np.ndarray) -> int:
+    """Return the smallest number of decimals, at most 9, with which all numbers are written."""
+    for digits in range(9):
+        if np.abs(numbers - numbers.round(digits)).max() < 1e-9:
+            return digits
+    return 9
 
 
 def _determines(stratum: np.ndarray, value: np.ndarray) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from microguard.pipelines.engine.extras import missing_extra
 from microguard.schemas.errors import MicroguardError
 
 if TYPE_CHECKING:
@@ -42,8 +43,13 @@ def open_catalog(catalog: str) -> Catalog:
 
     name, address = (NAME, {"uri": catalog}) if "://" in catalog else (catalog, {})
     configured = Config().get_catalog_config(name) or {}
-    files = {key: os.environ[each] for key, each in _STORE.items() if each in os.environ}
+    files = store_settings()
     return load_catalog(name, **{key: files[key] for key in files.keys() - configured.keys()}, **address)
+
+
+def store_settings() -> dict[str, str]:
+    """Return the settings with which pyiceberg reads files in the store of the environment."""
+    return {key: os.environ[name] for key, name in _STORE.items() if name in os.environ}
 
 
 @contextmanager
@@ -64,7 +70,8 @@ def answering(key: str, catalog: str) -> Iterator[None]:
     except MicroguardError:
         raise
     except Exception as error:
-        raise CatalogFailed(
+        missing = missing_extra(error) if isinstance(error, ImportError) else None
+        raise missing or CatalogFailed(
             f"{key} = {catalog!r}: expected a catalogue of Iceberg tables that answers, found that it failed "
             f"({type(error).__name__}). Look whether it can be reached, whether the settings of pyiceberg "
             "have its credentials and those of its files, and whether its driver is installed "

@@ -222,7 +222,7 @@ def _from_arrow_table(spark: Any, table: pa.Table) -> DataFrame:
 
 def _try_cast(value: Any, kind: t.DataType | str) -> Column:
     """Build the expression of ``try_cast(value as kind)``."""
-    spark: Any = SparkSession.getActiveSession()
+    spark: Any = SparkSession.getActiveSession() or SparkSession._instantiatedSession
     java, expressions = spark._jvm.org.apache.spark.sql, spark._jvm.org.apache.spark.sql.catalyst.expressions
     if isinstance(kind, str):
         kind = t._parse_datatype_string(kind)  # type: ignore[attr-defined]

@@ -21,6 +21,11 @@ EXTRAS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 OF_A_RELEASE = ("spark", "gx", "report")
 
 
+def extras_of_release(table_format: str) -> tuple[str, ...]:
+    """Return the extras that a release needs, by the value of ``publish.format``."""
+    return OF_A_RELEASE if table_format == "parquet" else (*OF_A_RELEASE, "lake")
+
+
 class MissingExtra(MicroguardError):
     """An optional package is not installed."""
 

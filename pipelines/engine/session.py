@@ -50,6 +50,8 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
+    # only adds filters; its cost doubles with each column that is computed from another
+    "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.legacy.parquet.nanosAsLong": "true",  # keeps the nanoseconds that pandas writes

@@ -6,7 +6,7 @@ from operator import add, mul, sub, truediv
 
 import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
-from microguard.schemas.specification.expressions import Call, Expression, Operation, Term
+from microguard.schemas.expressions import Call, Expression, Operation, Term
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f

@@ -9,11 +9,13 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable
+from fnmatch import fnmatch
 from itertools import takewhile
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlparse
 
 from microguard.schemas.errors import InputRejected
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 #: Globs relative to a folder that match if the folder is a table, with the format of the table.
@@ -26,6 +28,9 @@ _MARKS = {
 _READABLE = {"delta": "_delta_log", "iceberg": "metadata/*.metadata.json"}
 #: Characters that make a path a glob for Hadoop and for Python.
 _GLOB = frozenset("*?[{")
+#: Scheme of an object store -> beginnings of the environment variables with its credentials.
+_OF_S3 = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS")
+_CREDENTIALS = {"s3": _OF_S3, "s3a": _OF_S3, "gs": ("GOOGLE_",), "abfss": ("AZURE_",), "abfs": ("AZURE_",)}
 #: Function of a folder and a glob relative to it: whether the folder contains a match.
 _Contains = Callable[[str, str], bool]
 
@@ -66,16 +71,26 @@ def table_format(path: str, spark: SparkSession | None = None) -> str | None:
     Parameters
     ----------
     spark : SparkSession, optional
-        Needed for addresses with a scheme other than `file`.
+        Lists addresses with a scheme other than `file`. Without it, or where it has no connector for the
+        scheme, an object store is listed with the credentials of the environment.
     """
     here = local_path(path)
     if path.endswith(".metadata.json"):
         return "iceberg"
-    if here is None and spark is None:
+    if _GLOB & set(here or path):
         return None
-    folder, contains = (path, _listed_by_hadoop(spark)) if here is None and spark else (here or "", _listed)
-    if _GLOB & set(folder):
-        return None
+    if here is not None:
+        return _kind(here, _listed)
+    if spark is not None:
+        try:
+            return _kind(path, _listed_by_hadoop(spark))
+        except Py4JJavaError:  # no connector
+            if not _in_environment(path):
+                raise
+    return _kind(path, _listed_by_store) if _in_environment(path) else None
+
+
+def _kind(folder: str, contains: _Contains) -> str | None:
     return next((kind for kind, mark in _READABLE.items() if contains(folder.rstrip("/"), mark)), None)
 
 
@@ -120,6 +135,27 @@ def _above(path: str) -> list[str]:
 
 def _listed(folder: str, mark: str) -> bool:
     return any(glob.iglob(f"{glob.escape(folder)}/{mark}"))
+
+
+def _in_environment(path: str) -> bool:
+    """Return whether an address is in an object store whose credentials the environment has."""
+    prefixes = _CREDENTIALS.get(path.partition("://")[0], ())
+    return any(name.startswith(prefixes) for name in os.environ) if prefixes else False
+
+
+def _listed_by_store(folder: str, mark: str) -> bool:
+    """Return whether a folder of an object store has a match; a store that refuses has none for us."""
+    import obstore
+    from obstore.exceptions import BaseError
+    from obstore.store import from_url
+
+    try:
+        store = from_url(folder.replace("s3a://", "s3://", 1))
+        objects = obstore.list(store, prefix=f"{mark.partition('/')[0]}/")
+        names = (str(each["path"]) for batch in objects for each in batch)
+        return any("/" not in mark or fnmatch(name, mark) for name in names)
+    except (BaseError, ValueError, OSError):
+        return False
 
 
 def _listed_by_hadoop(spark: SparkSession) -> _Contains:

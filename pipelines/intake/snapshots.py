@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from microguard.pipelines.engine.catalogs import answering, open_catalog
+from microguard.pipelines.engine.catalogs import answering, open_catalog, store_settings
 from microguard.pipelines.intake.faults import input_label
 from microguard.pipelines.intake.lake_tables import local_path, table_format
 from microguard.schemas.errors import InputRejected, MicroguardError
@@ -158,7 +158,7 @@ def _iceberg(address: str, specification: Specification) -> Snapshot:
     from pyiceberg.table import StaticTable
 
     metadata = address if address.endswith(_METADATA) else _newest(address)
-    return _of_iceberg(StaticTable.from_metadata(metadata), specification)
+    return _of_iceberg(StaticTable.from_metadata(metadata, store_settings()), specification)
 
 
 def _of_iceberg(table: Table, specification: Specification) -> Snapshot:
@@ -186,7 +186,7 @@ def _newest(folder: str) -> str:
     """
     from pyiceberg.io import load_file_io
 
-    hint = load_file_io(location=folder).new_input(f"{folder}/metadata/version-hint.text")
+    hint = load_file_io(store_settings(), folder).new_input(f"{folder}/metadata/version-hint.text")
     if hint.exists():
         return folder  # pyiceberg follows the hint
     here = local_path(folder)

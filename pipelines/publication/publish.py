@@ -19,7 +19,11 @@ from microguard.pipelines.engine.files import FileDamaged
 from microguard.pipelines.publication.area_audit import refuse_joint_exposure
 from microguard.pipelines.publication.area_identity import AreaNotThere, begin_area, require_area, settle_area
 from microguard.pipelines.publication.areas import Areas
-from microguard.pipelines.publication.formats.table_format import catalog_table, table_format
+from microguard.pipelines.publication.formats.table_format import (
+    catalog_table,
+    stored_delta_table,
+    table_format,
+)
 from microguard.pipelines.publication.identity import SERIES
 from microguard.pipelines.publication.ledger import Entry, Ledger, is_in, public_area_of
 from microguard.pipelines.publication.public_area import PublicArea
@@ -225,8 +229,10 @@ def published_already(areas: Areas, release_id: str) -> bool:
 
 def _commit(entry: Entry, manifest: Mapping[str, Any], public: PublicArea) -> None:
     row = table_format(str(manifest.get("format", "parquet")))
-    if entry.catalog:
-        table = catalog_table(entry.catalog, entry.table, public)
+    if entry.catalog or (public.folder is None and row.name == "delta"):
+        table = (
+            catalog_table(entry.catalog, entry.table, public) if entry.catalog else stored_delta_table(public)
+        )
         table.commit(entry.release_id)
         faults = table.faults(dict(manifest))
     elif public.folder is not None:
@@ -237,8 +243,8 @@ def _commit(entry: Entry, manifest: Mapping[str, Any], public: PublicArea) -> No
     else:
         raise ProtectionFailed(
             f"[publish] format: a {row.name} table needs a public area that is a folder, found an object "
-            "store and no [publish] catalog. Nothing was published. Choose another [publish] path, format = "
-            '"parquet", or format = "iceberg" with a [publish] catalog.'
+            "store and no [publish] catalog. Nothing was published. Choose another [publish] path, another "
+            "format, or name a [publish] catalog."
         )
     if faults:
         raise ProtectionFailed(

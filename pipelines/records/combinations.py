@@ -37,6 +37,10 @@ from pyspark.sql import functions as f
 
 #: Records of a combination, beside its values `v0`, `v1`, ... and its digests.
 COUNT = "__count"
+NOT_PROTECTED = (
+    "The combinations could not be protected: {error}. Nothing was published. Set method.effort or "
+    "method.algorithm to another value, or protect fewer quasi-identifiers."
+)
 COLLISION = (
     "Two combinations could not be told apart (a collision of hashes). Nothing was published; please report "
     "this."
@@ -182,7 +186,7 @@ def protected_counts(
             return solved_by_block(spark, task, name, specification.max_block_records)
         return _of_whole_file(task, name)
     except SdcError as error:
-        raise ProtectionFailed(f"The combinations could not be protected: {error}") from error
+        raise ProtectionFailed(NOT_PROTECTED.format(error=error)) from error
 
 
 def tables_of(group: Group, specification: Specification) -> tuple[tuple[str, ...], ...]:

@@ -16,6 +16,7 @@ from microguard.pipelines.records.checkpoint import read_checkpoint, write_check
 from microguard.pipelines.records.combination_blocks import proved
 from microguard.pipelines.records.combination_parts import CombinationParts, Layout
 from microguard.pipelines.records.combinations import (
+    NOT_PROTECTED,
     combinations,
     protected_counts,
     tables_of,
@@ -125,7 +126,7 @@ def protected_in_parts(parts: CombinationParts, moves: str) -> dict[str, Any]:
     try:
         reconciled = reconcile(parts, parts.asked)
     except SdcError as error:
-        raise ProtectionFailed(f"The combinations could not be protected: {error}") from error
+        raise ProtectionFailed(NOT_PROTECTED.format(error=error)) from error
     reports, index = parts.finish(moves), parts.index
     shared = float(np.sum(reconciled.errors**2 / np.maximum(index.original, 1)))
     chi2 = shared + sum(report["chi2"] for report in reports)

@@ -124,7 +124,7 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
     if STATUS not in frame or unknown:
         raise InputRejected(
             f"The file of table.a_priori needs a column {STATUS} and columns of the table; "
-            f"{len(unknown)} column(s) are neither codes nor {', '.join(NUMBERS)}."
+            f"{len(unknown)} column(s) are neither codes nor {', '.join(NUMBERS)}. Rename or remove them."
         )
     rows = _rows_of(frame, cells, table)
     statuses = [each for each in STATUSES if each != SUPPRESSED or table.suppressed]
@@ -132,7 +132,8 @@ def read_a_priori(path: str, cells: Cells, table: Table) -> APriori:
     if wrong.any():
         raise InputRejected(
             f"Row {int(np.argmax(wrong)) + 1} of table.a_priori has an unknown status ({int(wrong.sum())} "
-            f"such rows); expected {', '.join(statuses[:-1])} or nothing."
+            f"such rows); expected {', '.join(statuses[:-1])} or nothing. "
+            "Correct it."
         )
     status = np.full(len(cells), "", dtype=object)
     status[rows] = frame[STATUS].to_numpy()
@@ -155,7 +156,7 @@ def _rows_of(frame: pd.DataFrame, cells: Cells, table: Table) -> np.ndarray:
     if np.isnan(position).any():
         raise InputRejected(
             f"Row {int(np.argmax(np.isnan(position))) + 1} of table.a_priori names a cell that the table "
-            f"does not have ({int(np.isnan(position).sum())} such rows)."
+            f"does not have ({int(np.isnan(position).sum())} such rows). Correct its codes, or remove it."
         )
     rows = position.astype(np.int64)
     if len(np.unique(rows)) < len(rows):
@@ -168,7 +169,7 @@ def _amounts(texts: pd.Series, name: str) -> np.ndarray:
     wrong = (np.isnan(amounts) & (texts != "").to_numpy()) | (amounts < 0) | np.isinf(amounts)
     if wrong.any():
         raise InputRejected(
-            f"Row {int(np.argmax(wrong)) + 1} of table.a_priori has no number from 0 on in {name} "
-            f"({int(wrong.sum())} such rows)."
+            f"Row {int(np.argmax(wrong)) + 1} of table.a_priori has in {name} no number of at least 0 "
+            f"({int(wrong.sum())} such rows). Correct it, or leave it empty."
         )
     return amounts

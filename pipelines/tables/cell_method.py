@@ -45,7 +45,7 @@ from microguard.pipelines.tables.suppression.earlier_tables import (
     write_suppressed,
 )
 from microguard.pipelines.tables.suppression.problem import original_cells, suppression_problem
-from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
+from microguard.pipelines.tables.table_product import NO_TABLE, ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.requirements.tables import suppression_limits, table_integrity
@@ -147,7 +147,7 @@ class CellTables(TableProduct[CellComparison]):
             try:
                 by_rule = rule_table(cells, self.specification)
             except SdcError as error:
-                raise InputRejected(f"The input makes no table: {error}.") from error
+                raise InputRejected(NO_TABLE.format(error=error)) from error
         standing = self._standing(job, cells, screened)
         with job.progress.stage("adjust"):
             whole = self._joined(job, cells, by_rule, standing) if self.suppression else None
@@ -256,7 +256,10 @@ class CellTables(TableProduct[CellComparison]):
                 f"evidence.{earlier} Nothing was published."
             ) from error
         except SolverFailed as error:
-            raise ProtectionFailed(f"The table was not protected: {error}. Nothing was published.") from error
+            raise ProtectionFailed(
+                f"The table was not protected: {error}. Nothing was published. Set table.effort to another "
+                "value, or use fewer or coarser tables."
+            ) from error
 
     def _audited(self, whole: Joined | None, proof: Suppression | None, values: np.ndarray) -> Audit | None:
         if whole is None or proof is not None:

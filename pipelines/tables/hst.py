@@ -64,7 +64,10 @@ def read_hst(path: Path, dimensions: Sequence[str]) -> pd.DataFrame:
             entry["status"] = _STATUS[action]
         cell = cells.setdefault(codes, {})
         if any(cell.get(name, value) != value for name, value in entry.items()):
-            raise InputRejected(f"Line {number} of table.a_priori contradicts a line before it on its cell.")
+            raise InputRejected(
+                f"Line {number} of table.a_priori contradicts an earlier line on the same cell. Remove one "
+                "of the two."
+            )
         cell |= entry
     columns = [*dimensions, "status", "lower_protection", "upper_protection", "cost"]
     rows = [{**dict(zip(dimensions, codes, strict=True)), **entry} for codes, entry in cells.items()]

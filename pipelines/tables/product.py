@@ -36,7 +36,7 @@ from microguard.pipelines.tables.published_before import (
     standing_cells,
 )
 from microguard.pipelines.tables.published_cells import write_published_cells
-from microguard.pipelines.tables.table_product import ProtectedTable, TableProduct
+from microguard.pipelines.tables.table_product import NO_TABLE, ProtectedTable, TableProduct
 from microguard.schemas.errors import GateRefused, InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
 from microguard.schemas.requirements.tables import table_requirements
@@ -173,7 +173,7 @@ def _problem(
     except (ImpossibleProtection, NoSolutionFound) as error:
         raise refusal(error) from error
     except SdcError as error:
-        raise InputRejected(f"The input makes no table: {error}.") from error
+        raise InputRejected(NO_TABLE.format(error=error)) from error
 
 
 def examined_at_most(table: Table, cells: int) -> int:

@@ -44,6 +44,10 @@ from microguard.schemas.specification.table_input import as_input, table_of
 from microguard.sdc.errors import SdcError
 
 Comparison = TypeVar("Comparison")
+NO_TABLE = (
+    "The input makes no table: {error}. Nothing was published. Correct the input, or [table] if it describes "
+    "another one."
+)
 
 
 @dataclass(frozen=True)
@@ -200,4 +204,4 @@ def cells_of(screened: ValidatedInput, specification: Specification, key: bytes)
             return cells_of_table(screened.frame, table)
         return cells_of_microdata(screened.frame, specification).keyed(key)
     except SdcError as error:
-        raise InputRejected(f"The input makes no table: {error}.") from error
+        raise InputRejected(NO_TABLE.format(error=error)) from error

@@ -160,8 +160,8 @@ def _paths(spec: Specification) -> Iterator[Fault]:
             allowed = f"a folder, or an object store ({', '.join(f'{name}://' for name in STORES)})"
             yield fault(("publish", key), place, allowed)
     stored = spec.publish.path.startswith(tuple(f"{name}://" for name in STORES))
-    if stored and spec.publish.format != "parquet" and spec.publish.catalog is None:
-        allowed = "parquet, or iceberg with publish.catalog, where publish.path is an object store"
+    if stored and spec.publish.format == "iceberg" and spec.publish.catalog is None:
+        allowed = "parquet, delta, or iceberg with publish.catalog, where publish.path is an object store"
         yield fault(("publish", "format"), spec.publish.format, allowed)
     if spec.publish.format == "delta" and NOT_IN_DELTA & set(_real(spec.public_area)):
         allowed = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from microguard.schemas.specification.expressions import FaultyExpression, parse_expression, terms
+from microguard.schemas.expressions import FaultyExpression, parse_expression, terms
 from microguard.schemas.specification.faults import NOTHING, Fault, fault
 from microguard.schemas.specification.model import Specification
 

@@ -30,7 +30,7 @@ from microguard.schemas.specification.table import Table
 from pydantic import Field, PrivateAttr
 
 if TYPE_CHECKING:
-    from microguard.schemas.specification.expressions import Expression
+    from microguard.schemas.expressions import Expression
 
 WHOLE = "all"
 """Name of the one clustering of a specification without groups."""
@@ -342,7 +342,7 @@ class Specification(Section):
     @cached_property
     def derived_expressions(self) -> dict[str, Expression]:
         """The expressions of derived columns, parsed."""
-        from microguard.schemas.specification.expressions import parse_expression
+        from microguard.schemas.expressions import parse_expression
 
         return {name: parse_expression(text) for name, text in self.derived.items()}
 

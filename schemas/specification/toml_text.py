@@ -36,7 +36,9 @@ def parsed(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         place = f"{path}:{line[1]}" if line else str(path)
-        raise SpecificationError(f"The specification {place} is not valid TOML: {error}.") from None
+        raise SpecificationError(
+            f"The specification {place} is not valid TOML: {error}. Correct this line."
+        ) from None
 
 
 def _loaded(text: str) -> dict[str, Any]:
@@ -73,7 +75,10 @@ def parsed_override(override: str) -> dict[str, Any]:
             continue
         if equals and key.strip() and "\n" not in override and not _has_date(content):
             return content
-    raise SpecificationError(f"--set: found {shown_value(override)}, allowed: section.key=value.")
+    raise SpecificationError(
+        f"--set: found {shown_value(override)}, allowed: section.key=value, for example "
+        "--set method.effort=fast. Quote a text with blanks: --set 'release.name=\"two words\"'."
+    )
 
 
 def _has_date(content: Any) -> bool:

@@ -19,6 +19,7 @@ from microguard.schemas.specification.read import build_specification
 
 from tests.benchmarks.table import Table
 from tests.pipelines.drafting.held_out import HELD_OUT
+from tests.pipelines.drafting.later_layouts import LATER
 from tests.pipelines.drafting.layouts import DEVELOPED, Maker, disqualified, is_right, layouts
 from tests.pipelines.drafting.office_files import KEYS, office_files
 
@@ -74,6 +75,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     )
     yield _of_layouts("Drafts of layouts that the role engine was written with", DEVELOPED)
     yield _of_layouts("Drafts of layouts that were written after the role engine", HELD_OUT)
+    yield _of_layouts("Drafts of layouts that were written after it was mended by those", LATER)
 
 
 def _of_layouts(title: str, makers: tuple[Maker, ...]) -> Table:

@@ -19,13 +19,13 @@ from typing import Any
 import pyarrow.parquet as pq
 from microguard.pipelines.audit import catalog as audit
 from microguard.pipelines.engine.catalogs import answering, open_catalog
-from microguard.pipelines.engine.files import parse_json
 from microguard.pipelines.publication.formats.iceberg import (
     releases_of,
     replace_files,
     schema_of,
 )
-from microguard.pipelines.publication.public_area import MANIFEST, PublicArea
+from microguard.pipelines.publication.formats.steps import record_files
+from microguard.pipelines.publication.public_area import PublicArea
 from microguard.schemas.errors import ProtectionFailed, SpecificationError
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -210,21 +210,7 @@ class CatalogTable:
 
     def _files(self, release_id: str, without: str = "") -> list[str]:
         """Return the addresses of the record files of a release and of the releases that it continues."""
-        content = self.public.storage.get(f"{release_id}/{MANIFEST}")
-        assert content is not None
-        remedy = "Withdraw the release, and run its job again."
-        manifest = parse_json(content.content, f"{MANIFEST} of release {release_id}", remedy)
-        earlier = [
-            each
-            for each in manifest.get("series", {}).get("releases", ())
-            if each not in (without, release_id) and self.public.exists(each)
-        ]
-        return [
-            self._address(name)
-            for each in (*earlier, release_id)
-            for name in self.public.storage.list_files(f"{each}/microdata")
-            if name.endswith(".parquet")
-        ]
+        return [self._address(name) for name in record_files(self.public, release_id, without)]
 
     def _address(self, name: str) -> str:
         return f"{self.public.name.rstrip('/')}/{name}"

@@ -31,7 +31,7 @@ PROPERTY = "release_id"
 #: Folders next to the table: one that is being written, its complete successor, and one that is deleted.
 _ANEW, _NEXT, _GOING = (f".{FOLDER}.{name}" for name in ("anew", "next", "going"))
 #: The log is the history of the published releases: none of it has expired.
-_KEEP_THE_LOG = PostCommitHookProperties(cleanup_expired_logs=False)
+KEEP_THE_LOG = PostCommitHookProperties(cleanup_expired_logs=False)
 
 
 def not_carried(schema: pa.Schema) -> list[str]:
@@ -163,35 +163,35 @@ def _commit(table: Path, public: Path, release_id: str) -> None:
 
 def _register(table: Path, arriving: Sequence[Path], release_id: str, *, add: bool) -> None:
     """Make files of the table's folder its state, or add them to it, with their columns as its schema."""
-    adds, schema = _additions(arriving), _schema(arriving[0])
+    adds, schema = _additions(arriving), schema_of(pq.read_schema(arriving[0]))
     if not DeltaTable.is_deltatable(str(table)):
         create_table_with_add_actions(
             str(table),
             schema,
             adds,
             commit_properties=properties(release_id),
-            post_commithook_properties=_KEEP_THE_LOG,
+            post_commithook_properties=KEEP_THE_LOG,
         )
         return
     before = DeltaTable(str(table))
-    _allow(before, schema)
+    allow(before, schema)
     before.create_write_transaction(
         list(adds),
         "append" if add else "overwrite",
         before.schema() if add else schema,
         commit_properties=properties(release_id),
-        post_commithook_properties=_KEEP_THE_LOG,
+        post_commithook_properties=KEEP_THE_LOG,
     )
 
 
-def _allow(table: DeltaTable, schema: Schema) -> None:
+def allow(table: DeltaTable, schema: Schema) -> None:
     """Enable times without a zone in a table: a feature of Delta that only new tables get automatically."""
     without_zone = any(field.type == PrimitiveType("timestamp_ntz") for field in schema.fields)
     if without_zone and "timestampNtz" not in (table.protocol().reader_features or []):
         table.alter.add_feature(
             TableFeatures.TimestampWithoutTimezone,
             allow_protocol_versions_increase=True,
-            post_commithook_properties=_KEEP_THE_LOG,
+            post_commithook_properties=KEEP_THE_LOG,
         )
 
 
@@ -203,7 +203,7 @@ def _change(table: Path, released: Sequence[str], release_id: str) -> None:
     paths = {str((table / name).resolve()): name for name in sizes}
     changed = changes(list(paths), released, table.resolve(), release_id)
     leaving = [
-        RemoveAction(paths[file], True, _at(), size=sizes[paths[file]], partition_values={})
+        RemoveAction(paths[file], True, now_in_milliseconds(), size=sizes[paths[file]], partition_values={})
         for file in changed.leaving
     ]
     before.create_write_transaction(
@@ -211,7 +211,7 @@ def _change(table: Path, released: Sequence[str], release_id: str) -> None:
         "append",
         before.schema(),
         commit_properties=properties(release_id),
-        post_commithook_properties=_KEEP_THE_LOG,
+        post_commithook_properties=KEEP_THE_LOG,
     )
 
 
@@ -222,7 +222,7 @@ def _additions(arriving: Sequence[Path]) -> list[AddAction]:
             path.name,
             path.stat().st_size,
             {},
-            _at(),
+            now_in_milliseconds(),
             True,
             json.dumps({"numRecords": pq.read_metadata(path).num_rows}),
         )
@@ -230,14 +230,14 @@ def _additions(arriving: Sequence[Path]) -> list[AddAction]:
     ]
 
 
-def _at() -> int:
+def now_in_milliseconds() -> int:
     """Return the current time in milliseconds."""
     return int(datetime.fromisoformat(now()).timestamp()) * 1000
 
 
-def _schema(file: Path) -> Schema:
+def schema_of(schema: pa.Schema) -> Schema:
     """Return the Delta schema of a file; every column is nullable, so that a later release may lack it."""
-    return Schema.from_arrow(pa.schema([_column(entry) for entry in pq.read_schema(file)]))
+    return Schema.from_arrow(pa.schema([_column(entry) for entry in schema]))
 
 
 def _column(entry: pa.Field) -> pa.Field:

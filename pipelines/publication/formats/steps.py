@@ -16,8 +16,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from microguard.pipelines.engine.files import read_json
+from microguard.pipelines.engine.files import parse_json, read_json
 from microguard.pipelines.engine.sql_text import quoted_name
+from microguard.pipelines.publication.public_area import MANIFEST, PublicArea
 from microguard.schemas.errors import ProtectionFailed
 
 #: Most records of a file of changes: if one of them is removed, the others of its file are written again.
@@ -47,6 +48,31 @@ class Changes:
 def released_files(public: Path, release_id: str) -> list[str]:
     """Return the record files of a release, in order."""
     return [str(path.resolve()) for path in sorted((public / release_id / "microdata").glob("*.parquet"))]
+
+
+def record_files(public: PublicArea, release_id: str, without: str = "") -> list[str]:
+    """Return the record files of a release and of the releases that it continues, as names in the area.
+
+    Parameters
+    ----------
+    without : str
+        Id of a release that is being removed.
+    """
+    content = public.storage.get(f"{release_id}/{MANIFEST}")
+    assert content is not None
+    remedy = "Withdraw the release, and run its job again."
+    manifest = parse_json(content.content, f"{MANIFEST} of release {release_id}", remedy)
+    earlier = [
+        each
+        for each in manifest.get("series", {}).get("releases", ())
+        if each not in (without, release_id) and public.exists(each)
+    ]
+    return [
+        name
+        for each in (*earlier, release_id)
+        for name in public.storage.list_files(f"{each}/microdata")
+        if name.endswith(".parquet")
+    ]
 
 
 def not_yet_committed(public: Path, release_id: str, committed: Sequence[str]) -> list[str]:

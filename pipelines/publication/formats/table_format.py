@@ -17,6 +17,7 @@ from microguard.pipelines.publication.public_area import PublicArea
 
 if TYPE_CHECKING:
     from microguard.pipelines.publication.formats.catalog_table import CatalogTable
+    from microguard.pipelines.publication.formats.delta_store import StoredDeltaTable
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ def forget_everywhere(public: PublicArea, release_id: str, catalog: str = "", ta
         for name, row in FORMATS.items():
             if (public.folder / name).is_dir() or any(public.folder.glob(f".{name}.*")):
                 row().forget(public.folder, release_id)
+    elif public.storage.list_files("delta"):
+        stored_delta_table(public).forget(release_id)
 
 
 def catalog_table(catalog: str, table: str, public: PublicArea) -> CatalogTable:
@@ -70,6 +73,13 @@ def catalog_table(catalog: str, table: str, public: PublicArea) -> CatalogTable:
     from microguard.pipelines.publication.formats.catalog_table import CatalogTable
 
     return CatalogTable(catalog, table, public)
+
+
+def stored_delta_table(public: PublicArea) -> StoredDeltaTable:
+    """Return the Delta table of a public area in an object store."""
+    from microguard.pipelines.publication.formats.delta_store import StoredDeltaTable
+
+    return StoredDeltaTable(public)
 
 
 def _parquet() -> TableFormat:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from microguard.pipelines.draft import draft
-from microguard.schemas.specification.expressions import parse_expression, terms
+from microguard.schemas.expressions import parse_expression, terms
 from microguard.schemas.specification.read import build_specification
 
 from tests.pipelines.drafting.layouts import DEVELOPED, disqualified, eu_silc, is_right, layouts
@@ -116,3 +116,58 @@ def test_draft_quotes_names_of_terms_in_expressions_and_comments(name, tmp_path)
     _, content = drafted(tmp_path / "d.parquet", tmp_path)
     assert list(content["variables"]) == ["sex", "age", name, "log_rent"]
     assert terms(parse_expression(content["derived"]["log_rent"])) == (name,)
+
+
+@pytest.mark.parametrize("name", ["pspwght", "W_FSTUWT", "factor_elevacion", "V005_wgt"])
+def test_draft_reads_weights_by_names_of_other_codebooks(name, tmp_path):
+    weight = np.random.default_rng(1).lognormal(0, 0.4, 400).round(3)
+    people().assign(**{name: weight}).to_csv(tmp_path / "d.csv", index=False)
+    assert drafted(tmp_path / "d.csv", tmp_path)[1]["variables"][name]["role"] == "weight"
+
+
+def calibrated(frame):
+    """Weights without a telling name that sum to whole numbers by sex."""
+    raw = np.random.default_rng(1).uniform(80, 900, len(frame))
+    totals = frame.groupby("sex")["age"].transform("size") * 431
+    return (raw / pd.Series(raw).groupby(frame["sex"]).transform("sum") * totals).round(8)
+
+
+def test_draft_reads_a_weight_without_a_name_by_its_calibration(tmp_path):
+    frame = people()
+    frame.assign(q7=calibrated(frame)).to_csv(tmp_path / "d.csv", index=False)
+    found = drafted(tmp_path / "d.csv", tmp_path)[0]["q7"]
+    assert (found["role"], found["confidence"]) == ("weight", "unsure")
+    assert "whole sums by group" in found["why"]
+
+
+def test_draft_asks_about_numbers_that_may_be_a_weight_and_never_averages_them(tmp_path):
+    frame = people()
+    frame.assign(q7=calibrated(frame) * 1.0137).to_csv(tmp_path / "d.csv", index=False)
+    found = drafted(tmp_path / "d.csv", tmp_path)[0]["q7"]
+    assert (found["role"], found["confidence"]) == ("other", "unsure")
+    assert found["alternative"]["role"] == "weight"
+
+
+def test_draft_does_not_read_a_body_weight_as_a_sampling_weight(tmp_path):
+    rng = np.random.default_rng(1)
+    measures = {"BMXWT": rng.normal(80, 15, 400).round(1), "BMXBMI": rng.normal(26, 4, 400).round(1)}
+    people().assign(**measures, WTINT2YR=rng.uniform(3_000, 9_000, 400).round(6)).to_csv(
+        tmp_path / "d.csv", index=False
+    )
+    found = drafted(tmp_path / "d.csv", tmp_path)[0]
+    assert found["BMXWT"]["role"] != "weight"
+    assert found["WTINT2YR"]["role"] == "weight"
+
+
+def test_draft_counts_the_units_of_a_panel_whose_years_have_no_telling_name(tmp_path):
+    unit, wave = np.repeat(np.arange(100), 4) * 100 + 601, np.tile(np.arange(2018, 2022), 100)
+    people().assign(pid=unit, t=wave).to_csv(tmp_path / "d.csv", index=False)
+    assert drafted(tmp_path / "d.csv", tmp_path)[1]["variables"]["pid"]["role"] == "unit"
+
+
+def test_draft_keeps_two_amounts_of_the_same_households(tmp_path):
+    rng, home = np.random.default_rng(1), np.arange(400) // 2
+    amounts = {name: rng.gamma(9, 100, 200).round(2)[home] for name in ("food", "fuel")}
+    people().assign(hhid=home + 7, **amounts).to_csv(tmp_path / "d.csv", index=False)
+    found = drafted(tmp_path / "d.csv", tmp_path)[0]
+    assert not any("duplicate" in found[name]["why"] for name in amounts)

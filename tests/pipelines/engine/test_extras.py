@@ -58,6 +58,11 @@ def test_require_extras_names_the_missing_packages_and_the_command_that_installs
     assert str(raised.value) == f"pyspark, matplotlib: not installed. Install it: {command}"
 
 
+def test_releases_as_delta_or_iceberg_tables_need_the_extra_lake():
+    assert "lake" not in extras.extras_of_release("parquet")
+    assert extras.extras_of_release("delta") == extras.extras_of_release("iceberg") == tuple(EXTRAS)
+
+
 def test_missing_extra_leaves_other_import_errors_alone():
     assert missing_extra(ImportError("no such name", name="numpy")) is None
     assert missing_extra(ImportError("cannot import name", name="duckdb")) is None  # is installed

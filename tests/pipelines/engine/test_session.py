@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from microguard.pipelines.engine import session
+from microguard.pipelines.engine.jvm import InputSize
 from microguard.pipelines.engine.session import prestart_java
 
 
@@ -27,3 +28,14 @@ def test_java_starts_ahead_as_the_session_will_want_it_and_fails_in_silence(
     assert asked[0]["spark.master"] == "local[2,2]"
     assert asked[0]["spark.driver.memory"] == "4g"
     assert capsys.readouterr().err == ""
+
+
+def test_the_event_log_is_off_and_under_spark_submit_as_the_submitter_set_it(monkeypatch):
+    monkeypatch.setattr(session, "java_home", lambda: "java")
+    monkeypatch.setenv("JAVA_HOME", "java")
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    assert session._settings(None, InputSize.LARGE)["spark.eventLog.enabled"] == "false"
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    submitted = session._settings(None, InputSize.LARGE)
+    assert "spark.eventLog.enabled" not in submitted
+    assert submitted["spark.ui.enabled"] == "false"

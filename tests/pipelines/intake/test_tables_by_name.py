@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
+from deltalake import write_deltalake
 from microguard.pipelines.draft import draft
 from microguard.pipelines.engine.catalogs import CatalogFailed
+from microguard.pipelines.intake.lake_tables import table_format
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.intake.snapshots import snapshot_of
 from microguard.pipelines.publication.staging.folder import FolderStagingArea
@@ -17,6 +20,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from tests.pipelines.intake.lake_writers import delta_with_deletion_vectors, persons
 from tests.pipelines.intake.test_snapshots import ROLES
 from tests.pipelines.microdata import content, quality, run, specification
+from tests.pipelines.publication.storage.servers import S3
 
 
 def of(folder, **source):
@@ -104,3 +108,23 @@ def test_an_object_store_without_connector_is_refused_by_the_name_of_the_connect
     ) as refused:
         read(spark, spec, lambda: FolderStagingArea(tmp_path / "private"))
     assert {"s3": "hadoop-aws", "gs": "gcs-connector", "ab": "hadoop-azure"}[scheme[:2]] in str(refused.value)
+
+
+def test_snapshot_of_a_table_in_an_object_store_needs_no_connector_of_spark(tmp_path, monkeypatch):
+    for name in [each for each in os.environ if each.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    with S3.started() as server:
+        for name, value in S3.settings(server).items():
+            monkeypatch.setenv(name, value)
+        bucket = S3.make(server, "lake-of-inputs")
+        write_deltalake(f"{bucket}/delta", persons(0, 10, "north"))
+        write_deltalake(f"{bucket}/delta", persons(10, 30, "south"), mode="append")
+        store = {"s3.endpoint": server, "s3.region": "us-east-1"}
+        made = SqlCatalog("other", uri=f"sqlite:///{tmp_path}/other.db", warehouse=bucket, **store)
+        made.create_namespace("office")
+        table = made.create_table("office.persons", persons(0, 1, "north").schema)
+        table.append(persons(0, 10, "north"))
+        for source, records in (({"path": f"{bucket}/delta"}, 30), ({"path": table.metadata_location}, 10)):
+            assert snapshot_of(of(tmp_path, **source)).batches(["region"]).read_all().num_rows == records
+        assert table_format(table.location()) == "iceberg"
+        assert table_format(f"{bucket}/delta/region=north") is None

@@ -172,7 +172,9 @@ def test_a_delta_table_is_whole_after_a_kill_while_it_was_written_again(areas, m
 def test_files_of_a_killed_commit_are_removed_with_its_release(areas, table, monkeypatch):
     put(areas, NIGHTS[0], REGISTER[0], table, kind="register")
     with monkeypatch.context() as patched:
-        last = (delta, "DeltaTable.create_write_transaction") if table == "delta" else (iceberg, "_replace")
+        last = (
+            (delta, "DeltaTable.create_write_transaction") if table == "delta" else (iceberg, "replace_files")
+        )
         target, _, name = last[1].rpartition(".")
         patched.setattr(getattr(last[0], target) if target else last[0], name, kill)
         with pytest.raises(Killed):

@@ -157,8 +157,9 @@ def test_a_release_goes_to_a_folder_or_an_object_store_that_can_compare_versions
         with pytest.raises(SpecificationError, match=rf"\[publish\] {key}"):
             read_specification(sound, ["publish.path=s3://bucket/lake", f"publish.{key}=s3://bucket/lake/x"])
     assert read_specification(sound, ["publish.evidence=gs://own/x"]).evidence_area == "gs://own/x"
-    with pytest.raises(SpecificationError, match=r"\[publish\] format"):
-        read_specification(sound, ["publish.path=s3://bucket/lake", "publish.format=delta"])
+    assert read_specification(sound, ["publish.path=s3://bucket/lake", "publish.format=delta"])
+    with pytest.raises(SpecificationError, match=r"\[publish\] format: .* iceberg with publish.catalog"):
+        read_specification(sound, ["publish.path=s3://bucket/lake", "publish.format=iceberg"])
 
 
 def test_a_public_area_that_readers_could_not_reach_is_refused(sound: Path) -> None:

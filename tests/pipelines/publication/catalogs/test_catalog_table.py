@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import duckdb
 import pyarrow as pa
 import pytest
@@ -10,7 +12,8 @@ from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.formats import catalog_table
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.withdrawal import withdraw_release
-from microguard.schemas.errors import ProtectionFailed, SpecificationError
+from microguard.pipelines.verify import verify
+from microguard.schemas.errors import GateRefused, ProtectionFailed, SpecificationError
 from pyiceberg.exceptions import NoSuchTableError
 
 from tests.pipelines.publication.catalogs.conftest import TABLE, every_pair
@@ -220,6 +223,19 @@ def test_no_file_and_no_message_has_the_credentials_of_the_catalogue(lake, monke
         not in f"{refused.value}{refused.value.__context__ if not refused.value.__suppress_context__ else ''}"
     )
     assert TOKEN not in caplog.text
+
+
+def test_verify_finds_a_table_that_another_writer_changed(lake):
+    put(lake)
+    named = str(lake.areas.record(ID))
+    lake.areas.record(ID).mkdir(parents=True, exist_ok=True)
+    public = {"release": {"public_area": lake.areas.public.name}}
+    (lake.areas.record(ID) / "quality.json").write_text(json.dumps(public))
+    assert "table: it holds the files of the release" in verify(named).text
+    with lake.reader().load_table(TABLE).manage_snapshots() as snapshots:
+        snapshots.remove_tag(ID)
+    with pytest.raises(GateRefused, match="no tag with the id of this release"):
+        verify(named)
 
 
 @pytest.mark.parametrize("lake", ["rest-folder"], indirect=True)

@@ -2,7 +2,7 @@
 
 import pytest
 from microguard.schemas.errors import SpecificationError
-from microguard.schemas.specification.expressions import (
+from microguard.schemas.expressions import (
     Call,
     FaultyExpression,
     Operation,

@@ -1,0 +1,211 @@
+"""The Delta table of a public area in an object store, at ``delta`` in the area.
+
+A store has no links: the store itself copies each file of a release into the table, and it is read back. One
+commit makes a release the newest state. To remove a release one commit makes the newest remaining release the
+state. Then a checkpoint replaces the earlier log, and files that the state does not name are deleted. The
+table therefore has no version of a removed release, and none older than the removal. Readers see the state
+before, or the state after.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import obstore
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
+from microguard.pipelines.publication.formats.delta import (
+    FOLDER,
+    KEEP_THE_LOG,
+    PROPERTY,
+    allow,
+    now_in_milliseconds,
+    properties,
+    schema_of,
+)
+from microguard.pipelines.publication.formats.steps import record_files
+from microguard.pipelines.publication.public_area import PublicArea
+from microguard.pipelines.publication.storage.faults import StoreFailed
+from microguard.pipelines.publication.storage.object_store import connected
+from obstore.exceptions import BaseError
+from obstore.store import ObjectStore
+
+_LOG = f"{FOLDER}/_delta_log"
+_VERSION = re.compile(rf"{_LOG}/(\d{{20}})\.")
+#: A removed file is named by no checkpoint.
+_NO_TOMBSTONES = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
+
+
+@dataclass(frozen=True)
+class StoredDeltaTable:
+    """The Delta table of a public area in an object store."""
+
+    public: PublicArea
+
+    def commit(self, release_id: str) -> None:
+        """Make a release the newest state, unless the table has it already.
+
+        Raises
+        ------
+        StoreFailed
+        """
+        with self._answering():
+            if release_id not in self.committed():
+                self._make_current(release_id)
+
+    def committed(self) -> list[str]:
+        """Return the ids of the releases in the log, oldest first."""
+        return list(self._versions())
+
+    def _versions(self) -> dict[str, int]:
+        """Return the last version of each release in the log."""
+        versions: dict[str, int] = {}
+        for name in self.public.storage.list_files(_LOG):
+            content = self.public.storage.get(name) if name.endswith(".json") else None
+            for line in [] if content is None else content.content.splitlines():
+                release_id = json.loads(line).get("commitInfo", {}).get(PROPERTY)
+                if release_id is not None:
+                    versions[str(release_id)] = int(name.rpartition("/")[2].removesuffix(".json"))
+        return versions
+
+    def faults(self, manifest: dict[str, Any]) -> list[str]:
+        """Read the version of a release again, and return its faults, one sentence each."""
+        release_id = str(manifest["release_id"])
+        with self._answering():
+            versions = self._versions()
+            if release_id not in versions:
+                return ["the Delta table has no commit of this release"]
+            table = DeltaTable(self._address, version=versions[release_id])
+            columns = [field.name for field in table.schema().fields]
+            held = _named(table)
+        if columns != [column["name"] for column in manifest["columns"]]:
+            return ["the Delta table has other columns than the release"]
+        files = record_files(self.public, release_id)
+        if held != {_copy_of(name) for name in files}:
+            return ["the Delta table has other files than the release"]
+        storage = self.public.storage
+        changed = [
+            name for name in files if storage.checksum(name) != storage.checksum(f"{FOLDER}/{_copy_of(name)}")
+        ]
+        return ["a file of the Delta table is not the file of the release"] if changed else []
+
+    def forget(self, release_id: str) -> None:
+        """Remove a release from the table, so that no version and no file of it has it.
+
+        Raises
+        ------
+        StoreFailed
+        """
+        with self._answering():
+            history = self.committed()
+            left = [each for each in history if each != release_id and self.public.exists(each)]
+            if not left:
+                for name in self.public.storage.list_files(FOLDER):
+                    self.public.storage.delete(name)
+                return
+            if release_id in history:
+                self._make_current(left[-1], without=release_id)
+                self._forget_the_log(left[-1], release_id)
+                held = _named(DeltaTable(self._address))
+            for name in self.public.storage.list_files(FOLDER):
+                file = name.removeprefix(f"{FOLDER}/")
+                if file.endswith(".parquet") and "/" not in file:
+                    unnamed = file not in held if release_id in history else file.startswith(release_id)
+                    if unnamed:
+                        self.public.storage.delete(name)
+
+    @property
+    def _address(self) -> str:
+        return f"{self.public.name}/{FOLDER}"
+
+    def _make_current(self, release_id: str, without: str = "") -> None:
+        """Copy the files of a release that the table lacks, and make all of them its state in one commit."""
+        store, table, sizes = connected(self.public.name), None, {}
+        if self.public.storage.list_files(_LOG):
+            table = DeltaTable(self._address)
+            before = pa.table(table.get_add_actions())
+            sizes = dict(zip(before["path"].to_pylist(), before["size_bytes"].to_pylist(), strict=True))
+        files = {_copy_of(name): name for name in record_files(self.public, release_id, without)}
+        adds = []
+        for copy, name in files.items():
+            footer, size = _footer(store, name)
+            schema = schema_of(pq.read_schema(pa.BufferReader(footer)))
+            if copy not in sizes:
+                if not self.public.storage.exists(f"{FOLDER}/{copy}"):  # of an earlier version
+                    obstore.copy(store, name, f"{FOLDER}/{copy}")
+                rows = json.dumps({"numRecords": pq.read_metadata(pa.BufferReader(footer)).num_rows})
+                adds.append(AddAction(copy, size, {}, now_in_milliseconds(), True, rows))
+        commit = {"commit_properties": properties(release_id), "post_commithook_properties": KEEP_THE_LOG}
+        if table is None:
+            create_table_with_add_actions(self._address, schema, adds, configuration=_NO_TOMBSTONES, **commit)
+            return
+        allow(table, schema)
+        if table.schema() != schema:
+            table.create_write_transaction(adds, "overwrite", schema, **commit)
+            return
+        leaving = [
+            RemoveAction(copy, True, now_in_milliseconds(), size=size, partition_values={})
+            for copy, size in sizes.items()
+            if copy not in files
+        ]
+        table.create_write_transaction([*adds, *leaving], "append", schema, **commit)
+
+    def _forget_the_log(self, newest: str, removed: str) -> None:
+        """Replace the log by a checkpoint of the current state; the line of a removed release goes last."""
+        table = DeltaTable(self._address)
+        table.create_write_transaction(
+            [],
+            "append",
+            table.schema(),
+            commit_properties=properties(newest),
+            post_commithook_properties=KEEP_THE_LOG,
+        )
+        table = DeltaTable(self._address)
+        table.create_checkpoint()
+        storage, older = self.public.storage, []
+        for name in storage.list_files(_LOG):
+            version = _VERSION.match(name)
+            if version and int(version[1]) < table.version():
+                content = storage.get(name)
+                older.append((content is not None and removed.encode() in content.content, name))
+        for _, name in sorted(older):
+            storage.delete(name)
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Translate the errors of the libraries, whose texts may contain credentials."""
+        try:
+            yield
+        except (DeltaError, BaseError, OSError) as error:
+            raise StoreFailed(
+                f"[publish] path: expected an object store that holds the Delta table of {self.public.name}, "
+                f"found that it failed ({type(error).__name__}). Look whether it can be reached and allows "
+                "writes on condition, and call this again."
+            ) from None
+
+
+def _copy_of(name: str) -> str:
+    """Return the name in the table of a record file ``<release id>/microdata/<file>``."""
+    release_id, _, file = name.partition("/microdata/")
+    return f"{release_id}-{file}"
+
+
+def _named(table: DeltaTable) -> set[str]:
+    """Return the names of the files of the state of a table."""
+    return {address.rpartition("/")[2] for address in table.file_uris()}
+
+
+def _footer(store: ObjectStore, name: str) -> tuple[bytes, int]:
+    """Return the end of a Parquet file with its metadata, and the size of the file in bytes."""
+    size = int(obstore.head(store, name)["size"])
+    last = bytes(obstore.get_range(store, name, start=size - 8, end=size))
+    length = int.from_bytes(last[:4], "little")
+    return bytes(obstore.get_range(store, name, start=size - 8 - length, end=size)), size

@@ -1,0 +1,174 @@
+"""The Delta table of a public area in a bucket: committed once, and without a withdrawn release."""
+
+from __future__ import annotations
+
+import os
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from microguard.pipelines.publication import publish
+from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.formats import delta_store
+from microguard.pipelines.publication.formats.delta_store import StoredDeltaTable
+from microguard.pipelines.publication.withdrawal import withdraw_release
+from microguard.pipelines.verify import verify
+from microguard.schemas.errors import GateRefused, ProtectionFailed
+
+from tests.pipelines.publication.storage.servers import S3
+from tests.pipelines.releases import ID, RECORDS, Killed, entry, kill, manifest, staged
+
+SECOND, THIRD = "f" * 32, "e" * 32
+FEWER = RECORDS.slice(0, 3)
+
+
+@pytest.fixture
+def areas(s3, tmp_path, monkeypatch, request):
+    for name in [each for each in os.environ if each.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in S3.settings(s3).items():
+        monkeypatch.setenv(name, value)
+    bucket = S3.make(s3, f"lake-{abs(hash(request.node.name))}")
+    return Areas.from_places(f"{bucket}/persons", tmp_path / "evidence")
+
+
+def put(areas, release_id=ID, records=RECORDS, **changes):
+    columns = [{"name": each.name, "type": str(each.type)} for each in records.schema]
+    made = manifest(release_id, format="delta", records=len(records), columns=columns, **changes)
+    publish.publish(staged(areas, release_id, records), made, areas, entry(release_id), accepted=True)
+
+
+def withdraw(areas, release_id):
+    with areas.public.lock():
+        withdraw_release(entry(release_id), areas)
+
+
+def versions(areas):
+    """Return the records of every version that a reader of the table can load."""
+    address, found = f"{areas.public.name}/delta", []
+    newest = DeltaTable(address).version()
+    for version in range(newest + 1):
+        try:
+            found.append(DeltaTable(address, version=version).to_pyarrow_table().to_pydict())
+        except Exception:  # no longer in the log
+            continue
+    return found
+
+
+def records(areas):
+    return DeltaTable(f"{areas.public.name}/delta").to_pyarrow_table().to_pydict()
+
+
+def names_of(release_id, areas):
+    """Return the files of the table that name a release, or are named by it."""
+    storage = areas.public.storage
+    return [
+        name
+        for name in storage.list_files("delta")
+        if release_id in name or release_id.encode() in storage.get(name).content
+    ]
+
+
+def test_the_newest_release_is_the_state_and_every_version_is_one(areas):
+    other = pa.table({"sex": ["f"] * 3, "hours": [1.5, 2.5, 3.5]})
+    put(areas)
+    put(areas, SECOND, FEWER)
+    put(areas, THIRD, other)
+    assert StoredDeltaTable(areas.public).committed() == [ID, SECOND, THIRD]
+    assert versions(areas) == [each.to_pydict() for each in (RECORDS, FEWER, other)]
+
+
+@pytest.mark.parametrize("removed", [ID, SECOND, THIRD])
+def test_no_version_and_no_file_has_a_withdrawn_release(areas, removed):
+    contents = {ID: RECORDS, SECOND: FEWER, THIRD: RECORDS.slice(2, 3)}
+    for release_id, each in contents.items():
+        put(areas, release_id, each)
+    withdraw(areas, removed)
+    newest = [each for each in contents if each != removed][-1]
+    assert records(areas) == contents[newest].to_pydict()
+    assert contents[removed].to_pydict() not in versions(areas)
+    assert names_of(removed, areas) == []
+    put(areas, "d" * 32, FEWER.slice(1))
+    assert records(areas) == FEWER.slice(1).to_pydict()
+    for left in [*(each for each in contents if each != removed), "d" * 32]:
+        withdraw(areas, left)
+    assert areas.public.storage.list_files("delta") == []
+
+
+def test_a_release_of_events_is_added_to_those_before_it(areas):
+    for number, release_id in enumerate([ID, SECOND, THIRD]):
+        series = {"kind": "append", "releases": [ID, SECOND, THIRD][: number + 1]}
+        put(areas, release_id, RECORDS.slice(number, 1), series=series)
+    assert [len(each["sex"]) for each in versions(areas)] == [1, 2, 3]
+    withdraw(areas, SECOND)
+    assert sorted(records(areas)["hours"]) == [1, 3]
+    assert names_of(SECOND, areas) == []
+
+
+STEPS = {
+    "files copied": (delta_store, "create_table_with_add_actions"),
+    "changed": (delta_store.DeltaTable, "create_write_transaction"),
+    "committed": (StoredDeltaTable, "faults"),
+    "log replaced": (delta_store.DeltaTable, "create_checkpoint"),
+    "withdrawn": (delta_store, "_named"),
+}
+
+
+@pytest.mark.parametrize("step", ["changed", "committed"])
+def test_a_publication_killed_at_any_step_leaves_the_state_before_it(areas, monkeypatch, step):
+    put(areas)
+    with monkeypatch.context() as patched:
+        patched.setattr(*STEPS[step], kill)
+        with pytest.raises(Killed):
+            put(areas, SECOND, FEWER)
+    publish.finish_what_died(areas)
+    assert (records(areas), areas.public.releases()) == (RECORDS.to_pydict(), [ID])
+    assert names_of(SECOND, areas) == []
+
+
+def test_a_first_publication_killed_before_its_commit_leaves_no_table(areas, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(*STEPS["files copied"], kill)
+        with pytest.raises(Killed):
+            put(areas)
+    publish.finish_what_died(areas)
+    assert areas.public.storage.list_files("delta") == []
+
+
+@pytest.mark.parametrize("step", ["changed", "log replaced", "withdrawn"])
+def test_a_withdrawal_killed_at_any_step_is_finished_by_the_next_run(areas, monkeypatch, step):
+    put(areas)
+    put(areas, SECOND, FEWER)
+    with monkeypatch.context() as patched:
+        patched.setattr(*STEPS[step], kill)
+        with pytest.raises(Killed):
+            withdraw(areas, SECOND)
+    publish.finish_what_died(areas)
+    assert (records(areas), areas.public.releases()) == (RECORDS.to_pydict(), [ID])
+    assert names_of(SECOND, areas) == []
+    assert FEWER.to_pydict() not in versions(areas)
+
+
+def test_verify_reads_the_table_of_a_release_in_a_bucket(areas):
+    put(areas)
+    put(areas, SECOND)
+    for release_id in (ID, SECOND):
+        assert "table: it holds the files" in verify(areas.public.place(release_id)).text
+    storage = areas.public.storage
+    (copy,) = [name for name in storage.list_files("delta") if SECOND in name]
+    storage.put(copy, storage.get(copy).content + b"x")
+    with pytest.raises(GateRefused, match="is not the file of the release"):
+        verify(areas.public.name)
+
+
+def test_a_publication_is_undone_if_a_copy_is_not_the_file_of_the_release(areas, monkeypatch):
+    def torn(store, source, target):
+        delta_store.obstore.put(
+            store, target, delta_store.obstore.get(store, source).bytes().to_bytes()[::-1]
+        )
+
+    put(areas)
+    monkeypatch.setattr(delta_store.obstore, "copy", torn)
+    with pytest.raises(ProtectionFailed, match="is not the file of the release"):
+        put(areas, SECOND, FEWER)
+    assert (records(areas), areas.public.releases()) == (RECORDS.to_pydict(), [ID])
