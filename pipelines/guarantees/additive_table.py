@@ -82,12 +82,13 @@ class AdditiveTable(TableGuarantee):
 
 
 def unprotected(published: Published, original: OriginalCells) -> int:
-    """Count sensitive cells nearer to their own value than their protection levels, or published as it is.
+    """Count sensitive cells nearer to their own value than their levels, without a level, or unchanged.
 
     Whatever the levels are, a change of less than the unit of publication protects nothing.
     """
+    bare = (original.lower <= 0) & (original.upper <= 0)
     near = (published.change < original.upper) & (published.change > -original.lower)
-    return int(np.sum(original.sensitive & (near | (np.abs(published.change) < UNIT))))
+    return int(np.sum(original.sensitive & (bare | near | (np.abs(published.change) < UNIT))))
 
 
 def beyond(published: Published, original: OriginalCells) -> int:

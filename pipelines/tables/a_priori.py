@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.hst import SUFFIX, read_hst
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification

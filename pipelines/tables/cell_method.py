@@ -22,8 +22,8 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measured
 from microguard.pipelines.measures.registry import measures_of
 from microguard.pipelines.method import TableMethod
-from microguard.pipelines.tables.cell_list import write_cells
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cell_list import write_cells
+from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups
 from microguard.pipelines.tables.nested_columns import refuse_nested_columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 import numpy as np
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.problem import TableProblem
 from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.specification.table import Table

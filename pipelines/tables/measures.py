@@ -49,7 +49,7 @@ import numpy as np
 from microguard.pipelines.engine.versions import deciding_versions
 from microguard.pipelines.evidence import table_plots
 from microguard.pipelines.measures.measure import Measure
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.disclosure_audit import attacks
 from microguard.pipelines.tables.preserved import fits, lost_statistics
 from microguard.pipelines.tables.problem import TableProblem

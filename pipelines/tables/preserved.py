@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.files import rows_of
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope

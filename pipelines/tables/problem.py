@@ -9,8 +9,8 @@ from operator import or_
 
 import numpy as np
 from microguard.pipelines.tables.a_priori import APriori, a_priori_information
-from microguard.pipelines.tables.cell_identity import draw_identities, identical_members, origin_of
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cells import Cells
+from microguard.pipelines.tables.cells.identity import draw_identities, identical_members, origin_of
 from microguard.pipelines.tables.preserved import quality_of
 from microguard.pipelines.tables.published_before import (
     PublishedValues,

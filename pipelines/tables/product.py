@@ -20,8 +20,8 @@ from microguard.pipelines.tables.adjusted import (
     refusal,
     whole_adjustment,
 )
-from microguard.pipelines.tables.cell_list import write_cells
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cell_list import write_cells
+from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.disclosure_audit import intervals_of
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import CodeGroups

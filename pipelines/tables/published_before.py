@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
-from microguard.pipelines.tables.cell_identity import CellCodes, cell_codes, cell_measures
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cells import Cells
+from microguard.pipelines.tables.cells.identity import CellCodes, cell_codes, cell_measures
 from microguard.pipelines.tables.files import decimals
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta import CellTable

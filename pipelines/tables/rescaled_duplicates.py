@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 import numpy as np
-from microguard.pipelines.tables.cell_identity import cell_codes, cell_measures, measures_of
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cells import Cells
+from microguard.pipelines.tables.cells.identity import cell_codes, cell_measures, measures_of
 from microguard.pipelines.tables.published_before import PublishedCell
 from microguard.schemas.errors import GateRefused
 from microguard.schemas.specification.table import Table

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from microguard.pipelines.tables.a_priori import APriori
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cells import Cells
 from microguard.schemas.errors import InputRejected
 from microguard.sdc.cta.rules.sensitivity import Sensitivity
 

@@ -17,10 +17,10 @@ from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measure, Measured
 from microguard.pipelines.publication.stage import Staged
-from microguard.pipelines.tables.cell_identity import measures_of, origin_of
-from microguard.pipelines.tables.cells import Cells
-from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
-from microguard.pipelines.tables.cells_of_table import cells_of_table
+from microguard.pipelines.tables.cells.cells import Cells
+from microguard.pipelines.tables.cells.finished import cells_of_table
+from microguard.pipelines.tables.cells.identity import measures_of, origin_of
+from microguard.pipelines.tables.cells.microdata import cells_of_microdata
 from microguard.pipelines.tables.contributor_map import write_contributors
 from microguard.pipelines.tables.files import stage_tables
 from microguard.pipelines.tables.groupings import CodeGroups

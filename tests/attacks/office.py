@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from microguard.pipelines.tables.adjusted import adjusted, protect_beside_earlier_releases
-from microguard.pipelines.tables.cell_identity import cell_codes, cell_measures, measures_of
-from microguard.pipelines.tables.cells import Cells, tabulated
-from microguard.pipelines.tables.cells_of_microdata import contributions_needed, grouping_sets
+from microguard.pipelines.tables.cells.cells import Cells, tabulated
+from microguard.pipelines.tables.cells.identity import cell_codes, cell_measures, measures_of
+from microguard.pipelines.tables.cells.microdata import contributions_needed, grouping_sets
 from microguard.pipelines.tables.problem import TableProblem, table_problem
 from microguard.pipelines.tables.published_before import (
     PublishedCell,

@@ -20,9 +20,9 @@ from microguard.pipelines.guarantees.guarantee import unmet
 from microguard.pipelines.method import table_method
 from microguard.pipelines.tables import cell_method, table_product
 from microguard.pipelines.tables.cell_method import CellTables
-from microguard.pipelines.tables.cells import Cells
-from microguard.pipelines.tables.cells_of_microdata import grouping_sets
-from microguard.pipelines.tables.cells_of_table import cells_of_rows
+from microguard.pipelines.tables.cells.cells import Cells
+from microguard.pipelines.tables.cells.finished import cells_of_rows
+from microguard.pipelines.tables.cells.microdata import grouping_sets
 from microguard.pipelines.tables.files import FOLDER
 from microguard.pipelines.tables.manifest import layout_of
 from microguard.pipelines.tables.published_before import PublishedCell

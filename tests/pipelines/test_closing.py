@@ -17,7 +17,7 @@ from microguard.pipelines.measures.classes import Homogeneity
 from microguard.pipelines.measures.homogeneity import HOMOGENEITY
 from microguard.pipelines.measures.uniques import UNIQUES, Uniques
 from microguard.pipelines.publication.areas import Areas
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.measures import METRICS, TABLE
 from microguard.pipelines.tables.total_changes import change_sentence, change_summary
 from microguard.schemas.requirements.tables import table_requirements

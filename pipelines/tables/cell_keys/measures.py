@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.files import private_folder
 from microguard.pipelines.tables.cell_keys.noise import NoisyCounts
-from microguard.pipelines.tables.cell_list import CELLS
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cell_list import CELLS
+from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.measures import TableSection, by_size
 from microguard.pipelines.tables.total_changes import change_summary
 from microguard.schemas.specification.table import Table

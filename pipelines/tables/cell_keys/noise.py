@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.pipelines.tables.cell_identity import cell_codes
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cells import Cells
+from microguard.pipelines.tables.cells.identity import cell_codes
 from microguard.pipelines.tables.published_before import (
     PublishedCell,
     PublishedValues,

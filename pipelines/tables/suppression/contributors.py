@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.tables.cells import Cells, number_of
+from microguard.pipelines.tables.cells.cells import Cells, number_of
 from microguard.schemas.specification.table import Table
 from microguard.sdc.suppression import Contributions
 from scipy import sparse

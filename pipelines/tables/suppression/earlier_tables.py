@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from microguard.pipelines.guarantees.original_cells import Contributed, EarlierCells, OriginalCells
 from microguard.pipelines.publication.areas import Areas
-from microguard.pipelines.tables.cell_identity import cell_codes, cell_measures
-from microguard.pipelines.tables.cell_list import CELLS as LIST
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cell_list import CELLS as LIST
+from microguard.pipelines.tables.cells.cells import Cells
+from microguard.pipelines.tables.cells.identity import cell_codes, cell_measures
 from microguard.pipelines.tables.files import decimals
 from microguard.pipelines.tables.published_before import Places, PublishedCell
 from microguard.schemas.errors import GateRefused

@@ -44,6 +44,44 @@ class SuppressedFrame:
     private: pd.DataFrame
     suppression: Suppression
 
+    def grid(self, rows: int = 20, columns: int = 8) -> str:
+        """Return the first two dimensions as a grid of text, "x" where a cell is suppressed.
+
+        Cells of further dimensions are summed over. Primary and secondary cells look alike.
+
+        Parameters
+        ----------
+        rows, columns : int
+            Most codes that are shown; the last line says how many are left out.
+        """
+        *dimensions, value, _ = self.frame.columns
+        totals = self.frame.iloc[0]
+        inside = np.ones(len(self.frame), bool)
+        for name in dimensions[2:]:
+            inside &= (self.frame[name] == totals[name]).to_numpy()
+        cells = self.frame[inside]
+        text = cells[value].map(lambda amount: "x" if np.isnan(amount) else f"{amount:,.6g}")
+        if len(dimensions) == 1:
+            wide = text.to_frame(value).set_axis(cells[dimensions[0]], axis=0)
+        else:
+            wide = cells.assign(text=text).pivot(index=dimensions[0], columns=dimensions[1], values="text")
+            wide = wide.reindex(index=cells[dimensions[0]].unique(), columns=cells[dimensions[1]].unique())
+        lines = [wide.fillna("").iloc[:rows, :columns].to_string()]
+        if len(wide) > rows or wide.shape[1] > columns:
+            lines.append(f"({len(wide)} x {wide.shape[1]} codes; the first {rows} x {columns} are shown)")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        """Return what is lost, what was proved, and the grid."""
+        hidden = int((self.frame["status"] == "suppressed").sum())
+        found, sizes = self.suppression, self.private["true"].abs()
+        lost = float(sizes[self.frame["status"] == "suppressed"].sum() / max(sizes.sum(), 1e-300))
+        proved = "least cost, proved" if found.optimal else f"at most {100 * found.gap:.2g} % above the least"
+        head = (
+            f"{hidden} of {len(self.frame)} cells suppressed (x), {100 * lost:.2g} % of the value; {proved}"
+        )
+        return f"{head}\n{self.grid()}"
+
 
 def suppress_table(
     frame: pd.DataFrame,

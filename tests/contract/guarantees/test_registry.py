@@ -19,6 +19,7 @@ from microguard.pipelines.guarantees.registry import (
     require_stated,
 )
 from microguard.pipelines.guarantees.rounded_table import RoundedTable
+from microguard.pipelines.guarantees.small_counts import SmallCounts
 from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
 from microguard.schemas.errors import ProtectionFailed
 
@@ -33,6 +34,7 @@ EXAMPLES: list[tuple[Guarantee, dict]] = [
     (AdditiveTable(), TABLE),
     (AdditiveTable(drawn_counts=True, preserved={"mean": 0.0}), TABLE),
     (RoundedTable(5), TABLE),
+    (SmallCounts(5), TABLE),
     (BoundedNoise(5, 2.0, 3), TABLE),
     (SuppressedTable(), TABLE),
 ]

@@ -14,6 +14,7 @@ from microguard.pipelines.guarantees.bounded_noise import BoundedNoise
 from microguard.pipelines.guarantees.guarantee import unmet
 from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.guarantees.rounded_table import RoundedTable
+from microguard.pipelines.guarantees.small_counts import SmallCounts
 from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
 from microguard.pipelines.guarantees.table_files import table_files, wrong_columns
 from microguard.schemas.requirements.requirement import MetricKey
@@ -181,6 +182,8 @@ def beside(tmp_path, shown, **changes):
         ((33, 14, 18), {"guarantee": BoundedNoise(4, 1.0, 3)}, (0, 0, 0)),
         ((30, 2, 20), {"guarantee": BoundedNoise(9, 1.0, 3)}, (0, 1, 0)),
         ((30, 15, 20), {"guarantee": BoundedNoise(4, 1.0, 3)}, (0, 0, 1)),
+        ((30, 14, 16), {"guarantee": SmallCounts(3)}, (0, 0, 0)),
+        ((30, 2, 28), {"guarantee": SmallCounts(3)}, (0, 1, 0)),
         ((30, None, 20), {"guarantee": SuppressedTable()}, (0, 0, 0)),
         ((30, 10, 20), {"guarantee": SuppressedTable()}, (0, 1, 0)),
         ((30, None, 21), {"guarantee": SuppressedTable()}, (0, 0, 1)),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from microguard.pipelines.draft import draft
 from microguard.pipelines.drafting.finished_table import recognised
-from microguard.pipelines.tables.cells_of_table import cells_of_rows
+from microguard.pipelines.tables.cells.finished import cells_of_rows
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification, read_specification
 

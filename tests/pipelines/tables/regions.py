@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.tables.cells import Cells, tabulated
+from microguard.pipelines.tables.cells.cells import Cells, tabulated
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.intake.validate import validate
-from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
+from microguard.pipelines.tables.cells.microdata import cells_of_microdata
 from microguard.pipelines.tables.nested_codes import parents_by_width, with_parents_of_codes
 from microguard.pipelines.tables.problem import rule_table
 from microguard.schemas.errors import InputRejected

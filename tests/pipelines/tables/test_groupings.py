@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.guarantees.additive_table import AdditiveTable
 from microguard.pipelines.tables.adjusted import adjusted
-from microguard.pipelines.tables.cells import Cells, tabulated
-from microguard.pipelines.tables.cells_of_microdata import contributions_needed, grouping_sets
+from microguard.pipelines.tables.cells.cells import Cells, tabulated
+from microguard.pipelines.tables.cells.microdata import contributions_needed, grouping_sets
 from microguard.pipelines.tables.files import published
 from microguard.pipelines.tables.groupings import Grouping
 from microguard.pipelines.tables.manifest import layout_of

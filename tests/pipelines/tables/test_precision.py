@@ -14,7 +14,7 @@ from microguard.pipelines import admission
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.publication.identity import SOFTWARE, identity
 from microguard.pipelines.tables.adjusted import whole_adjustment
-from microguard.pipelines.tables.cells import Cells, tabulated
+from microguard.pipelines.tables.cells.cells import Cells, tabulated
 from microguard.pipelines.tables.precision import with_digits_of_data
 from microguard.pipelines.tables.problem import table_problem
 from microguard.schemas.specification.model import Specification

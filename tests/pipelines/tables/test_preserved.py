@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from microguard.pipelines.tables.adjusted import adjusted
-from microguard.pipelines.tables.cells import Cells, tabulated
+from microguard.pipelines.tables.cells.cells import Cells, tabulated
 from microguard.pipelines.tables.disclosure_audit import intervals_of
 from microguard.pipelines.tables.measures import measured
 from microguard.pipelines.tables.preserved import finest_cells, fits, lost_statistics

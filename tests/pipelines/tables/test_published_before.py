@@ -8,8 +8,8 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.pipelines.tables.cell_identity import COUNT
-from microguard.pipelines.tables.cells import Cells, tabulated
+from microguard.pipelines.tables.cells.cells import Cells, tabulated
+from microguard.pipelines.tables.cells.identity import COUNT
 from microguard.pipelines.tables.problem import table_problem
 from microguard.pipelines.tables.published_before import (
     PublishedValues,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from microguard.pipelines.tables.adjusted import rounded as round_cells
-from microguard.pipelines.tables.cell_identity import COUNT
+from microguard.pipelines.tables.cells.identity import COUNT
 from microguard.pipelines.tables.disclosure_audit import attacks, intervals_of
 from microguard.pipelines.tables.problem import table_problem
 from microguard.pipelines.tables.product import original_cells

@@ -11,7 +11,7 @@ import pytest
 from microguard.pipelines.guarantees.additive_table import AdditiveTable
 from microguard.pipelines.guarantees.original_cells import Published
 from microguard.pipelines.tables.adjusted import whole_adjustment
-from microguard.pipelines.tables.cells import Cells, tabulated
+from microguard.pipelines.tables.cells.cells import Cells, tabulated
 from microguard.pipelines.tables.disclosure_audit import intervals_of
 from microguard.pipelines.tables.measures import ATTACKER, judged_intervals, measured
 from microguard.pipelines.tables.problem import TableProblem, table_problem

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from microguard.pipelines.description.sdmx import sdmx_csv
 from microguard.pipelines.tables.hst import read_hst
 from microguard.pipelines.tables.tau_argus import FOLDER, same_cells, write_tau_argus
 from microguard.schemas.errors import InputRejected
@@ -71,3 +72,19 @@ def test_a_faulty_line_is_rejected_by_its_number(tmp_path: Path, text: str, mess
     (tmp_path / "known.hst").write_text(text)
     with pytest.raises(InputRejected, match=message):
         read_hst(tmp_path / "known.hst", ("region", "size"))
+
+
+def test_suppressed_cells_have_one_status_in_every_public_format(tmp_path: Path) -> None:
+    status = ["suppressed", "suppressed", "published", "published"]
+    values = pa.array([None, None, 3, 9], pa.int64())
+    content = pa.table({"region": ["a", "b", "c", "T"], "turnover": values, "status": status})
+    write_tau_argus(tmp_path, {"a.parquet": content}, table())
+    sdmx = sdmx_csv(content, "flow", ["REGION"], suppressed=True).splitlines()
+    status_of = {line.split(",")[-4]: line.split(",")[-2:] for line in sdmx[1:]}
+    assert sdmx[0].endswith("OBS_VALUE,OBS_STATUS,CONF_STATUS")
+    assert status_of["a"] == status_of["b"] == ["Q", "C"]
+    assert status_of["c"] == ["A", "F"]
+    assert (tmp_path / FOLDER / "a.tab").read_text().splitlines() == ["a;;U", "b;;U", "c;3;S", "T;9;S"]
+    metadata = (tmp_path / FOLDER / "a.rda").read_text()
+    assert '<SAFE> "S"' in metadata
+    assert '<UNSAFE> "U"' in metadata

@@ -11,7 +11,7 @@ from microguard.pipelines.intake.read import read
 from microguard.pipelines.intake.unit_key import unit_key
 from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.tables.cell_keys.record_keys import keys_of_cells
-from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
+from microguard.pipelines.tables.cells.microdata import cells_of_microdata
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table_input import as_input
 from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN

@@ -342,3 +342,14 @@ def test_a_frame_is_suppressed_in_one_call_as_its_specification_is(tmp_path):
     assert table.frame["turnover"].isna().equals(table.frame["status"] == "suppressed")
     assert table.private["sensitive"].sum() == published.protected.comparison.by_rule.sensitive.sum()
     assert table.suppression.audit.protected
+
+
+def test_a_suppressed_frame_is_shown_as_a_grid_that_marks_suppressed_cells_alike():
+    frame = firms(2)
+    table = microguard.suppress_table(frame, ["activity", "region"], "turnover", unit="firm")
+    hidden = int((table.frame["status"] == "suppressed").sum())
+    assert table.grid(100, 100).split().count("x") == hidden > int(table.private["sensitive"].sum())
+    assert f"{hidden} of {len(table.frame)} cells suppressed" in repr(table)
+    assert "codes; the first 2 x 2 are shown" in table.grid(2, 2)
+    one = microguard.suppress_table(frame, ["activity"], "turnover", unit="firm")
+    assert one.grid().splitlines()[0].split() == ["turnover"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.intake.validate import validate
-from microguard.pipelines.tables.cells_of_microdata import cells_of_microdata
+from microguard.pipelines.tables.cells.microdata import cells_of_microdata
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table_input import as_input
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.tables.cells import Cells
+from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.files import decimals
 from microguard.pipelines.tables.hierarchy import families
 from microguard.schemas.specification.model import Specification

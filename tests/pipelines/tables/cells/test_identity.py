@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from microguard.pipelines.tables.adjusted import adjusted, protect_beside_earlier_releases
-from microguard.pipelines.tables.cell_identity import draw_identities
+from microguard.pipelines.tables.cells.identity import draw_identities
 from microguard.pipelines.tables.problem import table_problem
 from microguard.pipelines.tables.published_before import (
     PublishedValues,

@@ -10,8 +10,8 @@ import pytest
 from microguard.pipelines.guarantees.additive_table import AdditiveTable
 from microguard.pipelines.guarantees.original_cells import OriginalCells
 from microguard.pipelines.guarantees.table_files import wrong_columns
-from microguard.pipelines.tables.cells import tabulated
-from microguard.pipelines.tables.cells_of_microdata import grouping_sets
+from microguard.pipelines.tables.cells.cells import tabulated
+from microguard.pipelines.tables.cells.microdata import grouping_sets
 from microguard.pipelines.tables.files import FOLDER, decimals, published
 from microguard.pipelines.tables.manifest import layout_of
 from microguard.pipelines.tables.read_back import verify_written_table

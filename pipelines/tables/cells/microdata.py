@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.publication.source_fingerprints.totals import value_hash
-from microguard.pipelines.tables.cells import Cells, tabulated, units_of
+from microguard.pipelines.tables.cells.cells import Cells, tabulated, units_of
 from microguard.pipelines.tables.groupings import Grouping
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification

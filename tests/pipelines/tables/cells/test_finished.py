@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from microguard.pipelines.tables.cells_of_table import cells_of_table
+from microguard.pipelines.tables.cells.finished import cells_of_table
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.tables.a_priori import STATUSES, SUPPRESSED
-from microguard.pipelines.tables.cells import LARGEST_UNITS, Cells, tabulated
+from microguard.pipelines.tables.cells.cells import LARGEST_UNITS, Cells, tabulated
 from microguard.pipelines.tables.given_cells import prepared
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.table import Table
