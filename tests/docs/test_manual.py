@@ -22,6 +22,7 @@ PAGES = sorted([
       "schemas/README.md", "pipelines/README.md", "pipelines/series/README.md", "jobs/README.md",
       "tests/README.md", "deploy/README.md", "deploy/CHANGELOG.md")),
 ])  # fmt: skip
+EXAMPLES = sorted((ROOT / "docs/examples").rglob("*.toml"))
 WORDS = 900
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
@@ -103,6 +104,19 @@ def test_toml_snippet_is_a_specification_or_a_part_of_one(text: str, tmp_path: P
     build_specification(
         {key: {**base.get(key, {}), **content.get(key, {})} for key in {**base, **content}}, tmp_path
     )
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_is_a_specification_and_pages_show_it_unchanged(path: Path) -> None:
+    name = read_specification(path).release.name
+    for page in (ROOT / "docs").rglob("*.md"):
+        for kind, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
+            if (
+                kind == "toml"
+                and tomllib.loads(text).get("release", {}).get("name") == name
+                and text[0] == "#"
+            ):
+                assert text == path.read_text(encoding="utf-8"), page.name
 
 
 @pytest.mark.parametrize("text", snippets("python"))
