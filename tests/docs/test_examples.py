@@ -1,0 +1,38 @@
+"""Run every example of the manual and compare its output with the page.
+
+After an intended change, write the pages again: MICROGUARD_DOCS=write pytest tests/docs/test_examples.py
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.docs.console import DOCS, pages, run
+
+#: A fixed key, so that draws are the same in every run. Nothing that is published may use it.
+KEY = bytes(range(32))
+WRITE = os.environ.get("MICROGUARD_DOCS") == "write"
+#: Pages that are run without --long; each release costs seconds of processor time.
+ALWAYS = ("register",)
+
+
+def _pages() -> list[object]:
+    chosen = [(page, WRITE or page.stem in ALWAYS) for page in pages()]
+    return [pytest.param(page, id=page.stem, marks=() if now else pytest.mark.long) for page, now in chosen]
+
+
+@pytest.mark.parametrize("page", _pages())
+def test_page_shows_output_of_its_commands(page: Path, spark, tmp_path, monkeypatch) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(KEY)
+    key.chmod(0o600)
+    monkeypatch.setenv("MICROGUARD_KEY_FILE", str(key))
+    shown, found = run(page, tmp_path, spark)
+    if WRITE:
+        page.write_text(found, encoding="utf-8")
+        return
+    again = f"MICROGUARD_DOCS=write pytest tests/docs/test_examples.py -k {page.stem}"
+    assert found == shown, f"{page.relative_to(DOCS)} is out of date; write it again: {again}"
