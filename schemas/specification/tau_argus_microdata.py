@@ -97,9 +97,22 @@ def _variable(field: Field, place: int) -> dict[str, Any]:
     """Return role and kind; the codes for missing values come after the numbers of its place."""
     if field.key == "weight":  # no record may lack it
         return {"role": "weight"}
-    numeric, missing = field.key == "value", [code for code in field.numbers[place:] if code]
+    numeric = field.key == "value"
+    missing = [number for code in field.numbers[place:] if (number := _number(code)) is not None]
     described = {"role": "other", "kind": "numeric" if numeric else "nominal"}
     return described | ({"missing": missing} if numeric and missing else {})
+
+
+def _number(code: str) -> int | float | None:
+    """Return a code for a missing number; None if it is none."""
+    try:
+        return int(code)
+    except ValueError:
+        pass
+    try:
+        return float(code.replace(",", "."))
+    except ValueError:
+        return None
 
 
 def _position(field: Field, path: Path) -> list[int]:

@@ -66,7 +66,7 @@ def test_fields_at_fixed_places_become_positions_variables_and_nested_codes(tmp_
     assert specification.input.positions["Wgt"] == (15, 4)
     assert specification.input.format == "csv"
     assert specification.weight == "Wgt"
-    assert specification.variables["Var1"].missing == ("999999999",)
+    assert specification.variables["Var1"].missing == (999999999,)
     assert specification.variables["Year"].missing == ()
     assert (table.source, table.tau_argus, table.weighted) == ("microdata", True, False)
     assert table.parents == {"Region": {"1": "Nr", "2": "Nr", "4": "Os"}}
@@ -91,7 +91,7 @@ def test_microdata_with_a_delimiter_have_columns(tmp_path: Path) -> None:
     specification = read(tmp_path, 'tables = [["Year"]]', fields)
     assert specification.input.columns == ("Year", "Wgt", "Var1")
     assert table_of(specification).value == "Var1"
-    assert specification.variables["Var1"].missing == ("999",)
+    assert specification.variables["Var1"].missing == (999,)
 
 
 @pytest.mark.parametrize(
