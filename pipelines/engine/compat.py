@@ -216,6 +216,8 @@ def _from_arrow_table(spark: Any, table: pa.Table) -> DataFrame:
     jvm: Any = spark._jvm
     schema = from_arrow_schema(table.schema)
     batches = table.cast(to_arrow_schema(schema)).to_batches()
+    if not batches:
+        return cast(DataFrame, spark.createDataFrame([], schema))
     stream = spark._sc._serialize_to_jvm(
         batches,
         ArrowStreamSerializer(),
