@@ -87,7 +87,7 @@ def _is_calibrated(group: np.ndarray, numbers: np.ndarray) -> bool:
     rounding = 10.0 ** -min(_decimals(numbers), 9)
     allowed = np.maximum(np.sqrt(sizes) * rounding, WHOLE_SUM)
     by_chance = np.prod(np.minimum(2.0 * allowed, 1.0))
-    return 2 <= len(sums) <= MOST_GROUPS and by_chance <= BY_CHANCE and _are_whole(sums, allowed)
+    return bool(2 <= len(sums) <= MOST_GROUPS and by_chance <= BY_CHANCE and _are_whole(sums, allowed))
 
 
 def _are_whole(sums: np.ndarray, allowed: np.ndarray | float) -> bool:
