@@ -59,7 +59,7 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
         except (SdcError, AssertionError) as error:  # neither has a value of a record
             raise MicroguardError(
                 f"The benchmark {each} stopped. {type(error).__name__}: {error}. What it asserts no longer "
-                "holds on this machine or version: compare with the figures of README."
+                "holds on this machine or version: compare with the figures in docs/benchmarks."
             ) from error
     count = sum(map(len, content.values()))
     where = (
