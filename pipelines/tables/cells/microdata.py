@@ -178,6 +178,9 @@ def _records(
         for name in names
         if name not in table.parts
     ]
+    if table.suppressed and table.expanded and specification.unit is None and table.holding is None:
+        frame = frame.withColumn(_UNIT, _identity(table, weight))
+        unit = f.col(_UNIT)
     also = [unit.alias(_UNIT), _threshold(table).alias(_THRESHOLD)]
     if table.parts:
         ((dimension, columns),) = table.parts.items()
@@ -191,6 +194,16 @@ def _records(
         _refuse_coarse(frame, name, table)
         records = records.withColumn(names[name], f.explode(names[name]))
     return records
+
+
+def _identity(table: Table, weight: Column) -> Column:
+    """Return a text for each record, the same in all its rows: its values, and which one of equal ones it is."""
+    given = {name for names in table.parts.values() for name in names} or {table.value} - {None}
+    columns = [label(name, table) for name in table.columns if name not in table.parts]
+    columns += [column(str(name)).cast("string") for name in sorted(map(str, given))]
+    values = f.to_json(f.array(*columns, weight.cast("string")))
+    rank = f.row_number().over(Window.partitionBy(values).orderBy(f.lit(0)))
+    return f.concat(f.lit("record "), values, f.lit(" "), rank.cast("string"))
 
 
 def _codes_above(name: str, table: Table) -> Column:

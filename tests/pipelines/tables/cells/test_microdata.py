@@ -190,3 +190,17 @@ def test_contributions_of_parts_and_of_other_hierarchies_add_up(spark, tmp_path)
         positive = cells.units > 0
         sums = np.bincount(cells.contributions.cell, cells.contributions.amount, minlength=len(cells))
         assert sums[positive] == pytest.approx(cells.units[positive])
+
+
+def test_a_record_is_one_contributor_in_all_codes_that_it_nests_in_and_in_all_parts(spark, tmp_path):
+    frame = records()
+    nested = {"tables": [["a21", "region"]], "hierarchies": [], "parents": {"A": "x", "C": "x", "B": "y"}}
+    nested["parents"] = {"a21": nested["parents"]}
+    codes = specification(tmp_path, frame, **nested, **SUPPRESSION)
+    parts = specification(tmp_path, with_parts(frame), NUMBERS, **PARTS, **SUPPRESSION)
+    for chosen in (codes, parts):
+        given, other = (tabulated(spark, chosen, n).contributions for n in (1, 3))
+        assert len(np.unique(given.unit)) == np.sum(frame["turnover"] > 0)
+        assert sorted(zip(given.cell, given.unit, strict=True)) == sorted(
+            zip(other.cell, other.unit, strict=True)
+        )
