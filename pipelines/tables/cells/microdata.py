@@ -197,7 +197,7 @@ def _records(
 
 
 def _identity(table: Table, weight: Column) -> Column:
-    """Return a text for each record, the same in all its rows: its values, and which one of equal ones it is."""
+    """Return a text for each record, the same in all its rows: its values, and its place among equal ones."""
     given = {name for names in table.parts.values() for name in names} or {table.value} - {None}
     columns = [label(name, table) for name in table.columns if name not in table.parts]
     columns += [column(str(name)).cast("string") for name in sorted(map(str, given))]
