@@ -61,7 +61,7 @@ def specification(folder: Path, accept: dict[str, str] | None = None) -> Specifi
 
 def failures(spark, frame: pd.DataFrame, spec: Specification) -> tuple[Failure, ...]:
     """What the gate does not let pass of a release that has these records."""
-    screened = SimpleNamespace(frame=None, remaining=len(frame))
+    screened = SimpleNamespace(frame=None, remaining=len(frame), untouched=SimpleNamespace(ranges=None))
     comparison = Comparison(spec, screened, None, spark.createDataFrame(frame), len(frame), {}, {})
     section = UNIQUES.compute(comparison)
     return judge("release", tuple(UNIQUES.limits(spec)), UNIQUES.metrics(section, comparison)).failures
