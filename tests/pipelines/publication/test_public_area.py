@@ -116,9 +116,9 @@ def test_publish_stores_no_file_that_changed_after_staging(areas):
     assert areas.public.storage.list_files(ID) == []
 
 
-def test_publish_refuses_a_delta_table_in_an_object_store(areas):
+def test_publish_refuses_an_iceberg_table_without_catalog_in_an_object_store(areas):
     with pytest.raises(ProtectionFailed, match="needs a public area that is a folder"):
-        publish.publish(staged(areas), manifest(format="delta"), areas, entry())
+        publish.publish(staged(areas), manifest(format="iceberg"), areas, entry())
     assert (areas.public.current(), areas.public.releases()) == (None, [])
 
 
