@@ -25,7 +25,9 @@ def cell_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
 
 def _records(spec: Specification, table: Table) -> Iterator[Fault]:
     if not table.counts:
-        allowed = '"adjustment", as only numbers of contributors without weights are given noise'
+        allowed = (
+            '"adjustment" or "suppression", as only numbers of contributors without weights are given noise'
+        )
         yield fault(("table", "method"), table.method, allowed)
     if table.source != "microdata":
         yield fault(("table", "source"), table.source, '"microdata", as keys belong to records')

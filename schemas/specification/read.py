@@ -61,14 +61,14 @@ def _described(content: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def build_specification(
-    content: dict[str, Any], folder: Path, name: str = "specification", place: Place = lambda _: ""
+    content: dict[str, Any], folder: Path, name: str = "", place: Place = lambda _: ""
 ) -> Specification:
     """Check parsed TOML.
 
     Parameters
     ----------
     name : str
-        How the report calls it.
+        How the report calls it; by default it is the only specification that there is.
     place : callable
         From a key to the file and line that it is in; only called if there are faults.
     """
@@ -116,7 +116,9 @@ def _report(name: str, faults: list[Fault], place: Place) -> SpecificationError:
     )
     lines = [f"  {each.place}: {each.what}" if each.place else f"  {each.what}" for each in failures]
     count = "a fault" if len(lines) == 1 else f"{len(lines)} faults"
-    return SpecificationError("\n".join([f"The specification {name} has {count}.", *lines]), failures)
+    return SpecificationError(
+        "\n".join([f"The specification{name and f' {name}'} has {count}.", *lines]), failures
+    )
 
 
 def _with_format(content: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -256,7 +256,7 @@ def _rounding(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.method not in ("rounding", "small_count_rounding"):
         return
     if not table.counts:
-        allowed = '"adjustment", as only numbers of contributors without weights are rounded'
+        allowed = '"adjustment" or "suppression", as only numbers of contributors without weights are rounded'
         yield fault(("table", "method"), table.method, allowed)
     least = table.minimum_frequency or spec.release.k
     if table.base is None:

@@ -3,7 +3,7 @@
 A page with the line ``<!-- run in examples/survey -->`` is run in a copy of that folder. In its blocks of
 the language ``console``, a line that begins with ``$ `` is a command, and the lines up to the next command
 are its output. Verbs of microguard run in this process on one Spark session, everything else in a shell.
-``RELEASE`` stands for the id of the newest release, in commands and in output.
+``RELEASE`` stands for the id of the newest release, in commands and in output, and ``TIME`` for a time.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from microguard.schemas.errors import MicroguardError
 DOCS = Path(__file__).parents[2] / "docs"
 _FOLDER = re.compile(r"^<!-- run in (\S+) -->$", re.MULTILINE)
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 _RELEASE_ID = re.compile(r"\b[0-9a-f]{32}\b")
 #: Modules that open a session of their own.
 _OPENS_SESSION = ("start_job", "check")
@@ -76,7 +77,7 @@ def run(page: Path, folder: Path, spark: object) -> tuple[str, str]:
             output = _output(step.command.replace("RELEASE", newest), place)
             ids = _RELEASE_ID.findall(output)
             newest = ids[-1] if ids else newest
-            output = _RELEASE_ID.sub("RELEASE", output.replace(f"{place}/", ""))
+            output = _RELEASE_ID.sub("RELEASE", _TIME.sub("TIME", output.replace(f"{place}/", "")))
             lines += [f"$ {step.command}", *filter(None, [output.strip()])]
         return "```console\n" + "\n".join(lines) + "\n```"
 

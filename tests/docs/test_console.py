@@ -11,4 +11,4 @@ def test_steps_split_a_block_into_commands_and_outputs() -> None:
 
 
 def test_pages_finds_the_tutorial_and_the_guides_with_examples() -> None:
-    assert {"business", "register", "census"} <= {page.stem for page in pages()}
+    assert {"tutorial", "table", "business", "register", "census"} <= {page.stem for page in pages()}

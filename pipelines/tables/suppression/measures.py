@@ -179,6 +179,8 @@ class IntervalsLeft(Measure["CellComparison", dict[str, Any]]):
 
     def attacks(self, section: Mapping[str, Any], k: int) -> Iterator[tuple[float, str]]:
         """Return who learns most."""
+        if all(row["narrowest"] is None for row in section.values()):
+            yield 0.0, "No cell is sensitive by the rules of the specification."
         for kind, row in section.items():
             if row["narrowest"] is None:
                 continue
