@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.approval import approve
 from microguard.pipelines.engine.failures import without_values_of_records
+from microguard.pipelines.intake.written_input import RECORDS
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.key import KEY_VARIABLE
 from microguard.pipelines.publication.staging.part_lists import PartListStagingArea
@@ -80,7 +81,10 @@ def test_runs_killed_before_each_commit_of_parts_continue_on_another_machine(
             _, areas = run(spark, spec)
         except Killed:
             assert len(deaths) == deaths_before + 1
-            assert set(work(place)) > orphans
+            if deaths[-1] == RECORDS:  # a run that can still do so removes the copy of its input
+                assert set(work(place)) == orphans
+            else:
+                assert set(work(place)) > orphans
             assert names(connected(place["path"])) == []
             blocks_solved = [name for name in work(place) if name.endswith(".npz")]
             monkeypatch.setenv(VARIABLE, str(tmp_path / f"machine {len(deaths)}"))
