@@ -21,6 +21,8 @@ from microguard.schemas.errors import MicroguardError, SpecificationError
 from microguard.sdc.errors import SdcError
 
 PACKAGE = "tests.benchmarks"
+#: Runs only by its name: it installs packages.
+BY_NAME = "peers"
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -30,7 +32,7 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
     Parameters
     ----------
     name : str, optional
-        A module of `tests.benchmarks`; by default all.
+        A module of `tests.benchmarks`; by default all but `BY_NAME`.
     quick : bool
         Smaller instances, the same assertions.
     show : callable
@@ -49,7 +51,7 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
         hint = f" Did you mean {close[0]}?" if close else ""
         raise SpecificationError(f"There is no benchmark {name!r}. Known: {', '.join(known)}.{hint}")
     content: dict[str, list[dict[str, Any]]] = {}
-    for each in known if name is None else [name]:
+    for each in [each for each in known if each != BY_NAME] if name is None else [name]:
         content[each] = []
         try:
             for table in importlib.import_module(f"{PACKAGE}.{each}").run(quick=quick):
