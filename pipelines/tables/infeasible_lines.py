@@ -17,12 +17,17 @@ _MOST_LINES, _MOST_PARTS = 3, 8
 
 
 def named(error: ProtectionFailed, cells: Cells, problem: TableProblem, table: Table) -> ProtectionFailed:
-    """Return the refusal with the codes of the lines that prove it; unchanged if it has no such proof."""
+    """Return the refusal with what would help, and of finished cells with the lines that prove it, by codes.
+
+    Codes of records are values, which no message contains. Without a proof the refusal is unchanged.
+    """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ImpossibleConstraints):
         cause = cause.__cause__
     if cause is None or not len(cause.constraints):
         return error
+    if table.source != "cells":
+        return ProtectionFailed(f"{error} {_advice(cause, problem, table)}")
     lines = [line_of_codes(cells, problem, int(number)) for number in cause.constraints[:_MOST_LINES]]
     more = len(cause.constraints) - len(lines)
     text = f"{error} The proof: {'; '.join(lines)}{f'; and {more} more lines' if more else ''}. "
@@ -61,7 +66,7 @@ def _advice(cause: ImpossibleConstraints, problem: TableProblem, table: Table) -
         ways.append('let capacities give way (table.relax = ["capacities"])')
     if table.fixed_margins:
         ways.append("free the margins (table.fixed_margins = false)")
-    ways.append("lower the levels of the sensitive cells named, or merge their categories")
+    ways.append("lower the levels of the sensitive cells, or merge their categories")
     return f"To make it possible, {'; or '.join(ways)}."
 
 

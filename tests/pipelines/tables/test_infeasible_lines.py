@@ -21,14 +21,15 @@ from tests.pipelines.tables.regions import KEY, regional, regional_cells
 LEVELS = "region,status,lower_protection,upper_protection\nn,sensitive,40,40\n"
 
 
-def refused(folder: Path, standing=None, **keys: object) -> tuple[ProtectionFailed, object]:
+def refused(folder: Path, standing=None, source="cells", **keys: object) -> tuple[ProtectionFailed, object]:
     """The refusal of the regions whose first one must move by 40, of which nothing else is known."""
     specification = regional(folder, LEVELS, minimum_frequency=1, **keys)
     cells = regional_cells(specification)
     problem = table_problem(cells, specification, KEY, None if standing is None else standing(cells))
     with pytest.raises(ProtectionFailed) as caught:
         adjusted(problem, specification, specification.table, KEY)
-    return named(caught.value, cells, problem, specification.table), (specification, cells, problem)
+    table = specification.table.model_copy(update={"source": source})
+    return named(caught.value, cells, problem, table), (specification, cells, problem)
 
 
 def test_the_line_is_named_by_codes_and_the_capacity_that_is_enough_is_enough(tmp_path: Path) -> None:
@@ -52,6 +53,12 @@ def test_cells_that_were_published_before_are_named_as_such(tmp_path: Path) -> N
     assert "Total (published before) = n (sensitive) + s (published before) + w (published before)" in str(
         refusal
     )
+
+
+def test_codes_of_records_are_in_no_refusal(tmp_path: Path) -> None:
+    text = str(refused(tmp_path, source="microdata", capacity=2.0)[0])
+    assert "The proof" not in text
+    assert "set table.capacity to" in text
 
 
 def test_another_refusal_is_left_as_it_is(tmp_path: Path) -> None:
