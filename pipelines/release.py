@@ -11,8 +11,7 @@ from contextlib import suppress
 from microguard.pipelines.admission import admit, is_accepted
 from microguard.pipelines.answers import pending_answer, published_answer
 from microguard.pipelines.engine.command_result import CommandResult, look_again
-from microguard.pipelines.evidence.lineage import settle_lineage
-from microguard.pipelines.evidence.lineage_client import sent_lineage
+from microguard.pipelines.evidence.lineage import sent_lineage, settle_lineage
 from microguard.pipelines.gate.gate import refuse
 from microguard.pipelines.intake.read import Microdata, read
 from microguard.pipelines.intake.validate import validate

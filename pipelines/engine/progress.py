@@ -18,8 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from microguard.pipelines.engine.events import emit
-from microguard.pipelines.engine.job_description import describe_jobs
-from microguard.pipelines.engine.logs import LOGGER, log_failure
+from microguard.pipelines.engine.logs import LOGGER, describe_jobs, log_failure
 
 #: Seconds between lines if standard error is no terminal.
 LINE_EVERY = 5.0

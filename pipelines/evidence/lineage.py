@@ -9,8 +9,10 @@ configured, `lineage_client` sends the same facets.
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
@@ -26,6 +28,13 @@ FILE = "openlineage.json"
 #: Namespace of the jobs; the name of a job is that of its releases.
 NAMESPACE = "microguard"
 PRODUCER = "urn:microguard:run"
+#: Where one of these is in the environment, the client of OpenLineage is configured.
+CONFIGURED = (
+    "OPENLINEAGE_URL",
+    "OPENLINEAGE_CONFIG",
+    "OPENLINEAGE__TRANSPORT",
+    "OPENLINEAGE__TRANSPORT__TYPE",
+)
 _SPECIFICATION = "https://openlineage.io/spec"
 
 #: A name in an expression of a derived column.
@@ -126,6 +135,15 @@ def dataset_of(place: str) -> dict[str, str]:
         return {"namespace": "file", "name": place}
     container, _, name = rest.strip("/").partition("/")
     return {"namespace": f"{scheme}://{container}", "name": name or "/"}
+
+
+def sent_lineage(name: str, source: str | None) -> AbstractContextManager[Callable[[Path | None], None]]:
+    """Send START and COMPLETE or FAIL of what runs inside, if a client is configured (`events_of_run`)."""
+    if not any(each in os.environ for each in CONFIGURED):
+        return nullcontext(lambda folder: None)
+    from microguard.pipelines.evidence.lineage_client import events_of_run
+
+    return events_of_run(name, source)
 
 
 def _assertions(verdicts: Iterable[Verdict]) -> dict[str, Any]:

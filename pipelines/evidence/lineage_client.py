@@ -8,7 +8,6 @@ while an event is sent is logged by its type, and the run goes on: lineage decid
 from __future__ import annotations
 
 import logging
-import os
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,17 +18,11 @@ from microguard.pipelines.engine.command_result import now
 from microguard.pipelines.engine.files import read_json
 from microguard.pipelines.evidence.lineage import FILE, NAMESPACE, PRODUCER, dataset_of
 
-_CONFIGURED = (
-    "OPENLINEAGE_URL",
-    "OPENLINEAGE_CONFIG",
-    "OPENLINEAGE__TRANSPORT",
-    "OPENLINEAGE__TRANSPORT__TYPE",
-)
 _log = logging.getLogger("microguard.lineage")
 
 
 @contextmanager
-def sent_lineage(name: str, source: str | None) -> Iterator[Callable[[Path | None], None]]:
+def events_of_run(name: str, source: str | None) -> Iterator[Callable[[Path | None], None]]:
     """Send START, and COMPLETE when the run ends, or FAIL if it is refused.
 
     Parameters
@@ -44,9 +37,6 @@ def sent_lineage(name: str, source: str | None) -> Iterator[Callable[[Path | Non
     callable
         Call it with the evidence folder of the release that the run made or found, or None.
     """
-    if not any(each in os.environ for each in _CONFIGURED):
-        yield lambda folder: None
-        return
     run_id, made = str(uuid.uuid4()), dict[str, Any]()
 
     def end(folder: Path | None) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.columns import is_number
-from microguard.pipelines.intake.cost_matrices import not_in_cost_matrix
 from microguard.pipelines.intake.recode import apply_recodes, not_in_order, null_missing_codes
 from microguard.schemas.roles import PUBLISHED
 from microguard.schemas.specification.model import Specification
@@ -98,7 +97,10 @@ def with_recodes(frame: DataFrame, specification: Specification) -> DataFrame:
     recoded = _canonical_floats(apply_recodes(frame, specification, _UNKNOWN))
     flags = f.col(UNREADABLE) + f.when(f.col(_UNKNOWN), CODE).otherwise(0)
     flags = flags + f.when(not_in_order(recoded, specification), ORDER).otherwise(0)
-    flags = flags + f.when(not_in_cost_matrix(recoded, specification), COSTS).otherwise(0)
+    if specification.nominal:
+        from microguard.pipelines.intake.cost_matrices import not_in_cost_matrix
+
+        flags = flags + f.when(not_in_cost_matrix(recoded, specification), COSTS).otherwise(0)
     return recoded.withColumn(UNREADABLE, flags).drop(_UNKNOWN)
 
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
-from microguard.pipelines.intake.cost_matrices import cost_matrices
 from microguard.pipelines.intake.faults import translate_read_errors
 from microguard.pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_from_sums
 from microguard.pipelines.intake.read import Microdata
@@ -388,7 +387,10 @@ def _fingerprint(row: Row, microdata: Microdata, specification: Specification) -
     trees = hierarchy_paths(specification)
     if trees:
         parts.append(sorted((name, sorted(tree.items())) for name, tree in trees.items()))
-    matrices = cost_matrices(specification)
-    if matrices:
-        parts.append(sorted((name, each.categories, each.costs.tolist()) for name, each in matrices.items()))
+    if specification.nominal:
+        from microguard.pipelines.intake.cost_matrices import cost_matrices
+
+        matrices = cost_matrices(specification).items()
+        if matrices:
+            parts.append(sorted((name, each.categories, each.costs.tolist()) for name, each in matrices))
     return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -18,7 +18,7 @@ from pyspark.sql import functions as f
 
 #: Records that one task holds in memory.
 TASK_RECORDS = 1_000_000
-CLASS = "class"
+CLASS, WEIGHT = "class", "weight"
 
 
 def class_hash(names: Sequence[str], *of: Column) -> Column:

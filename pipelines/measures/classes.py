@@ -12,24 +12,21 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
 from microguard.pipelines.intake.category_normalisation import with_code_and_share
 from microguard.pipelines.intake.numeric_parsing import Range
-from microguard.pipelines.measures.by_class import CLASS, by_class, class_hash
-from microguard.pipelines.measures.households import (
-    HOUSEHOLD,
-    WEIGHT,
-    Households,
-    by_class_and_household,
-    split,
-)
+from microguard.pipelines.measures.by_class import CLASS, WEIGHT, by_class, class_hash
 from microguard.schemas.specification.model import Specification
 from microguard.sdc.risk.individual import class_risk
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
+
+if TYPE_CHECKING:
+    from microguard.pipelines.measures.households import Households
 
 #: Significant decimals of sums, as Spark decides the order of summation.
 DIGITS = 9
@@ -187,6 +184,8 @@ def classes_of(
     if household is None:
         lines = by_class(frame.select(*columns), records, look, look.schema).collect()
         return _together(lines, len(further), sensitive)
+    from microguard.pipelines.measures.households import HOUSEHOLD, by_class_and_household, split
+
     columns.append(f.xxhash64(column(household)).alias(HOUSEHOLD))
     rows = by_class_and_household(frame.select(*columns), records, look, look.schema)
     lines, households = split(rows)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.pipelines.measures.by_class import CLASS, by_class
+from microguard.pipelines.measures.by_class import CLASS, WEIGHT, by_class
 from microguard.sdc.risk.individual import class_risk
 from pyspark.sql import DataFrame, Row
 
-HOUSEHOLD, WEIGHT = "household", "weight"
+HOUSEHOLD = "household"
 _IS_HOUSEHOLD, _MISSED = "is_household", "missed"
 _FOUND = ("households", "expected", "largest")
 Work = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]

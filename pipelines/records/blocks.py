@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.compat import with_values
 from microguard.pipelines.engine.row_hash import HASH, content_order, with_hash
-from microguard.pipelines.intake.cost_matrices import cost_matrices
 from microguard.pipelines.intake.fixed_point import Scale
 from microguard.pipelines.intake.recode import category_orders, hierarchy_paths
 from microguard.pipelines.intake.validate import PATTERN, REGION
@@ -159,7 +158,11 @@ def plan(
     weights = {name: specification.variables[name].variable_weight for name in [*numeric, *nominal]}
     orders = {name: order for name, order in category_orders(specification).items() if name in nominal}
     paths = {name: tree for name, tree in hierarchy_paths(specification).items() if name in nominal}
-    costs = {name: matrix for name, matrix in cost_matrices(specification).items() if name in nominal}
+    costs = {}
+    if nominal:
+        from microguard.pipelines.intake.cost_matrices import cost_matrices
+
+        costs = {name: matrix for name, matrix in cost_matrices(specification).items() if name in nominal}
     coordinates = Coordinates(numeric, {}, weights, orders, paths, costs)
     dense = [domains[name] for name in nominal if name not in orders for _ in range(coordinates.levels(name))]
     plain = len(numeric) + sum(len(order) for order in orders.values())

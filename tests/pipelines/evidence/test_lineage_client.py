@@ -7,8 +7,7 @@ import sys
 
 import pytest
 from microguard.pipelines.evidence.evidence import Counts, Description, Evidence
-from microguard.pipelines.evidence.lineage import lineage_event, settle_lineage, write_lineage
-from microguard.pipelines.evidence.lineage_client import sent_lineage
+from microguard.pipelines.evidence.lineage import lineage_event, sent_lineage, settle_lineage, write_lineage
 from microguard.schemas.errors import GateRefused
 
 ID, AT = "0123456789abcdef0123456789abcdef", "2026-11-22T16:00:00+00:00"

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from microguard.pipelines.measures.by_class import CLASS
+from microguard.pipelines.measures.by_class import CLASS, WEIGHT
 from microguard.pipelines.measures.household_risk import HOUSEHOLD_RISK
-from microguard.pipelines.measures.households import HOUSEHOLD, WEIGHT, _found, _WithMissed, split
+from microguard.pipelines.measures.households import HOUSEHOLD, _found, _WithMissed, split
 from microguard.sdc.risk.individual import class_risk
 
 from tests.pipelines.microdata import ROLES, specification
