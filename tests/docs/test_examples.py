@@ -15,13 +15,12 @@ from tests.docs.console import DOCS, pages, run
 #: A fixed key, so that draws are the same in every run. Nothing that is published may use it.
 KEY = bytes(range(32))
 WRITE = os.environ.get("MICROGUARD_DOCS") == "write"
-#: Pages that are run without --long; each release costs seconds of processor time.
-ALWAYS = ("register",)
 
 
 def _pages() -> list[object]:
-    chosen = [(page, WRITE or page.stem in ALWAYS) for page in pages()]
-    return [pytest.param(page, id=page.stem, marks=() if now else pytest.mark.long) for page, now in chosen]
+    """Return the pages; each release costs seconds of processor time, so that they are run by --long only."""
+    marks = () if WRITE else pytest.mark.long
+    return [pytest.param(page, id=page.stem, marks=marks) for page in pages()]
 
 
 @pytest.mark.parametrize("page", _pages())
