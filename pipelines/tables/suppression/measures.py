@@ -12,7 +12,8 @@ intervals
     By kind of attacker: attackers (how many), narrowest and median (width of the interval over the width that
     the levels ask for), too_narrow (sensitive cells), known (sensitive cells with an interval of width 0),
     narrower (sensitive cells of which an attacker of this kind knows more than any reader does), best_known
-    (numbers of the sensitive cells with the narrowest intervals).
+    (numbers of the sensitive cells with the narrowest intervals), exact (else intervals that contain the
+    levels may be wider than stated: a large table).
 
 ``cells.parquet`` has the status of every cell, and for a sensitive one the interval that each kind of
 attacker is left with, of the worst attacker of the kind.
@@ -112,6 +113,7 @@ def intervals_by_attacker(audited: Audit, problem: SuppressionProblem) -> dict[s
         some = len(of_kind) > 0
         section[kind] = {
             "attackers": int(audited.attackers[column]),
+            "exact": audited.exact,
             "cells": len(of_kind),
             "narrowest": float(of_kind.min()) if some else None,
             "median": float(np.median(of_kind)) if some else None,
@@ -185,9 +187,10 @@ class IntervalsLeft(Measure["CellComparison", dict[str, Any]]):
             if row["narrowest"] is None:
                 continue
             learnt = row["too_narrow"] / row["cells"]
+            least = "" if row.get("exact", True) else "at least "
             text = (
-                f"{_WHO[kind]}: the narrowest interval of a sensitive cell is {row['narrowest']:.3g} times "
-                f"as wide as its levels ask for; {row['too_narrow']:,} of {row['cells']:,} are too narrow."
+                f"{_WHO[kind]}: the narrowest interval of a sensitive cell is {least}{row['narrowest']:.3g} "
+                f"times as wide as its levels ask for; {row['too_narrow']:,} of {row['cells']:,} are too narrow."
             )
             yield learnt, text
 
