@@ -5,7 +5,7 @@ from __future__ import annotations
 from microguard.pipelines.engine.files import private_folder
 from microguard.pipelines.intake.unit_key import UNIT, with_unit_key
 from microguard.pipelines.publication.areas import Areas
-from microguard.pipelines.tables.cells.microdata import label
+from microguard.pipelines.tables.cells.contributions import label
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.tables.cells.microdata import label
+from microguard.pipelines.tables.cells.contributions import label
 from microguard.pipelines.tables.hierarchy import families
 from microguard.pipelines.tables.published_before import PublishedCell
 from microguard.schemas.errors import GateRefused

@@ -15,7 +15,8 @@ import pyarrow as pa
 from microguard.pipelines.engine.compat import of_texts
 from microguard.pipelines.intake.unit_key import unit_key, unit_text
 from microguard.pipelines.tables.cells.cells import Cells
-from microguard.pipelines.tables.cells.microdata import grouping_sets, label
+from microguard.pipelines.tables.cells.contributions import label
+from microguard.pipelines.tables.cells.microdata import grouping_sets
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
 from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN

@@ -190,7 +190,8 @@ class IntervalsLeft(Measure["CellComparison", dict[str, Any]]):
             least = "" if row.get("exact", True) else "at least "
             text = (
                 f"{_WHO[kind]}: the narrowest interval of a sensitive cell is {least}{row['narrowest']:.3g} "
-                f"times as wide as its levels ask for; {row['too_narrow']:,} of {row['cells']:,} are too narrow."
+                f"times as wide as its levels ask for; {row['too_narrow']:,} of {row['cells']:,} are too "
+                "narrow."
             )
             yield learnt, text
 

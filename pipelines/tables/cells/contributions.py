@@ -1,0 +1,160 @@
+"""The contributions of the records of a table, with their codes, in units of the last published digit.
+
+Each record is rounded to the published digits first, so that sums are exact whatever the partitions and
+every margin agrees with its parts, in linked tables too. Where a value has parts (`table.parts`), each record
+has a row for the value and one for each part that is not 0; where codes nest (`table.parents`), one for each
+code that it is a part of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add
+
+from microguard.pipelines.engine.column_names import column
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+
+#: What a missing category is called in a table; below a coarser code it carries that code's name.
+MISSING = "(missing)"
+#: Relative error of a sum of floating-point amounts that is no difference.
+FLOAT_ERROR = 1e-9
+#: Columns of a contribution: weighted and rounded; as it is; who contributes; the share of a cell, in
+#: percent, above which it is protected.
+AMOUNT, CONTRIBUTION, UNIT, THRESHOLD = "__amount", "__contribution", "__unit", "__threshold"
+#: Digits of a record's amount; ten more are left for sums.
+_DIGITS = 28
+
+
+def contributions_of(
+    frame: DataFrame, specification: Specification, table: Table, names: Mapping[str, str]
+) -> DataFrame:
+    """Return the contributions of each record, with its codes."""
+    weight = column(specification.weight or "").cast("double") if table.weighted else f.lit(1.0)
+    unit = f.lit(None).cast("string") if specification.unit is None else column(specification.unit)
+    if table.holding is not None:
+        unit = f.coalesce(
+            f.concat(f.lit("holding "), column(table.holding).cast("string")),
+            f.concat(f.lit("unit "), unit.cast("string")),
+        )
+    labels = [
+        (_codes_above(name, table) if name in table.parents else label(name, table)).alias(names[name])
+        for name in names
+        if name not in table.parts
+    ]
+    if table.suppressed and table.expanded and specification.unit is None and table.holding is None:
+        frame = frame.withColumn(UNIT, _identity(table, weight))
+        unit = f.col(UNIT)
+    also = [unit.alias(UNIT), _threshold(table).alias(THRESHOLD)]
+    if table.parts:
+        ((dimension, columns),) = table.parts.items()
+        _refuse_unequal(frame, table, columns)
+        shares = f.inline(_parts(columns, weight, table.digits, names[dimension]))
+        records = frame.select(*labels, *also, shares)
+    else:
+        value = f.lit(1.0) if table.value is None else column(table.value).cast("double")
+        records = frame.select(*labels, *_contributed(value, weight, table.digits), *also)
+    for name in (each for each in names if each in table.parents):
+        _refuse_coarse(frame, name, table)
+        records = records.withColumn(names[name], f.explode(names[name]))
+    return records
+
+
+def _identity(table: Table, weight: Column) -> Column:
+    """Return a text for each record, the same in all its rows: its values, and its place among equal ones."""
+    given = {name for names in table.parts.values() for name in names} or {table.value} - {None}
+    columns = [label(name, table) for name in table.columns if name not in table.parts]
+    columns += [column(str(name)).cast("string") for name in sorted(map(str, given))]
+    values = f.to_json(f.array(*columns, weight.cast("string")))
+    rank = f.row_number().over(Window.partitionBy(values).orderBy(f.lit(0)))
+    return f.concat(f.lit("record "), values, f.lit(" "), rank.cast("string"))
+
+
+def _codes_above(name: str, table: Table) -> Column:
+    """Return an array of a record's code, the codes that it is a part of, and NULL for the total."""
+    above: dict[str, list[str]] = {}
+    for each, parent in table.parents[name].items():
+        chain = [parent]
+        while chain[-1] in table.parents[name]:
+            chain.append(table.parents[name][chain[-1]])
+        above[each] = chain
+    known = f.from_json(f.lit(json.dumps(above)), "map<string,array<string>>")
+    none = f.array().cast("array<string>")
+    code = label(name, table)
+    return f.concat(f.array(code), f.coalesce(known[code], none), f.array(f.lit(None).cast("string")))
+
+
+def _refuse_coarse(frame: DataFrame, name: str, table: Table) -> None:
+    """Refuse records whose code has parts: its cell would not be the sum of them."""
+    coarse = frame.where(label(name, table).isin(sorted(set(table.parents[name].values())))).count()
+    if coarse:
+        raise InputRejected(
+            f"{coarse} record(s) have a code in {name} that other codes are parts of: expected the finest "
+            "codes. Give them a finer one, or a code of their own in table.parents."
+        )
+
+
+def _threshold(table: Table) -> Column:
+    """Return the share of a cell, in percent, above which a contributor is protected; NULL if it is not."""
+    if table.request is not None:
+        code, none = column(table.request).cast("string"), f.lit(None).cast("double")
+        return reduce(
+            lambda other, each: f.when(code == each[0], f.lit(each[1])).otherwise(other),
+            table.requests.items(),
+            none,
+        )
+    if table.waiver is not None:
+        waived = f.coalesce(column(table.waiver).cast("string").isin(*table.waived), f.lit(False))
+        return f.when(~waived, f.lit(0.0))
+    return f.lit(0.0)
+
+
+def _contributed(value: Column, weight: Column, digits: int) -> tuple[Column, Column]:
+    amount, contribution = _rounded(value * weight, digits), _rounded(value, digits)
+    return amount.alias(AMOUNT), contribution.alias(CONTRIBUTION)
+
+
+def _parts(columns: Sequence[str], weight: Column, digits: int, alias: str) -> Column:
+    """Return an array of a record's total, whose label is NULL, and of its parts that are not 0."""
+    parts = [_contributed(column(name).cast("double"), weight, digits) for name in columns]
+    exact = f"decimal({_DIGITS},{digits})"
+    total = [reduce(add, each).try_cast(exact) for each in zip(*parts, strict=True)]
+    codes = [f.lit(None).cast("string"), *map(f.lit, columns)]
+    rows = [
+        f.struct(part.alias(alias), amount.alias(AMOUNT), contribution.alias(CONTRIBUTION))
+        for part, (amount, contribution) in zip(codes, [total, *parts], strict=True)
+    ]
+    empty = f.lit(0).cast(exact)
+    return f.filter(f.array(*rows), lambda row: row[alias].isNull() | ~row[CONTRIBUTION].eqNullSafe(empty))
+
+
+def _refuse_unequal(frame: DataFrame, table: Table, columns: Sequence[str]) -> None:
+    """Refuse records whose value is not the sum of its parts: their total would be of something else."""
+    parts = reduce(add, [column(name).cast("double") for name in columns])
+    value = column(table.value or "").cast("double")
+    half = f.lit(0.5 * 10.0**-table.digits) + f.lit(FLOAT_ERROR) * f.abs(value)
+    unequal = frame.where(f.abs(value - parts) > half).count()
+    if unequal:
+        raise InputRejected(
+            f"In {unequal} record(s) {table.value} differs from the sum of {', '.join(columns)} by more than "
+            f"half of the last published digit ({table.digits} after the point). Correct the data, or name "
+            "the column that is left out in table.parts."
+        )
+
+
+def label(name: str, table: Table) -> Column:
+    """Return the code as text; a missing one is a category, qualified by the code above it."""
+    levels = table.levels_of(name)
+    missing = f.lit(MISSING)
+    if len(levels) > 1:
+        missing = f.concat(label(levels[-2], table), f.lit(" "), missing)
+    return f.coalesce(column(name).cast("string"), missing)
+
+
+def _rounded(amount: Column, digits: int) -> Column:
+    return f.bround(amount, digits).try_cast(f"decimal({_DIGITS},{digits})")
