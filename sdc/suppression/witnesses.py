@@ -10,23 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import Limits, Program, Status, solve
+from microguard.sdc.suppression.attackers import WATCHED
 from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.local_cuts import Target
-from microguard.sdc.suppression.neighbourhoods import Neighbourhoods
+from microguard.sdc.suppression.neighbourhoods import NEAR, Neighbourhoods
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
 from scipy import sparse
 
-#: Price of a cell that some attacker knows in a witness, which should be excluded by few; others cost 1.
-_WATCHED = 10.0
 #: Deviations below this part of the level are rounding errors.
 _NOTHING = 1e-9
 #: Part of a level that a witness reaches: the rest is less than the tolerance of the audit.
 _ENOUGH = 1 - 0.9 * LEVEL_TOLERANCE
 #: Relative tolerance of bounds.
 _SLACK = 1e-9
-#: Cells of the first and second linear program of a witness; the third has all.
-_CELLS = (250, 2_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,27 +68,19 @@ class Pattern:
 
 
 class Witnesses:
-    """Searches witnesses of the primaries of one problem.
-
-    Attributes
-    ----------
-    work : int
-        Simplex iterations and programs so far.
-    """
+    """Searches witnesses of the primaries of one problem."""
 
     def __init__(self, problem: SuppressionProblem, knowledge: Knowledge) -> None:
         self.problem = problem
         self.knowledge = knowledge
         self.near = Neighbourhoods(problem.relations)
-        self.fall, self.rise = knowledge.fall, knowledge.rise
         self.watched = knowledge.watched
         lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
-        up = np.minimum(np.maximum(upper, sliding / 2), np.maximum(self.rise, upper))
-        self._down = np.minimum(np.maximum(lower, sliding - up), np.maximum(self.fall, lower))
+        up = np.minimum(np.maximum(upper, sliding / 2), np.maximum(knowledge.rise, upper))
+        self._down = np.minimum(np.maximum(lower, sliding - up), np.maximum(knowledge.fall, lower))
         self._up = np.maximum(up, sliding - self._down)
         self._most: dict[tuple[int, int, float], float] = {}
         self.level = np.maximum(self._down, self._up)
-        self.work = 0
 
     def of(
         self, primary: int, pattern: Pattern, *, thorough: int
@@ -187,7 +177,7 @@ class Witnesses:
             return np.where((fall > 0) | (rise > 0), 1.0, np.inf)
 
         reached = 0.0
-        for most in (*_CELLS, self.problem.cells):
+        for most in (*NEAR, self.problem.cells):
             cells = self.near.around(np.array([primary]), prices, most)
             if primary in cells:
                 reached = self._reached_in(cells, primary, attacker, amount)
@@ -206,8 +196,8 @@ class Witnesses:
         matrix = self.near.part(cells)
         zeros = np.zeros(matrix.shape[0])
         solution = solve(Program(costs, matrix, zeros, zeros, -fall, rise))
-        self.work += 1 + solution.iterations
-        assert solution.objective is not None
+        if solution.objective is None:
+            raise SolverFailed(f"the interval of cell {primary} could not be solved: {solution.status.value}")
         return min(1.0, -solution.objective)
 
     def _witness(
@@ -219,11 +209,11 @@ class Witnesses:
         def prices(cells: np.ndarray) -> np.ndarray:
             fall, rise = self.knowledge.bounds(attacker, cells)
             part = np.minimum(np.maximum(fall, rise) / size, 1.0)
-            use = np.where(self.watched[cells], _WATCHED, 1.0) / np.maximum(part, 1e-9)
+            use = np.where(self.watched[cells], WATCHED, 1.0) / np.maximum(part, 1e-9)
             return np.where((part > 0) & suppressed[cells], use, np.inf)
 
         before = np.empty(0)
-        for most in (*_CELLS, self.problem.cells)[: 1 + thorough]:
+        for most in (*NEAR, self.problem.cells)[: 1 + thorough]:
             cells = self.near.around(np.array([primary]), prices, most)
             place = int(np.searchsorted(cells, primary))
             if place >= len(cells) or cells[place] != primary or np.array_equal(cells, before):
@@ -255,7 +245,6 @@ class Witnesses:
             ),
             Limits(options={"presolve": "off"}),
         )
-        self.work += 1 + solution.iterations
         if solution.status is not Status.OPTIMAL or solution.values is None:
             return None
         d = solution.values[:count] - solution.values[count:]
