@@ -65,25 +65,9 @@ class LocalSearch:
 
     def trim(self, cells: np.ndarray | None = None) -> None:
         """Publish secondary cells without which all their users find other witnesses, the dearest first."""
-        problem, pattern = self.problem, self.pattern
-        free = pattern.suppressed & ~problem.must
+        free = self.pattern.suppressed & ~self.problem.must
         cells = np.flatnonzero(free) if cells is None else cells[free[cells]]
-        for cell in cells[np.argsort(-problem.costs[cells], kind="stable")].tolist():
-            if self._deadline.passed:
-                break
-            pattern.suppressed[cell] = False
-            before = {}
-            for primary in sorted(pattern.users.get(cell, ())):
-                found, failed = self._witnesses.of(primary, pattern, thorough=0)
-                if failed:
-                    break
-                before[primary] = pattern.witnesses[primary]
-                pattern.put(primary, found)
-            else:
-                continue
-            for primary, old in before.items():
-                pattern.put(primary, old)
-            pattern.suppressed[cell] = True
+        self._witnesses.trim(self.pattern, cells, self._deadline)
 
     def renew(self) -> None:
         """Choose anew about the neighbourhood of a random secondary cell, and keep a better pattern."""

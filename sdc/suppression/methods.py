@@ -17,12 +17,15 @@ from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.cover import complete, prune
 from microguard.sdc.suppression.cuts import Cut, Pool
 from microguard.sdc.suppression.diving import LargeTable
+from microguard.sdc.suppression.opening import open_witnesses
 from microguard.sdc.suppression.problem import PROVED, SuppressionProblem
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
 
 #: Cells up to which "auto" searches for a proof.
 EXACT_CELLS = 500
+#: Cells above which no program covers the whole table.
+LARGE_CELLS = 50_000
 #: Times the work of the effort that "auto" spends on a table of up to so many cells.
 _SMALL = 10
 #: By effort: relative gap that ends the search, rounds of the relaxation, integer programs, and interrupt
@@ -78,6 +81,8 @@ def exact(task: Task) -> Choice:
 def heuristic(task: Task) -> Choice:
     """Stop at the gap and after the work of the effort."""
     problem = task.problem
+    if problem.cells > LARGE_CELLS:
+        return open_witnesses(Separation(problem, task.kinds, task.seed), task.deadline)
     symmetric = np.array_equal(problem.values - problem.lower_bound, problem.upper_bound - problem.values)
     if problem.sliding_level.any() and not (symmetric and len(task.kinds) == 1):
         # witnesses split a width into a decrease and an increase; another split may protect as well

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import Limits, Program, Status, solve
+from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression.attackers import WATCHED
 from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.local_cuts import Target
@@ -23,6 +24,8 @@ from scipy import sparse
 _NOTHING = 1e-9
 #: Part of a level that a witness reaches: the rest is less than the tolerance of the audit.
 _ENOUGH = 1 - 0.9 * LEVEL_TOLERANCE
+#: Price of using a suppressed cell, as a part of the mean cost, where witnesses may use others.
+_USED = 0.01
 #: Relative tolerance of bounds.
 _SLACK = 1e-9
 
@@ -79,11 +82,12 @@ class Witnesses:
         up = np.minimum(np.maximum(upper, sliding / 2), np.maximum(knowledge.rise, upper))
         self._down = np.minimum(np.maximum(lower, sliding - up), np.maximum(knowledge.fall, lower))
         self._up = np.maximum(up, sliding - self._down)
+        self._mean_cost = float(problem.costs.mean())
         self._most: dict[tuple[int, int, float], float] = {}
         self.level = np.maximum(self._down, self._up)
 
     def of(
-        self, primary: int, pattern: Pattern, *, thorough: int
+        self, primary: int, pattern: Pattern, *, thorough: int, costs: np.ndarray | None = None
     ) -> tuple[dict[int, tuple[Witness, ...]], list[Target]]:
         """Return witnesses of a primary for the outsider and all attackers who exclude his, and what fails.
 
@@ -93,6 +97,8 @@ class Witnesses:
         ----------
         thorough : 0, 1 or 2
             How far from the primary to search. If 2, a target fails only if no witness exists.
+        costs : (cells,) array, optional
+            If given, witnesses may use other cells too, infinite ones excepted; these are then suppressed.
         """
         old = pattern.witnesses.get(primary, {})
         found: dict[int, tuple[Witness, ...]] = {}
@@ -101,13 +107,32 @@ class Witnesses:
             attacker = waiting.pop()
             group = old.get(attacker)
             if group is None or not all(pattern.suppressed[one.cells].all() for one in group):
-                group, failed = self._search(primary, attacker, pattern.suppressed, thorough)
+                group, failed = self._search(primary, attacker, pattern.suppressed, thorough, costs)
                 if failed:
                     return found, failed
             found[attacker] = group
             if attacker == OUTSIDER and self.knowledge.count:
                 waiting = self._excluding(primary, group)
         return found, []
+
+    def trim(self, pattern: Pattern, cells: np.ndarray, deadline: Deadline) -> None:
+        """Publish cells, the dearest first, without which all their users find other witnesses."""
+        for cell in cells[np.argsort(-self.problem.costs[cells], kind="stable")].tolist():
+            if deadline.passed:
+                break
+            pattern.suppressed[cell] = False
+            before = {}
+            for primary in sorted(pattern.users.get(cell, ())):
+                found, failed = self.of(primary, pattern, thorough=0)
+                if failed:
+                    break
+                before[primary] = pattern.witnesses[primary]
+                pattern.put(primary, found)
+            else:
+                continue
+            for primary, old in before.items():
+                pattern.put(primary, old)
+            pattern.suppressed[cell] = True
 
     def _excluding(self, primary: int, group: tuple[Witness, ...]) -> list[int]:
         """Return the attackers who can exclude a witness, or its mirror image if it serves both sides."""
@@ -124,7 +149,12 @@ class Witnesses:
         return sorted(found)
 
     def _search(
-        self, primary: int, attacker: int, suppressed: np.ndarray, thorough: int
+        self,
+        primary: int,
+        attacker: int,
+        suppressed: np.ndarray,
+        thorough: int,
+        costs: np.ndarray | None,
     ) -> tuple[tuple[Witness, ...], list[Target]]:
         found: list[Witness] = []
         for side in (1.0, -1.0):
@@ -133,16 +163,17 @@ class Witnesses:
                 continue
             if found and self._serves(found[0], attacker, -1.0, primary, amount):
                 continue
-            one = self._witness(primary, attacker, side * amount, suppressed, thorough)
+            one = self._witness(primary, attacker, side * amount, suppressed, thorough, costs)
             key = primary, attacker, side
             if one is None and thorough and attacker != OUTSIDER and key not in self._most:
                 # no demand exceeds this; what the attacker cannot have believed anyway is not demanded
                 asked = max(float(self.level[primary]), float(self.problem.sliding_level[primary]))
                 part = self._largest(primary, attacker, side * asked)
                 self._most[key] = asked * part if part < 1 - _SLACK else np.inf
-                return self._search(primary, attacker, suppressed, thorough)
+                return self._search(primary, attacker, suppressed, thorough, costs)
             if one is None:
                 return (), [(primary, attacker, side * amount)]
+            suppressed[one.cells] = True
             found.append(one)
         return tuple(found), []
 
@@ -201,16 +232,25 @@ class Witnesses:
         return min(1.0, -solution.objective)
 
     def _witness(
-        self, primary: int, attacker: int, amount: float, suppressed: np.ndarray, thorough: int
+        self,
+        primary: int,
+        attacker: int,
+        amount: float,
+        suppressed: np.ndarray,
+        thorough: int,
+        costs: np.ndarray | None,
     ) -> Witness | None:
-        """Return deviations of few suppressed cells with a given one; None if there are none."""
+        """Return deviations of few or cheap cells with a given one; None if there are none."""
         size = abs(amount)
+        unit = 1.0 if costs is None else _USED * self._mean_cost
 
         def prices(cells: np.ndarray) -> np.ndarray:
             fall, rise = self.knowledge.bounds(attacker, cells)
             part = np.minimum(np.maximum(fall, rise) / size, 1.0)
             use = np.where(self.watched[cells], WATCHED, 1.0) / np.maximum(part, 1e-9)
-            return np.where((part > 0) & suppressed[cells], use, np.inf)
+            if costs is None:
+                return np.where((part > 0) & suppressed[cells], use, np.inf)
+            return np.where(part > 0, use * (unit + np.where(suppressed[cells], 0.0, costs[cells])), np.inf)
 
         before = np.empty(0)
         for most in (*NEAR, self.problem.cells)[: 1 + thorough]:
