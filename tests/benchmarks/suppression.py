@@ -42,16 +42,49 @@ GENERATED: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
     "5.6 x 4.4 x 4": (((5, 6), (4, 4), (4,)), 15_000),
     "6.8 x 5.5 x 4.3": (((6, 8), (5, 5), (4, 3)), 150_000),
 }
+#: Generated tables that are searched by one small program for each primary.
+LARGE: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
+    "10.10.5 x 9.10": (((10, 10, 5), (9, 10, 1)), 100_000),
+    "10.10.10 x 10.10.10": (((10, 10, 10), (10, 10, 10)), 1_000_000),
+}
+PAGE = Path(__file__).parents[2] / "docs/benchmarks/suppression.md"
 #: Generated tables that are also protected from contributors.
 _ATTACKED = ("3.4 x 3.3 x 4", "5.6 x 4.4 x 4")
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Return the tables: reference files, the business survey beside pytauargus, generated tables."""
+    """Return the tables: reference files, the business survey beside pytauargus, generated tables.
+
+    A full run writes them as a page of the manual.
+    """
+    tables = []
+    for table in _tables(quick):
+        tables.append(table)
+        yield table
+    if not quick:
+        PAGE.write_text(page(tables), encoding="utf-8")
+
+
+def _tables(quick: bool) -> Iterator[Table]:
     if (REFERENCE_FOLDER / "business_survey.csv").is_file():
         yield reference_tables(quick)
         yield survey_tables(list(SURVEY)[: 2 if quick else None])
     yield generated_tables(list(GENERATED)[: 1 if quick else None])
+    if not quick:
+        yield large_tables(list(LARGE))
+
+
+def page(tables: list[Table]) -> str:
+    """Return the page of the manual."""
+    lines = ["# Cell suppression", "", " ".join((__doc__ or "").split("\n\n")[1].split()), ""]
+    lines += [
+        "Below each table are its machine, versions and date. Other processes took part of the cores.",
+        "",
+    ]
+    for table in tables:
+        lines += [f"## {table.title}", "*Command:* `microguard benchmark suppression`.", ""]
+        lines += [table.markdown().split("\n\n", 1)[1].strip(), ""]
+    return "\n".join(lines)
 
 
 def measured(problem: SuppressionProblem, attackers: tuple[str, ...]) -> tuple[Suppression, float]:
@@ -183,9 +216,20 @@ def pattern(name: str, problem: SuppressionProblem, cells: pd.DataFrame) -> np.n
 
 def generated_tables(names: list[str]) -> Table:
     """Return gap and time of generated hierarchical tables of three dimensions."""
+    return _generated("Generated hierarchical tables, costs by value", names, GENERATED)
+
+
+def large_tables(names: list[str]) -> Table:
+    """Return gap, time and memory of tables that no program covers as a whole."""
+    return _generated("Large generated tables of two hierarchies, costs by value", names, LARGE)
+
+
+def _generated(
+    title: str, names: list[str], tables: dict[str, tuple[tuple[tuple[int, ...], ...], int]]
+) -> Table:
     rows: list[tuple[object, ...]] = []
     for name in names:
-        branchings, units = GENERATED[name]
+        branchings, units = tables[name]
         problem = generated_problem(branchings, units, 1)
         for who, attackers in (("outsider", OUTSIDER), ("all attackers", KINDS)):
             if attackers is KINDS and name not in _ATTACKED:
@@ -206,7 +250,7 @@ def generated_tables(names: list[str]) -> Table:
         "CPU s",
         "largest memory so far, MB",
     )
-    return Table("Generated hierarchical tables, costs by value", columns, rows, where())
+    return Table(title, columns, rows, where())
 
 
 def _size(problem: SuppressionProblem) -> tuple[int, int]:
