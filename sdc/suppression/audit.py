@@ -127,6 +127,7 @@ class _Ranges:
         self._ends = Master(Program(none, matrix, rows, rows, none, none), _OPTIONS)
         self._matrix = matrix
         self._few_of: Master | None = None
+        self._deviations = none
 
     def ends(self, cell: int, bounds: Bounds, scale: float) -> tuple[float, float]:
         """Return the largest decrease and increase of a cell; they agree if all bounds are symmetric.
@@ -136,9 +137,18 @@ class _Ranges:
         scale : float
             Unit of the deviations in the programs.
         """
-        fall, rise = bounds.fall[self.columns], bounds.rise[self.columns]
         up = self.end(cell, bounds, 1, scale)
-        return (up if np.array_equal(fall, rise) else self.end(cell, bounds, -1, scale)), up
+        return (up if self.symmetric(bounds) else self.end(cell, bounds, -1, scale)), up
+
+    def symmetric(self, bounds: Bounds) -> bool:
+        """Return whether the mirror image of a table of deviations is one too."""
+        return np.array_equal(bounds.fall[self.columns], bounds.rise[self.columns])
+
+    def both_ways(self) -> np.ndarray:
+        """Return the sizes of the last deviations, 0 where they are not far above the errors of sums."""
+        size = np.abs(self._deviations)
+        wrong = float(np.abs(self._matrix @ self._deviations).max(initial=0.0))
+        return np.where(size * _WITNESS_TOLERANCE >= wrong, size, 0.0)
 
     def end(self, cell: int, bounds: Bounds, side: int, scale: float) -> float:
         """Return the largest deviation of a cell to one side."""
@@ -152,7 +162,8 @@ class _Ranges:
         self._ends.change_cost(place, 0.0)
         if solution.status is not Status.OPTIMAL or solution.values is None:
             raise SolverFailed(f"the interval of cell {cell} could not be solved: {solution.status.value}")
-        return scale * float(np.clip(solution.values, -fall, rise)[place] * side)
+        self._deviations = scale * np.clip(solution.values, -fall, rise)
+        return float(self._deviations[place] * side)
 
     def witness(self, cell: int, bounds: Bounds, deviation: float, weights: np.ndarray) -> np.ndarray | None:
         """Return deviations of `columns` with a given one of a cell, and else as few as a program finds."""
@@ -194,6 +205,8 @@ class _Places:
 
     def __init__(self, problem: SuppressionProblem, suppressed: np.ndarray) -> None:
         self._suppressed, self._table = suppressed, Neighbourhoods(problem.relations)
+        #: (cells,) deviations to both sides that tables of other primaries prove, in large tables.
+        self.reached = np.zeros(problem.cells)
         self._whole: _Ranges | None = None
         self._unpublished: _Ranges | None = None
         self.exact = int(problem.primary.sum()) * int(suppressed.sum()) <= _WHOLE
@@ -206,6 +219,8 @@ class _Places:
                 ranges = _Ranges(self._table, near)
                 fall, rise = ranges.ends(cell, bounds, levels.largest)
                 if levels.margin(fall, rise) >= 0:
+                    if ranges.symmetric(bounds):
+                        self.reached[near] = np.maximum(self.reached[near], ranges.both_ways())
                     return ranges, fall, rise
         return self.whole, *self.whole.ends(cell, bounds, levels.largest)
 
@@ -283,18 +298,22 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
     shape = (len(cells), len(kinds))
     lowest, highest = (np.repeat(problem.values[cells][:, None], len(kinds), axis=1) for _ in range(2))
     narrow, who = np.zeros(shape, dtype=bool), np.full((*shape, 2), -1, dtype=np.int64)
-    for row, cell in enumerate(cells):
+    for row in np.argsort(-np.maximum(problem.lower_level, problem.upper_level)[cells], kind="stable"):
+        cell = int(cells[row])
         if not suppressed[cell]:
             narrow[row] = True
             continue
-        levels = _Levels.of(problem, int(cell))
-        ranges, fall, rise = places.of(int(cell), outsider, levels)
+        levels, reached = _Levels.of(problem, cell), places.reached[cell]
+        if len(kinds) == 1 and levels.margin(reached, reached) >= 0:
+            lowest[row], highest[row] = problem.values[cell] - reached, problem.values[cell] + reached
+            continue
+        ranges, fall, rise = places.of(cell, outsider, levels)
         lowest[row], highest[row] = problem.values[cell] - fall, problem.values[cell] + rise
         narrow[row] = levels.margin(fall, rise) < 0
         if len(kinds) == 1 or narrow[row, 0]:
             continue
         down, up = levels.reached(fall, rise)
-        found = [ranges.witness(int(cell), outsider, d, suspicions.weights) for d in (-down, up)]
+        found = [ranges.witness(cell, outsider, d, suspicions.weights) for d in (-down, up)]
         lowest[row, 1:], highest[row, 1:] = problem.values[cell] - down, problem.values[cell] + up
         worst, of_units = np.full(len(kinds), np.inf), dict[tuple[int, ...], tuple[float, float, float]]()
         for number in suspicions.excluding(ranges.columns, found):
@@ -302,7 +321,7 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
             if cell in one.cells[one.known]:
                 continue
             if one.units not in of_units:  # a unit can be of two kinds
-                of_units[one.units] = places.of_attacker(int(cell), bounds_of(problem, one), levels, ranges)
+                of_units[one.units] = places.of_attacker(cell, bounds_of(problem, one), levels, ranges)
             (fall, rise, margin), kind = of_units[one.units], kinds.index(one.kind)
             narrow[row, kind] |= margin < 0
             if margin < worst[kind]:

@@ -9,9 +9,13 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.cuts import impossible
+from microguard.sdc.suppression.knowledge import OUTSIDER
 from microguard.sdc.suppression.problem import PROVED
 from microguard.sdc.suppression.separation import Separation
 from microguard.sdc.suppression.witnesses import Pattern, Witnesses
+
+#: Searches by which cells are published again: the dearest ones, which few primaries use.
+_SEARCHES = 5_000
 
 
 def open_witnesses(separation: Separation, deadline: Deadline) -> tuple[np.ndarray, float, StoppedBy]:
@@ -31,12 +35,15 @@ def open_witnesses(separation: Separation, deadline: Deadline) -> tuple[np.ndarr
     witnesses, pattern = Witnesses(problem, separation.knowledge), Pattern(problem.must.copy())
     costs = np.where(problem.keep, np.inf, problem.costs)
     primaries = separation.primaries
+    waiting = problem.primary.copy()
     for primary in primaries[np.argsort(-witnesses.level[primaries], kind="stable")].tolist():
         found, failed = witnesses.of(primary, pattern, thorough=2, costs=costs)
         if failed:
             raise impossible(primary)
         pattern.put(primary, found)
-    witnesses.trim(pattern, np.flatnonzero(pattern.suppressed & ~problem.must), deadline)
+        waiting[primary] = False
+        witnesses.share(pattern, found[OUTSIDER], waiting)
+    witnesses.trim(pattern, np.flatnonzero(pattern.suppressed & ~problem.must), deadline, _SEARCHES)
     chosen = pattern.suppressed
     bound, cost = lower_bound(separation), float(problem.costs[chosen].sum())
     return chosen, bound, "proof" if cost <= bound * (1 + PROVED) else "time" if deadline.passed else "work"

@@ -7,6 +7,7 @@ ones.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -115,14 +116,40 @@ class Witnesses:
                 waiting = self._excluding(primary, group)
         return found, []
 
-    def trim(self, pattern: Pattern, cells: np.ndarray, deadline: Deadline) -> None:
-        """Publish cells, the dearest first, without which all their users find other witnesses."""
+    def share(self, pattern: Pattern, found: Iterable[Witness], waiting: np.ndarray) -> None:
+        """Let witnesses serve the outsider for further primaries too, if they and their mirror images can.
+
+        Parameters
+        ----------
+        waiting : (cells,) boolean array
+            Primaries that have no witness yet.
+        """
+        for one in found:
+            if not (self._allowed(OUTSIDER, one, 1.0) & self._allowed(OUTSIDER, one, -1.0)).all():
+                continue
+            for place in np.flatnonzero(waiting[one.cells]).tolist():
+                cell, d = int(one.cells[place]), float(one.deviations[place])
+                amount = max(self._demand(cell, OUTSIDER, side) for side in (1.0, -1.0))
+                if abs(d) >= amount and cell not in pattern.witnesses:
+                    pattern.put(cell, {OUTSIDER: (Witness(one.cells, one.deviations * (amount / d)),)})
+
+    def trim(self, pattern: Pattern, cells: np.ndarray, deadline: Deadline, searches: float = np.inf) -> None:
+        """Publish cells, the dearest first, without which all their users find other witnesses.
+
+        Parameters
+        ----------
+        searches : searches of a user's witnesses; after them only cells without users are published
+        """
         for cell in cells[np.argsort(-self.problem.costs[cells], kind="stable")].tolist():
             if deadline.passed:
                 break
+            users = sorted(pattern.users.get(cell, ()))
+            searches -= len(users)
+            if searches < 0 and users:
+                continue
             pattern.suppressed[cell] = False
             before = {}
-            for primary in sorted(pattern.users.get(cell, ())):
+            for primary in users:
                 found, failed = self.of(primary, pattern, thorough=0)
                 if failed:
                     break
