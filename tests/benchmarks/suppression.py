@@ -22,6 +22,7 @@ from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.sdc.cta.table.relations import TOTAL, Dimension
 from microguard.sdc.suppression import KINDS, Suppression, SuppressionProblem, audit, suppress
 
+import microguard
 from tests.benchmarks.parts import say
 from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.suppression_tables import (
@@ -76,14 +77,14 @@ def _tables(quick: bool) -> Iterator[Table]:
 
 def page(tables: list[Table]) -> str:
     """Return the page of the manual."""
+    where = (
+        f"*Command:* `microguard benchmark suppression`. *Machine:* {os.cpu_count()} cores, "
+        f"{platform.machine()}, shared, one thread used. *Version:* {microguard.__version__}, "
+        f"{in_words(deciding_versions())}. *Date:* {datetime.now(UTC).date()}."
+    )
     lines = ["# Cell suppression", "", " ".join((__doc__ or "").split("\n\n")[1].split()), ""]
-    lines += [
-        "Below each table are its machine, versions and date. Other processes took part of the cores.",
-        "",
-    ]
     for table in tables:
-        lines += [f"## {table.title}", "*Command:* `microguard benchmark suppression`.", ""]
-        lines += [table.markdown().split("\n\n", 1)[1].strip(), ""]
+        lines += [f"## {table.title}", where, "", table.markdown().split("\n\n", 1)[1].strip(), ""]
     return "\n".join(lines)
 
 
@@ -95,15 +96,6 @@ def measured(problem: SuppressionProblem, attackers: tuple[str, ...]) -> tuple[S
     assert answer.audit.protected
     assert answer.lower_bound <= answer.cost * (1 + 1e-9)
     return answer, seconds
-
-
-def where() -> str:
-    """Return the machine, the versions and the date of a measurement."""
-    today = datetime.now(UTC).date().isoformat()
-    return (
-        f"{platform.machine()}, {os.cpu_count()} cores, one thread used; Python {platform.python_version()}, "
-        f"{in_words(deciding_versions())}; {today}."
-    )
 
 
 def reference_tables(quick: bool) -> Table:
@@ -121,7 +113,7 @@ def reference_tables(quick: bool) -> Table:
             rows.append((name, costs, *_size(problem), *_figures(answer), answer.stopped_by, seconds))
             say(f"{name}, {costs}: {seconds:.0f} s")
     columns = ("table", "costs", "cells", "primaries", "suppressed", "gap %", "stopped by", "CPU s")
-    return Table("Turnover, dominance (1, 85), 3 businesses, outsider", columns, rows, where())
+    return Table("Turnover, dominance (1, 85), 3 businesses, outsider", columns, rows)
 
 
 def survey_tables(names: list[str]) -> Table:
@@ -152,7 +144,7 @@ def survey_tables(names: list[str]) -> Table:
         "known to single",
         "CPU s",
     )
-    return Table("Business survey, NK(1, 85), FREQ(3, 20), costs by value", columns, rows, where())
+    return Table("Business survey, NK(1, 85), FREQ(3, 20), costs by value", columns, rows)
 
 
 def by_pytauargus(name: str, problem: SuppressionProblem, how: str) -> tuple[np.ndarray | None, float]:
@@ -250,7 +242,7 @@ def _generated(
         "CPU s",
         "largest memory so far, MB",
     )
-    return Table(title, columns, rows, where())
+    return Table(title, columns, rows)
 
 
 def _size(problem: SuppressionProblem) -> tuple[int, int]:
