@@ -41,7 +41,7 @@ class MethodRow:
     guarantees : tuple of GuaranteeName
         What it may promise, at least one; code of `pipelines.guarantees` counts it on the written files.
     adapter : str
-        Module and class, such as ``"pram.adapter:Pram"``: a `RecordMethod` or `TableMethod` of
+        Module and class, such as ``"replacement.adapter:Replacement"``: a `RecordMethod` or `TableMethod` of
         `pipelines.method`.
     parameters : type or None
         The dataclass of its section ``[method.parameters]`` or ``[table.parameters]``, if it has one.
