@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from microguard.schemas.errors import SpecificationError
 from microguard.sdc.algorithms.parameters import Parameters
+from microguard.sdc.algorithms.pram import PramParameters
 from microguard.sdc.algorithms.swapping import SwappingParameters
 
 GROUP = "microguard.methods"
@@ -91,6 +92,14 @@ BUILT_IN: dict[str, MethodRow] = {
             f"{_ADAPTERS}.swapping:TargetedRecordSwapping",
             SwappingParameters,
             kinds=("nominal", "ordinal", "hierarchical", "numeric"),
+        ),
+        MethodRow(
+            "pram",
+            "records",
+            ("measured only",),
+            f"{_ADAPTERS}.pram:Pram",
+            PramParameters,
+            kinds=("nominal", "ordinal", "hierarchical"),
         ),
         MethodRow(
             "adjustment",
