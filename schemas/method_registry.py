@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from microguard.schemas.errors import SpecificationError
 from microguard.sdc.algorithms.parameters import Parameters
+from microguard.sdc.algorithms.pram import PramParameters
 from microguard.sdc.algorithms.swapping import SwappingParameters
 
 GROUP = "microguard.methods"
@@ -41,7 +42,7 @@ class MethodRow:
     guarantees : tuple of GuaranteeName
         What it may promise, at least one; code of `pipelines.guarantees` counts it on the written files.
     adapter : str
-        Module and class, such as ``"pram.adapter:Pram"``: a `RecordMethod` or `TableMethod` of
+        Module and class, such as ``"replacement.adapter:Replacement"``: a `RecordMethod` or `TableMethod` of
         `pipelines.method`.
     parameters : type or None
         The dataclass of its section ``[method.parameters]`` or ``[table.parameters]``, if it has one.
@@ -91,6 +92,14 @@ BUILT_IN: dict[str, MethodRow] = {
             f"{_ADAPTERS}.swapping:TargetedRecordSwapping",
             SwappingParameters,
             kinds=("nominal", "ordinal", "hierarchical", "numeric"),
+        ),
+        MethodRow(
+            "pram",
+            "records",
+            ("measured only",),
+            f"{_ADAPTERS}.pram:Pram",
+            PramParameters,
+            kinds=("nominal", "ordinal", "hierarchical"),
         ),
         MethodRow(
             "adjustment",

@@ -43,6 +43,8 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
     of_parameters = third_party_faults(row, method.parameters, "method")
     yield from of_parameters
     yield from _unheeded(spec, row)
+    if not of_parameters:
+        yield from _unfit(spec, row)
     if method.name == "swapping" and not of_parameters:
         yield from _swapping(spec)
     if method.name not in STRATEGIES:
@@ -60,6 +62,9 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
         if key not in row.keys and value != default:
             allowed = f"{shown_value(default)} with method {row.name}, which heeds no other"
             yield fault(("method", key), value, allowed)
+    if spec.groups and row.name not in STRATEGIES:
+        found = [each.name for each in spec.groups]
+        yield fault(("groups",), found, f"no groups with method {row.name}")
     for name in spec.quasi_identifiers:
         kind = spec.variables[name].kind
         if kind is not None and kind not in row.kinds:
@@ -67,13 +72,19 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
             yield fault(("variables", name, "kind"), kind, allowed)
 
 
+def _unfit(spec: Specification, row: MethodRow) -> Iterator[Fault]:
+    """Refuse parameters that do not fit the quasi-identifiers."""
+    parameters = spec.method.third_party_parameters(row)
+    kinds = {name: str(spec.variables[name].kind) for name in spec.quasi_identifiers}
+    for key, found, allowed in () if parameters is None else parameters.unfit(kinds):
+        yield fault(("method", "parameters", key), found, allowed)
+
+
 def _swapping(spec: Specification) -> Iterator[Fault]:
     """Refuse areas and risk variables that are no quasi-identifiers, and profiles of unknown variables."""
     given = spec.method.parameters
     geography, risk, similar = (list(given.get(key, ())) for key in ("geography", "risk", "similar"))
     key = ("method", "parameters")
-    if spec.groups:
-        yield fault(("groups",), [each.name for each in spec.groups], "no groups with method swapping")
     if spec.region is not None:
         allowed = (
             "quasi_identifier, the coarsest level of method.parameters.geography: beside a region that stays "

@@ -203,13 +203,10 @@ class Method(AlgorithmSections):
     """`[method]`: how the quasi-identifiers are protected."""
 
     name: MethodName = "microaggregation"
-    """Microaggregation (cluster and replace), SAFE (nominal only), swapping (targeted record swapping: units
-    at risk exchange their area; no formal promise), or an installed method of a third party."""
+    """Microaggregation (cluster and replace), SAFE (nominal only), a perturbation (all others; no formal
+    promise), or an installed method of a third party."""
     parameters: dict[Text, Any] = Field(default={})
-    """Parameters of swapping, or of a method of a third party. Swapping: `geography` (nominal
-    quasi-identifiers, coarse to fine), `risk` (quasi-identifiers whose combination is rare, by default all
-    others), `similar` (profiles in the order in which they are tried, lists of variables, `household_size`
-    among them) and `rate` (least share of households, or records, that are exchanged, by default 0.05)."""
+    """Parameters of a perturbation (see below), or of a method of a third party."""
     effort: Effort = "standard"
     """How much work a block is worth. "exact" proves, or states the gap: it is refused for algorithms whose
     work depends on no effort."""

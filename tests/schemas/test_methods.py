@@ -82,6 +82,7 @@ def test_reading_a_specification_imports_no_algorithm_and_no_numeric_library() -
             "algorithms.microaggregation",
             "algorithms.nominal",
             "algorithms.parameters",
+            "algorithms.pram",
             "algorithms.safe",
             "algorithms.swapping",
         )
