@@ -12,6 +12,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import chdir
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -161,7 +162,7 @@ def by_pytauargus(name: str, problem: SuppressionProblem, how: str) -> tuple[np.
     frame = pd.DataFrame(
         {d.name: [f"n{node:04d}" for node in of] for d, of in zip(dimensions, nodes, strict=True)}
     ).assign(turnover=turnover)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # its solver writes into the current one
         hierarchies = {}
         for dimension in dimensions:
             if (dimension.parents[1:] > 0).any():
