@@ -23,6 +23,8 @@ _SWEEPS = 0.5
 #: Part by which sweeps must raise the bound to be repeated.
 _PROGRESS = 5e-4
 _WHOLE = 1e-6
+#: Cells above which no integer program chooses about the whole table.
+_OPENED = 10_000
 
 
 def dive(relaxation: Relaxation, local: LocalCuts, deadline: Deadline) -> np.ndarray:
@@ -104,7 +106,10 @@ class LargeTable:
     def _start(self) -> LocalSearch:
         chosen = dive(self._relaxation, self._local, self._deadline)
         search = LocalSearch(self._witnesses, self._local, self._relaxation, self._seed, self._deadline)
-        search.protect(chosen)
+        if self._problem.cells > _OPENED:
+            search.open(chosen)
+        else:
+            search.protect(chosen)
         search.trim()
         return search
 

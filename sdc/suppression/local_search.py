@@ -15,6 +15,7 @@ from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression.cover import complete
 from microguard.sdc.suppression.cuts import Cut, impossible
 from microguard.sdc.suppression.local_cuts import LocalCuts, Target
+from microguard.sdc.suppression.opening import open_witnesses
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.witnesses import Pattern, Witness, Witnesses
 
@@ -62,6 +63,11 @@ class LocalSearch:
         self.pattern.suppressed[:] = suppressed | self.problem.must
         if not self._protect(self._primaries.tolist(), free, float("inf")):
             raise SolverFailed("a pattern satisfies all cuts and is attacked: tolerances are exceeded")
+
+    def open(self, suppressed: np.ndarray) -> None:
+        """Suppress further cells for one primary after the other, without a program of the whole table."""
+        self.pattern.suppressed[:] = suppressed | self.problem.must
+        open_witnesses(self._witnesses, self.pattern)
 
     def trim(self, cells: np.ndarray | None = None) -> None:
         """Publish secondary cells without which all their users find other witnesses, the dearest first."""

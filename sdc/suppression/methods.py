@@ -17,7 +17,7 @@ from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.cover import complete, prune
 from microguard.sdc.suppression.cuts import Cut, Pool
 from microguard.sdc.suppression.diving import LargeTable
-from microguard.sdc.suppression.opening import open_witnesses
+from microguard.sdc.suppression.opening import very_large_table
 from microguard.sdc.suppression.problem import PROVED, SuppressionProblem
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
@@ -82,7 +82,7 @@ def heuristic(task: Task) -> Choice:
     """Stop at the gap and after the work of the effort."""
     problem = task.problem
     if problem.cells > LARGE_CELLS:
-        return open_witnesses(Separation(problem, task.kinds, task.seed), task.deadline)
+        return very_large_table(Separation(problem, task.kinds, task.seed), task.deadline)
     symmetric = np.array_equal(problem.values - problem.lower_bound, problem.upper_bound - problem.values)
     if problem.sliding_level.any() and not (symmetric and len(task.kinds) == 1):
         # witnesses split a width into a decrease and an increase; another split may protect as well

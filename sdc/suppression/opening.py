@@ -18,8 +18,25 @@ from microguard.sdc.suppression.witnesses import Pattern, Witnesses
 _SEARCHES = 5_000
 
 
-def open_witnesses(separation: Separation, deadline: Deadline) -> tuple[np.ndarray, float, StoppedBy]:
+def very_large_table(separation: Separation, deadline: Deadline) -> tuple[np.ndarray, float, StoppedBy]:
     """Return a pattern, a lower bound, and what ended the search.
+
+    Raises
+    ------
+    ImpossibleProtection
+        If a primary has no witness among all cells that may be suppressed.
+    """
+    problem = separation.problem
+    witnesses, pattern = Witnesses(problem, separation.knowledge), Pattern(problem.must.copy())
+    open_witnesses(witnesses, pattern)
+    witnesses.trim(pattern, np.flatnonzero(pattern.suppressed & ~problem.must), deadline, _SEARCHES)
+    chosen = pattern.suppressed
+    bound, cost = lower_bound(separation), float(problem.costs[chosen].sum())
+    return chosen, bound, "proof" if cost <= bound * (1 + PROVED) else "time" if deadline.passed else "work"
+
+
+def open_witnesses(witnesses: Witnesses, pattern: Pattern) -> None:
+    """Suppress, for one primary after the other, the further cells of its cheapest witness.
 
     Raises
     ------
@@ -31,11 +48,9 @@ def open_witnesses(separation: Separation, deadline: Deadline) -> tuple[np.ndarr
     Kelly, Golden, Assad 1992, Cell suppression: disclosure protection for sensitive tabular data, Networks
     22(4): one program for each primary, in which suppressed cells are cheap.
     """
-    problem = separation.problem
-    witnesses, pattern = Witnesses(problem, separation.knowledge), Pattern(problem.must.copy())
+    problem = witnesses.problem
     costs = np.where(problem.keep, np.inf, problem.costs)
-    primaries = separation.primaries
-    waiting = problem.primary.copy()
+    primaries, waiting = np.flatnonzero(problem.primary), problem.primary.copy()
     for primary in primaries[np.argsort(-witnesses.level[primaries], kind="stable")].tolist():
         found, failed = witnesses.of(primary, pattern, thorough=2, costs=costs)
         if failed:
@@ -43,10 +58,6 @@ def open_witnesses(separation: Separation, deadline: Deadline) -> tuple[np.ndarr
         pattern.put(primary, found)
         waiting[primary] = False
         witnesses.share(pattern, found[OUTSIDER], waiting)
-    witnesses.trim(pattern, np.flatnonzero(pattern.suppressed & ~problem.must), deadline, _SEARCHES)
-    chosen = pattern.suppressed
-    bound, cost = lower_bound(separation), float(problem.costs[chosen].sum())
-    return chosen, bound, "proof" if cost <= bound * (1 + PROVED) else "time" if deadline.passed else "work"
 
 
 def lower_bound(separation: Separation) -> float:
