@@ -145,7 +145,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "table",
             ("bounded noise",),
             f"{_ADAPTERS}.cell_key:CellKeys",
-            keys=("largest_noise", "noise_variance"),
+            keys=("largest_noise", "noise_variance", "noise_table"),
         ),
         MethodRow(
             "suppression",
