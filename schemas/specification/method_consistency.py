@@ -62,9 +62,15 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
         if key not in row.keys and value != default:
             allowed = f"{shown_value(default)} with method {row.name}, which heeds no other"
             yield fault(("method", key), value, allowed)
-    if spec.groups and row.name not in STRATEGIES:
-        found = [each.name for each in spec.groups]
-        yield fault(("groups",), found, f"no groups with method {row.name}")
+    if not spec.clustered:
+        if spec.groups:
+            found = [each.name for each in spec.groups]
+            yield fault(("groups",), found, f"no groups with method {row.name}")
+        for key in ("dominance", "max_of_one_value"):
+            if getattr(spec.quality, key) is not None:
+                yield fault(
+                    ("quality", key), NOTHING, f"no such key with method {row.name}: it has no clusters"
+                )
     for name in spec.quasi_identifiers:
         kind = spec.variables[name].kind
         if kind is not None and kind not in row.kinds:

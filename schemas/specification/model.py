@@ -280,6 +280,11 @@ class Specification(Section):
         """Whether areas are exchanged."""
         return self.method.name == "swapping"
 
+    @property
+    def clustered(self) -> bool:
+        """Whether records or combinations are protected in clusters, and not each by itself."""
+        return self.method.name in STRATEGIES
+
     @cached_property
     def withholds_values(self) -> bool:
         """Whether classes may be published without sensitive values: those of a register, if diverse."""

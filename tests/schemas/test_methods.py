@@ -79,10 +79,12 @@ def test_reading_a_specification_imports_no_algorithm_and_no_numeric_library() -
             "algorithms",
             "algorithms.adjustment",
             "algorithms.algorithm",
+            "algorithms.correlated_noise",
             "algorithms.microaggregation",
             "algorithms.nominal",
             "algorithms.parameters",
             "algorithms.pram",
+            "algorithms.rank_swapping",
             "algorithms.safe",
             "algorithms.swapping",
         )
