@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, get_args
 
 from microguard.schemas.errors import SpecificationError
+from microguard.sdc.algorithms.local_suppression import LocalSuppressionParameters
 from microguard.sdc.algorithms.parameters import Parameters
 from microguard.sdc.algorithms.swapping import SwappingParameters
 
@@ -91,6 +92,15 @@ BUILT_IN: dict[str, MethodRow] = {
             f"{_ADAPTERS}.swapping:TargetedRecordSwapping",
             SwappingParameters,
             kinds=("nominal", "ordinal", "hierarchical", "numeric"),
+        ),
+        MethodRow(
+            "local_suppression",
+            "records",
+            ("k-anonymity",),
+            f"{_ADAPTERS}.local_suppression:LocalSuppressionMethod",
+            LocalSuppressionParameters,
+            kinds=("nominal", "ordinal", "hierarchical"),
+            keys=("effort",),
         ),
         MethodRow(
             "adjustment",

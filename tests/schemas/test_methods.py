@@ -80,6 +80,7 @@ def test_reading_a_specification_imports_no_algorithm_and_no_numeric_library() -
             "algorithms.adjustment",
             "algorithms.algorithm",
             "algorithms.microaggregation",
+            "algorithms.local_suppression",
             "algorithms.nominal",
             "algorithms.parameters",
             "algorithms.safe",
