@@ -81,6 +81,7 @@ def test_reading_a_specification_imports_no_algorithm_and_no_numeric_library() -
             "algorithms.algorithm",
             "algorithms.correlated_noise",
             "algorithms.microaggregation",
+            "algorithms.local_suppression",
             "algorithms.nominal",
             "algorithms.parameters",
             "algorithms.pram",
