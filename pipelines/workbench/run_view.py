@@ -66,7 +66,8 @@ class RunView:
             text("h3", f"{verb}: {state}")
             with box("details", open=verb != "compare"):  # its figures are shown as a table
                 text("summary", f"What {verb} printed")
-                text("pre", result.text, tabindex="0", role="group", aria_label=f"what {verb} printed")
+                css = "wide" if verb == "compare" else ""
+                text("pre", result.text, css, tabindex="0", role="group", aria_label=f"what {verb} printed")
             remedies(self._workbench, result.failures, verb)
             release = str(result.content.get("release_id", ""))
             if verb == self._verb and RELEASE_ID.fullmatch(release):

@@ -1,15 +1,20 @@
 """The whole way in a real browser: open a file, correct roles, choose k, accept a limit, run, approve."""
 
+import http.client
 import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+import pandas as pd
 import pytest
 from microguard.schemas.specification.read import read_specification
 
 from tests.pipelines.workbench.test_preview import survey
-from tests.pipelines.workbench.window import CONTRAST, NAMELESS, require_browser, started, window
+from tests.pipelines.workbench.window import CONTRAST, NAMELESS, SECONDS, require_browser, started, window
 
+EXAMPLES = Path(__file__).resolve().parents[3] / "docs/examples"
 SECRET = "VALUE-OF-A-RECORD"
 HOSTILE = '<img src=x onerror="document.title=`taken`">'
 
@@ -66,9 +71,9 @@ def test_whole_path_from_a_file_to_a_signature(opened):
             page.locator("li", has_text=f"Accept {limit}").first.wait_for(state="detached")
         assert page.get_by_text("A run would be refused").count() == 0
         seen = figures(page)
-        page.get_by_role("button", name="Check").click()
+        page.get_by_role("button", name="Check", exact=True).click()
         page.get_by_role("heading", name="check: done").wait_for()
-        page.get_by_role("button", name="Protect").click()
+        page.get_by_role("button", name="Protect", exact=True).click()
         page.get_by_role("heading", name="protect: done").wait_for()
         with page.expect_popup() as popup:
             page.get_by_role("link", name="The page to sign").click()
@@ -79,6 +84,11 @@ def test_whole_path_from_a_file_to_a_signature(opened):
         page.get_by_label("who decides on").fill("A. Steward")
         page.get_by_role("button", name="Approve and publish").click()
         page.get_by_role("heading", name="approve: done").wait_for()
+        page.get_by_role("button", name="Look up releases").click()
+        page.get_by_text("Releases, oldest first").wait_for()
+        page.get_by_role("button", name="Show what withdrawal means").click()
+        assert page.get_by_text("readers of current.json find no release").is_visible()
+        assert page.get_by_role("button", name="Withdraw it").is_visible()
     specification = read_specification(folder / "people.toml")
     assert specification.release.k == 5
     assert specification.quality.accept["max_unique_jointly"] == "an open question, A. Steward"
@@ -91,6 +101,34 @@ def test_whole_path_from_a_file_to_a_signature(opened):
     )
     assert abs(100 * measured - value) <= error + 0.2 * value
     assert SECRET not in printed.read_text()
+
+
+@pytest.mark.spark
+def test_table_is_opened_compared_and_protected(tmp_path):
+    require_browser()
+    for name in ("business/businesses.csv", "table/suppression.toml"):
+        (tmp_path / name).parent.mkdir()
+        shutil.copy(EXAMPLES / name, tmp_path / name)
+    with started(tmp_path / "table", "suppression.toml") as (address, _), window(address) as page:
+        page.get_by_text("44 cells, 3 of them sensitive").wait_for()
+        marked = page.locator("td.sensitive").all_inner_texts()
+        assert len(marked) == 3
+        assert all(each.startswith("▲") for each in marked)
+        page.get_by_label("p %: a contributor is known within p percent").fill("60")
+        page.keyboard.press("Enter")
+        page.get_by_text("44 cells, 6 of them sensitive").wait_for()
+        page.get_by_role("button", name="Undo").click()
+        page.get_by_text("44 cells, 3 of them sensitive").wait_for()
+        page.get_by_role("button", name="Compare all methods").click()
+        page.get_by_text("Methods on this table").wait_for()
+        page.get_by_role("button", name="Protect the table").click()
+        page.get_by_role("heading", name="adjust: done").wait_for()
+        sensitive = [
+            each.split()[0] for each in page.locator("table.grid tr:has(.sensitive) th").all_inner_texts()
+        ]
+    (cells,) = (tmp_path / "table/evidence/suppression").glob("*/cells.parquet")
+    frame = pd.read_parquet(cells)
+    assert sorted(sensitive) == sorted(frame[frame["sensitive"]]["code_division"])
 
 
 def test_page_fits_three_widths_with_contrast_and_names(opened, tmp_path):
@@ -138,10 +176,42 @@ def test_replaced_file_is_said_and_nothing_runs(tmp_path):
     with started(tmp_path, "people.parquet") as (address, printed), window(address) as page:
         figures(page)
         people(500).to_parquet(tmp_path / "people.parquet", index=False)
-        page.get_by_role("button", name="Protect").click()
+        page.get_by_role("button", name="Protect", exact=True).click()
         page.get_by_text("was replaced or changed since it was read").wait_for()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["people.parquet", "printed.txt"]
     assert SECRET not in printed.read_text()
+
+
+def answered(address, path="/", **headers):
+    """Return the status of a request that a program of this machine sends."""
+    host = address.removeprefix("http://").partition("/")[0]
+    connection = http.client.HTTPConnection(host, timeout=SECONDS)
+    connection.request("GET", path, headers={"Host": host} | headers)
+    answer = connection.getresponse()
+    return answer.status, answer.getheader("Set-Cookie", "").partition(";")[0], answer.read()
+
+
+def test_running_server_refuses_other_hosts_users_and_origins(opened):
+    address = opened[1]
+    own, _, query = address.partition("/?")
+    status, cookie, _ = answered(address, f"/?{query}")
+    assert (status, answered(own, Cookie=cookie)[0]) == (200, 200)
+    assert b"people.parquet" in answered(own, Cookie=cookie)[2]
+    socket = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    socket |= {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    channel = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+    assert answered(own, channel, Cookie=cookie, Origin=own, **socket)[0] == 101
+    polling = channel.replace("websocket", "polling")
+    for attack in (
+        {"Cookie": cookie, "Host": "attacker.example"},
+        {"Cookie": cookie, "Origin": "http://attacker.example"},
+        {"Cookie": cookie.replace("=", "=x")},
+        {},
+    ):
+        for path, more in (("/", {}), (polling, {}), (channel, {"Origin": own} | socket)):
+            status, given, body = answered(own, path, **(more | attack))
+            assert (status, given) == (403, "")
+            assert b"people" not in body
 
 
 def test_no_other_verb_loads_the_workbench():
