@@ -181,7 +181,7 @@ class ControlTables(Section):
 
 
 class Population(Section):
-    """`[population]`: how many of what k counts the population has of each combination, for k-map."""
+    """`[population]`: for each combination, how many units (or records) the population has; for k-map."""
 
     path: PathText
     """File of counts, one line a combination; values are written, and then recoded, as those of the input.
