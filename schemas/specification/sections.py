@@ -181,7 +181,7 @@ class ControlTables(Section):
 
 
 class Population(Section):
-    """`[population]`: how many of what k counts the population has of each combination, for k-map."""
+    """`[population]`: for each combination, how many units (or records) the population has; for k-map."""
 
     path: PathText
     """File of counts, one line a combination; values are written, and then recoded, as those of the input.
@@ -363,7 +363,7 @@ class Publish(Section):
 
 
 class Series(Section):
-    """`[series]`: what a series of releases keeps to; above a share the night is refused until a rebase."""
+    """`[series]`: limits of a series of releases; above one of its shares an update needs a rebase."""
 
     pool: Annotated[Count, Field(ge=2)] | None = None
     """Units a stratum waits for before new ones are published (default 2k)."""
