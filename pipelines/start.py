@@ -67,7 +67,10 @@ def start(
             if not no_browser:
                 _open(server.guard.address, Path(private))
 
-        server.run(started)
+        try:
+            server.run(started)
+        finally:
+            workbench.stop()
     return CommandResult(_ended(workbench), {"specification": str(workbench.text.path)})
 
 

@@ -11,8 +11,11 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, get_args
 
 from microguard.schemas.errors import SpecificationError
+from microguard.sdc.algorithms.correlated_noise import CorrelatedNoiseParameters
+from microguard.sdc.algorithms.local_suppression import LocalSuppressionParameters
 from microguard.sdc.algorithms.parameters import Parameters
 from microguard.sdc.algorithms.pram import PramParameters
+from microguard.sdc.algorithms.rank_swapping import RankSwappingParameters
 from microguard.sdc.algorithms.swapping import SwappingParameters
 
 GROUP = "microguard.methods"
@@ -102,6 +105,31 @@ BUILT_IN: dict[str, MethodRow] = {
             kinds=("nominal", "ordinal", "hierarchical"),
         ),
         MethodRow(
+            "rank_swapping",
+            "records",
+            ("measured only",),
+            f"{_ADAPTERS}.rank_swapping:RankSwapping",
+            RankSwappingParameters,
+            kinds=("numeric",),
+        ),
+        MethodRow(
+            "correlated_noise",
+            "records",
+            ("measured only",),
+            f"{_ADAPTERS}.correlated_noise:CorrelatedNoise",
+            CorrelatedNoiseParameters,
+            kinds=("numeric",),
+        ),
+        MethodRow(
+            "local_suppression",
+            "records",
+            ("k-anonymity",),
+            f"{_ADAPTERS}.local_suppression:LocalSuppressionMethod",
+            LocalSuppressionParameters,
+            kinds=("nominal", "ordinal", "hierarchical"),
+            keys=("effort",),
+        ),
+        MethodRow(
             "adjustment",
             "table",
             ("additive table",),
@@ -127,7 +155,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "table",
             ("bounded noise",),
             f"{_ADAPTERS}.cell_key:CellKeys",
-            keys=("largest_noise", "noise_variance"),
+            keys=("largest_noise", "noise_variance", "noise_table"),
         ),
         MethodRow(
             "suppression",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ from pyspark.sql import types as t
 
 #: Column with the key of a record, 16 bytes.
 RECORD = "__record"
+Written = Callable[[DataFrame, str], DataFrame]
 #: Name of the protected records in the work folder.
 _TARGET = "protected"
 
@@ -42,7 +43,9 @@ class Perturbation(RecordMethod):
         return (MeasuredOnly(self.specification.quasi_identifiers),)
 
     @abstractmethod
-    def perturb(self, keyed: DataFrame, screened: ValidatedInput, secret: bytes) -> DataFrame:
+    def perturb(
+        self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
+    ) -> DataFrame:
         """Return the records with perturbed quasi-identifiers, and any further columns.
 
         Parameters
@@ -53,6 +56,8 @@ class Perturbation(RecordMethod):
             Statistics of the records.
         secret : bytes
             Key of the draws. It travels with the task and is in no plan that Spark shows.
+        written : callable
+            Writes a frame down under a name, and returns it as it was written: for frames of several uses.
         """
 
     def protect(
@@ -63,12 +68,16 @@ class Perturbation(RecordMethod):
         context = f"perturbation {self.specification.method.name}".encode()
         secret = hmac.digest(job.areas.key(), context, "sha256")
         names = [column(name) for name in frame.columns]
+
+        def written(made: DataFrame, name: str) -> DataFrame:
+            place.write(made, name, "lz4")
+            return place.read(job.spark, name)
+
         with job.progress.stage("protect"):
             keyed = with_record_key(frame, self.specification.published, secret)
-            protected = self.perturb(keyed, screened, secret)
+            protected = self.perturb(keyed, screened, secret, written)
         with job.progress.stage("reconcile"):
-            place.write(protected.select(*names), _TARGET, "lz4")
-        return place.read(job.spark, _TARGET).select(*names), {}
+            return written(protected.select(*names), _TARGET).select(*names), {}
 
 
 def content_and_number(frame: DataFrame, published: Sequence[str]) -> Column:

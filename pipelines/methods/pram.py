@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.compat import with_values
 from microguard.pipelines.intake.validate import ValidatedInput
-from microguard.pipelines.methods.perturbation import RECORD, Perturbation, uniforms
+from microguard.pipelines.methods.perturbation import RECORD, Perturbation, Written, uniforms
 from microguard.schemas.errors import InputRejected
 from microguard.sdc.algorithms.pram import PramParameters
 from microguard.sdc.errors import InvalidParameter
@@ -32,7 +32,9 @@ class Pram(Perturbation):
         "nearer to independence than those of the original records, and single records may be impossible.",
     )
 
-    def perturb(self, keyed: DataFrame, screened: ValidatedInput, secret: bytes) -> DataFrame:
+    def perturb(
+        self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
+    ) -> DataFrame:
         """Move the values of each quasi-identifier by its matrix; missing values stay missing."""
         names = self.specification.quasi_identifiers
         categories = _categories(keyed, names)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,10 @@ from microguard.pipelines.publication.areas import PAGE
 from microguard.pipelines.workbench.columns_view import ColumnsView
 from microguard.pipelines.workbench.figures_view import FiguresView
 from microguard.pipelines.workbench.guard import ADDRESS, REPORTS, Guard
+from microguard.pipelines.workbench.releases_view import ReleasesView
 from microguard.pipelines.workbench.run_view import RELEASE_ID, RunView
 from microguard.pipelines.workbench.settings_view import SettingsView
+from microguard.pipelines.workbench.table_view import TableView
 from microguard.pipelines.workbench.variable_view import VariableView
 from microguard.pipelines.workbench.widgets import box, text
 from microguard.pipelines.workbench.workbench import Workbench
@@ -68,34 +72,58 @@ def _page(workbench: Workbench) -> None:
     """Build the page for one browser window."""
     ui.add_css(STYLE)
     ui.query(".nicegui-content").classes(replace="page")
-    settings, figures, variable = SettingsView(workbench), FiguresView(workbench), VariableView(workbench)
-    columns, run = ColumnsView(workbench), RunView(workbench, is_table=False)
+    is_table = workbench.data is None
+    settings, run, releases = SettingsView(workbench), RunView(workbench, is_table), ReleasesView(workbench)
     text("a", "Skip to the figures", "skip", href="#figures")
     with box("header"):
         text("h1", "microguard workbench")
         text("p", _source(workbench), "soft")
-        settings.build_history()
+    with box("div", "bar", role="region", aria_label="changes"):
+        settings.build_buttons()
         said = text("p", "", "said", role="status", aria_live="polite")
+    settings.build_history()
     with box("main"):
         with _section("Release", "release"):
-            settings.build()
-        with box("div", "pair"):
-            with _section("Columns", "columns"):
-                columns.build()
-            with box("div"):
-                with _section("Risk and loss", "figures"):
-                    figures.build()
-                with _section("Before and after", "pictures"):
-                    variable.build()
-        with _section("Check and run", "run"):
-            run.build()
+            settings.build(of_records=not is_table)
+        views = _table(workbench, run) if is_table else _records(workbench, run)
+        with _section("Releases", "releases"):
+            releases.build()
 
     def sync() -> None:
         said.set_text(workbench.said)
-        for view in (settings, columns, figures, variable, run):
+        for view in (settings, *views, run, releases):
             view.sync()
 
     _keep_in_step(workbench, sync)
+
+
+def _records(workbench: Workbench, run: RunView) -> list[Any]:
+    """Build the sections of records; return their views."""
+    figures, variable, columns = FiguresView(workbench), VariableView(workbench), ColumnsView(workbench)
+    with box("div", "pair"):
+        with _section("Columns", "columns"):
+            columns.build()
+        with box("div"):
+            with _section("Risk and loss", "figures"):
+                figures.build()
+            with _section("Before and after", "pictures"):
+                variable.build()
+    with _section("Check and run", "run"):
+        run.build()
+    return [columns, figures, variable]
+
+
+def _table(workbench: Workbench, run: RunView) -> list[Any]:
+    """Build the sections of a table; return their views."""
+    cells = TableView(workbench)
+    with _section("Rules and method", "rules"):
+        cells.build_rules()
+    with _section("Cells", "figures"):
+        cells.build_cells()
+    with _section("Compare and run", "run"):
+        run.build()
+        cells.build_methods()
+    return [cells]
 
 
 def _keep_in_step(workbench: Workbench, sync: Callable[[], None]) -> None:
@@ -130,6 +158,19 @@ def _section(title: str, name: str) -> Element:
     return section
 
 
+class _QuietServer(uvicorn.Server):
+    """A server that ends normally at a signal, so that the verb has a result."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the event loop."""
+        yield
+
+    def end(self) -> None:
+        """Stop serving."""
+        self.should_exit = True
+
+
 class Server:
     """The server of a workbench.
 
@@ -154,12 +195,14 @@ class Server:
             self.guard, log_config=None, access_log=False, server_header=False, date_header=False,
             ws_max_size=LONGEST_MESSAGE, timeout_graceful_shutdown=2, lifespan="on",
         )  # fmt: skip
-        self._server = uvicorn.Server(configuration)
+        self._server = _QuietServer(configuration)
 
     def run(self, started: Callable[[], None]) -> None:
-        """Serve until the process is interrupted; call `started` once the server answers."""
+        """Serve until SIGINT or SIGTERM; call `started` once the server answers."""
 
         async def serve() -> None:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, self._server.end)
             task = asyncio.create_task(self._server.serve([self._socket]))
             while not self._server.started and not task.done():
                 await asyncio.sleep(0.05)

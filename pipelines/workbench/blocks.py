@@ -19,7 +19,7 @@ from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 
 BLOCK = 2_000
 """Records of a block. Clusters at its borders lose a little more than those of a whole file."""
-WORK = 1_600_000
+WORK = 2_400_000
 """Maximum number of clustered records times coordinates: less than a second."""
 LEAST = 8
 """Number of blocks that are clustered whatever the work."""
@@ -168,7 +168,9 @@ class Drawn:
         return [*self.certain, *self.some]
 
     def total(self, sums: np.ndarray, sizes: np.ndarray) -> Estimate:
-        """Estimate the sum over all blocks: ratio estimator (Cochran 1977, chapter 6) of those drawn.
+        """Estimate the sum over all blocks by a ratio to the sizes (Cochran 1977, chapter 6).
+
+        The variance is that of a systematic sample, by successive differences (Wolter 2007, section 8.2).
 
         Parameters
         ----------
@@ -185,8 +187,8 @@ class Drawn:
         estimated = rate * float(sizes[self.rest].sum())
         if m < 2:
             return Estimate(exact + estimated, estimated)
-        residuals = drawn - rate * theirs
-        variance = (1 - m / len(self.rest)) * float((residuals**2).sum()) * m / (m - 1)
+        steps = np.diff(drawn - rate * theirs)
+        variance = (1 - m / len(self.rest)) * float((steps**2).sum()) * m / (2 * (m - 1))
         return Estimate(exact + estimated, ERRORS * len(self.rest) / m * variance**0.5)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +13,10 @@ from microguard.pipelines.draft import draft_records
 from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.profile import Profile
 from microguard.pipelines.drafting.sniff import sniff
+from microguard.pipelines.workbench.files import Files
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Variable
-
-BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -61,14 +58,12 @@ class Data:
     profile : Profile
     draft : Draft
     guesses : mapping of column to Guess
-    digest : str
-        Of the files when they were read.
+    files : Files
     """
 
     def __init__(self, named: str) -> None:
         source = sniff(named)
-        self._files = source.files
-        self.digest = digest_of(self._files)
+        self.files = Files(source.files)
         self.profile = Profile(source)
         self.draft = draft_records(self.profile)
         self.guesses = {each.name: each for each in self.draft.guesses}
@@ -76,10 +71,6 @@ class Data:
         self._read: dict[str, pd.Series] = {}
         self._recoded: dict[tuple[str, str], Values] = {}
         self._lock = threading.Lock()
-
-    def is_replaced(self) -> bool:
-        """Return whether the files are no longer those that were read."""
-        return digest_of(self._files) != self.digest
 
     def values(self, name: str, variable: Variable, specification: Specification) -> Values:
         """Return the values of a column as the specification recodes them.
@@ -149,17 +140,3 @@ def _as_text(series: pd.Series) -> pd.Series:
     return series.map(
         lambda value: None if value != value else str(int(value)) if value == int(value) else str(value)
     )
-
-
-def digest_of(files: Sequence[Path]) -> str:
-    """Return a digest of the contents of files; one that is gone changes it."""
-    whole = hashlib.sha256()
-    for file in files:
-        whole.update(b"\0file\0")
-        try:
-            with open(file, "rb") as stream:
-                while block := stream.read(BLOCK_BYTES):
-                    whole.update(block)
-        except OSError:
-            whole.update(b"gone")
-    return whole.hexdigest()

@@ -56,7 +56,8 @@ class FiguresView:
     def _show(self, found: Preview | None) -> None:
         if found is None:
             return
-        k = self._workbench.text.content()["release"]["k"]
+        content = self._workbench.text.content()
+        k, accepted = content["release"]["k"], content.get("quality", {}).get("accept", {})
         rows = [
             ["combinations of quasi-identifiers, with the region", f"{found.classes:,}", "exact", "-"],
             [
@@ -70,11 +71,11 @@ class FiguresView:
         limits = {each.requirement.key: each for each in found.limits}
         for key, estimate in found.metrics.items():
             limit = limits.get(key)
-            asked = "none" if limit is None else limit.requirement.limit.replace("at most ", "≤ ")
+            asked = "accepted" if f"max_{key.metric}" in accepted else "none"
             if limit is not None:
                 asked = f"{_percent_limit(limit.requirement)}: {'exceeded' if limit.failure else 'kept'}"
             rows.append([_words(key, found.effort), percent(estimate.value), error_of(estimate), asked])
-        table("Risk and loss", ("figure", "value", "±", "limit"), rows, numbers=(1, 2))
+        table("Risk and loss", ("figure", "value", "±", "limit"), rows, numbers=(1, 2), heard=True)
         text("p", found.sample, "soft")
         for note in found.notes:
             text("p", note, "soft")
@@ -98,6 +99,11 @@ def percent(value: float) -> str:
 def error_of(estimate: Estimate) -> str:
     """Format the error that the sample brings to a figure."""
     return f"{100 * estimate.error:.2g} %" if estimate.error else "exact"
+
+
+def with_error(estimate: Estimate) -> str:
+    """Format a figure with its error."""
+    return percent(estimate.value) + (f" ± {error_of(estimate)}" if estimate.error else "")
 
 
 def remedies(workbench: Workbench, failures: list[Mapping[str, str]], where: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from microguard.pipelines.evidence.plots import (
     AFTER,
@@ -77,3 +80,16 @@ def loss_picture(found: Preview) -> str:
 
 def _short(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def history_picture(rows: Sequence[Mapping[str, Any]], counted: Sequence[str]) -> str:
+    """Plot the counts of each release of a source, oldest first."""
+    place = range(len(rows))
+    with figure(6.4, 0.9 + 1.1 * len(counted), rows=len(counted)) as (drawn, panels):
+        for axes, name in zip(np.atleast_1d(panels), counted, strict=True):
+            values = [np.nan if row[name] is None else float(row[name]) for row in rows]
+            axes.plot(place, values, marker="o", color=AFTER)
+            axes.set_title(name)
+            axes.set_ylim(0, 1.15 * max([*np.nan_to_num(values), 1e-9]))
+            axes.set_xticks(place, [str(row["period"] or row["release"][:8]) for row in rows])
+        return svg_of(drawn, "counts of each release, oldest first")

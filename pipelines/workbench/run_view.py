@@ -39,13 +39,9 @@ class RunView:
                 button(WORDS[verb], lambda verb=verb: self._workbench.run_specification(verb), "main")
                 for verb in self._verbs
             ]
-            self._stop = button("Stop", self._end)
+            self._stop = button("Stop", self._workbench.stop)
         self._progress = text("p", "", "progress", role="status")
         self._results = box("div")
-
-    def _end(self) -> None:
-        if self._workbench.running is not None:
-            self._workbench.running.stop()
 
     def sync(self) -> None:
         """Show the progress, and results when they change."""
@@ -68,7 +64,10 @@ class RunView:
         state = "done" if result.exit_code == 0 else f"refused or failed (exit code {result.exit_code})"
         with box("section", "result", aria_label=f"result of {verb}"):
             text("h3", f"{verb}: {state}")
-            text("pre", result.text, tabindex="0", role="group", aria_label=f"what {verb} printed")
+            with box("details", open=verb != "compare"):  # its figures are shown as a table
+                text("summary", f"What {verb} printed")
+                css = "wide" if verb == "compare" else ""
+                text("pre", result.text, css, tabindex="0", role="group", aria_label=f"what {verb} printed")
             remedies(self._workbench, result.failures, verb)
             release = str(result.content.get("release_id", ""))
             if verb == self._verb and RELEASE_ID.fullmatch(release):

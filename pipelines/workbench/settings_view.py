@@ -22,10 +22,13 @@ class SettingsView:
         self._workbench = workbench
         self._fields: dict[str, Any] = {}
 
-    def build(self) -> None:
-        """Create the fields."""
+    def build(self, of_records: bool) -> None:
+        """Create the fields; a table has no diversity, and its effort is that of its method."""
+        numbers = NUMBERS if of_records else {"k": NUMBERS["k"]}
+        section = "method" if of_records else "table"
+        self._effort = (section, "effort")
         with box("div", "row settings"):
-            for name, (path, label) in NUMBERS.items():
+            for name, (path, label) in numbers.items():
                 with box("label"):
                     text("span", label)
                     self._fields[name] = entry(
@@ -38,8 +41,8 @@ class SettingsView:
             with box("label"):
                 text("span", "effort of the search")
                 self._fields["effort"] = select(
-                    "effort of the search", EFFORTS, self._value(("method", "effort"), "standard"),
-                    lambda value: self._workbench.set(f"effort: {value}", (("method", "effort"), value)),
+                    "effort of the search", EFFORTS, self._value(self._effort, "standard"),
+                    lambda value: self._workbench.set(f"effort: {value}", (self._effort, value)),
                 )  # fmt: skip
             with box("label"):
                 text("span", "a verified release")
@@ -48,14 +51,17 @@ class SettingsView:
                     lambda value: self._workbench.set(f"approval: {value}", (("publish", "approval"), value)),
                 )  # fmt: skip
 
-    def build_history(self) -> None:
-        """Create undo, redo, save, the list of changes and the text."""
+    def build_buttons(self) -> None:
+        """Create undo, redo and save."""
         workbench = self._workbench
         with box("div", "row"):
             self._undo = button("Undo", lambda: workbench.edit(workbench.text.undo, "Undone."))
             self._redo = button("Redo", lambda: workbench.edit(workbench.text.redo, "Repeated."))
             self._save = button("Save", workbench.save, "main")
             self._saved = text("span", "", "soft")
+
+    def build_history(self) -> None:
+        """Create the list of changes and the text of the specification."""
         with box("details"):
             text("summary", "Changes so far")
             self._changes = box("ol")
@@ -76,8 +82,9 @@ class SettingsView:
         """Show the values of the specification."""
         text_, workbench = self._workbench.text, self._workbench
         for name, (path, _) in NUMBERS.items():
-            set_value(self._fields[name], str(self._value(path, 1)))
-        set_value(self._fields["effort"], self._value(("method", "effort"), "standard"))
+            if name in self._fields:
+                set_value(self._fields[name], str(self._value(path, 1)))
+        set_value(self._fields["effort"], self._value(self._effort, "standard"))
         set_value(self._fields["approval"], self._value(("publish", "approval"), "none"))
         self._undo.props.set_bool("disabled", not text_.changes)
         self._redo.props.set_bool("disabled", not text_.can_redo)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from microguard.pipelines.workbench.figures_view import error_of, percent
+from microguard.pipelines.workbench.figures_view import with_error
 from microguard.pipelines.workbench.pictures import before_after, loss_picture
 from microguard.pipelines.workbench.preview import Preview
 from microguard.pipelines.workbench.widgets import box, entry, picture, select, set_value, text
@@ -110,7 +110,7 @@ class VariableView:
             return
         estimate = found.losses[name]
         what = "of its values change" if name in found.names else "of its variance is lost"
-        said = f"{name}: {percent(estimate.value)} {what} (± {error_of(estimate)}), effort {found.effort}."
+        said = f"{name}: {with_error(estimate)} {what}, effort {found.effort}."
         for container, svg, words in (
             (self._picture, drawn, f"{name} before and after protection"),
             (self._losses, losses, "loss by variable"),

@@ -59,12 +59,19 @@ def picture(svg: str, description: str) -> Element:
 
 
 def table(
-    caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()
+    caption: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numbers: Iterable[int] = (),
+    heard: bool = False,
 ) -> None:
-    """Show a table of texts, whose first column names the row; `numbers` are columns of numbers."""
+    """Show a table of texts, whose first column names the row; `numbers` are columns of numbers.
+
+    If a heading says the same as the caption, it is `heard` by a screen reader only.
+    """
     right = set(numbers)
     with box("div", "scroll", tabindex="0", role="group", aria_label=caption), box("table"):
-        text("caption", caption)
+        text("caption", caption, "heard" if heard else "")
         with box("thead"), box("tr"):
             for i, head in enumerate(heads):
                 text("th", head, "number" if i in right else "", scope="col")

@@ -9,11 +9,13 @@ from typing import Any
 
 from microguard.pipelines.workbench.commands import Command, Finished
 from microguard.pipelines.workbench.data import Data
-from microguard.pipelines.workbench.preview import Preview, preview
+from microguard.pipelines.workbench.files import Files
 from microguard.pipelines.workbench.specification_text import SpecificationText
 from microguard.schemas.errors import MicroguardError
 from microguard.schemas.specification.model import Specification
 from microguard.sdc.errors import SdcError
+
+Measure = Callable[[Specification, Callable[[Any], None]], Any]
 
 
 class Workbench:
@@ -22,12 +24,16 @@ class Workbench:
     Parameters
     ----------
     text : SpecificationText
+    files : Files
+        The input.
+    measure : callable
+        Returns the figures of a specification; it may show first ones with its second argument.
     data : Data or None
-        The records; None of a finished table.
+        The records; None of a table.
 
     Attributes
     ----------
-    preview : Preview or None
+    preview : Preview, TablePreview or None
         The last figures that could be measured.
     fault : str
         Why the specification, as it is now, has none.
@@ -41,9 +47,12 @@ class Workbench:
         What was done last, for a screen reader.
     """
 
-    def __init__(self, text: SpecificationText, data: Data | None) -> None:
-        self.text, self.data = text, data
-        self.preview: Preview | None = None
+    def __init__(
+        self, text: SpecificationText, files: Files, measure: Measure, data: Data | None = None
+    ) -> None:
+        self.text, self.files, self.data = text, files, data
+        self._measure = measure
+        self.preview: Any = None
         self.fault = ""
         self.measuring = False
         self.running: Command | None = None
@@ -92,7 +101,7 @@ class Workbench:
         specification = self.specification()
         if specification is not None:
             self.fault = ""
-            if self.data is not None and not self.measuring:
+            if not self.measuring:
                 self.measuring = True
                 asyncio.get_running_loop().create_task(self._measured())
         self.changed(said)
@@ -103,14 +112,15 @@ class Workbench:
         version = -1
         while version != self._version:
             version, specification = self._version, self.specification()
-            if specification is None or self.data is None:
+            if specification is None:
                 break
 
-            def show(found: Preview, of: int = version) -> None:
+            def show(found: Any, of: int = version) -> None:
                 loop.call_soon_threadsafe(self._show_preview, found, of)
 
             try:
-                self._show_preview(await asyncio.to_thread(preview, self.data, specification, show), version)
+                found = await asyncio.to_thread(self._measure, specification, show)
+                self._show_preview(found, version)
             except (MicroguardError, SdcError) as error:
                 self.fault = str(error)
             except Exception as error:  # its text could contain a value of a record
@@ -118,14 +128,14 @@ class Workbench:
         self.measuring = False
         self.changed()
 
-    def _show_preview(self, found: Preview, version: int) -> None:
+    def _show_preview(self, found: Any, version: int) -> None:
         if version == self._version:
             self.preview, self.fault = found, ""
             self.changed()
 
     async def check_source(self) -> bool:
         """Return whether the file is the one that was read; say so if it is not."""
-        if self.data is None or not await asyncio.to_thread(self.data.is_replaced):
+        if not await asyncio.to_thread(self.files.is_replaced):
             return True
         self.changed(
             "The file was replaced or changed since it was read here. Nothing was run, and the figures are "
@@ -169,6 +179,11 @@ class Workbench:
         if line:
             self.line = line
             self.changed()
+
+    def stop(self) -> None:
+        """Interrupt what runs."""
+        if self.running is not None:
+            self.running.stop()
 
     def evidence(self) -> Path | None:
         """Return the evidence folder of the specification; None if it is an object store or faulty."""

@@ -56,6 +56,8 @@ class LocalSuppression:
     algorithm : str
     programs, nodes : int
         Integer programs solved, and nodes of branch and bound.
+    classes : int
+        Distinct combinations that are published.
     """
 
     key: np.ndarray
@@ -67,6 +69,7 @@ class LocalSuppression:
     algorithm: str
     programs: int
     nodes: int
+    classes: int
 
 
 def suppress(
@@ -124,10 +127,19 @@ def suppress(
         entries, solved, nodes = _by_blocks(keys, k, missing, entries, work)
         name = "integer programs by block"
     cost = entries.cost(keys)
-    _verify(keys, entries, k, missing)
+    classes = _verify(keys, entries, k, missing)
     optimal = optimal or cost <= bound
     return LocalSuppression(
-        entries.key, entries.pattern, entries.count, cost, min(bound, cost), optimal, name, solved, nodes
+        key=entries.key,
+        pattern=entries.pattern,
+        count=entries.count,
+        cost=cost,
+        lower_bound=min(bound, cost),
+        optimal=optimal,
+        algorithm=name,
+        programs=solved,
+        nodes=nodes,
+        classes=classes,
     )
 
 
@@ -199,8 +211,8 @@ def _donors(keys: Keys, k: int, chosen: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate(found))
 
 
-def _verify(keys: Keys, entries: Entries, k: int, missing: str) -> None:
-    """Count once more, without the code of the search.
+def _verify(keys: Keys, entries: Entries, k: int, missing: str) -> int:
+    """Count once more, without the code of the search; return the number of published combinations.
 
     Raises
     ------
@@ -220,3 +232,4 @@ def _verify(keys: Keys, entries: Entries, k: int, missing: str) -> None:
             counts[each] = own[(published[:, visible] == published[each, visible]).all(axis=1)].sum()
     if (records != keys.counts).any() or counts.min() < k:
         raise SdcError("local suppression is not k-anonymous; this is a fault of microguard")
+    return len(published)

@@ -40,6 +40,8 @@ class Recoding:
     optimal : bool
     nodes, counted : int
         Nodes of the lattice, and how many of them were counted.
+    classes : int
+        Classes of the levels, that of the suppressed records counted once for each region.
     """
 
     levels: tuple[int, ...]
@@ -50,6 +52,7 @@ class Recoding:
     optimal: bool
     nodes: int
     counted: int
+    classes: int
 
 
 def recode(lattice: Lattice, max_suppressed: int = 0, *, most_nodes: int = MOST_NODES) -> Recoding:
@@ -80,16 +83,19 @@ def recode(lattice: Lattice, max_suppressed: int = 0, *, most_nodes: int = MOST_
         bound, optimal = search.bound_of_bottom(), False
     else:
         bound, optimal = search.complete()
-    best = search.best
+    loss, levels, node = search.best
+    place, _ = lattice.classes(dict(enumerate(levels)))
+    kept, gone = np.unique(place[~node.suppressed]), np.unique(lattice.regions[node.suppressed])
     return Recoding(
-        best[1],
-        best[2].suppressed,
-        best[2].records,
-        best[0],
-        min(bound, best[0]),
-        optimal,
-        nodes,
-        search.counted,
+        levels=levels,
+        suppressed=node.suppressed,
+        records=node.records,
+        loss=loss,
+        lower_bound=min(bound, loss),
+        optimal=optimal,
+        nodes=nodes,
+        counted=search.counted,
+        classes=len(kept) + len(gone),
     )
 
 

@@ -119,7 +119,7 @@ def _split(part: System) -> Iterator[Component]:
 
 
 def _worth(part: System, count: int, of_row: np.ndarray, of_unknown: np.ndarray) -> np.ndarray:
-    """Return which components have a secret, and statements of two releases."""
+    """Return the (count,) components to examine: with a secret, and with statements of two releases."""
     smallest = np.where(len(part.values) > 0, np.maximum(part.k, MOST_UNITS + 1), part.k)
     secret = part.secret | ((part.units > 0) & (part.units < smallest))
     has = np.bincount(of_unknown, secret, count) > 0

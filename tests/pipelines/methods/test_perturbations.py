@@ -14,6 +14,7 @@ from microguard.pipelines.intake.read import microdata_from_frame
 from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.method import record_method
+from microguard.pipelines.methods import rank_swapping
 from microguard.pipelines.methods.perturbation import uniforms
 from microguard.pipelines.publication.areas import Areas
 from microguard.schemas.errors import InputRejected, SpecificationError
@@ -21,8 +22,8 @@ from microguard.sdc.perturbation.pram import move
 
 from tests.pipelines.microdata import published, quality, run, specification
 
-KINDS = {"pram": "nominal"}
-NAMES = {"nominal": ("sex", "job")}
+KINDS = {"pram": "nominal", "rank_swapping": "numeric", "correlated_noise": "numeric"}
+NAMES = {"nominal": ("sex", "job"), "numeric": ("age", "income", "wealth")}
 RECORDS = 400
 
 
@@ -46,9 +47,8 @@ def chosen(folder, method, **parameters):
     kind = KINDS[method]
     roles = {name: {"role": "quasi_identifier", "kind": kind} for name in NAMES[kind]}
     roles["note"] = {"role": "other"}
-    return specification(
-        folder, roles, method={"name": method, "effort": "standard", "parameters": parameters}
-    )
+    chosen = {"name": method, "effort": "standard", "parameters": parameters}
+    return specification(folder, roles, method=chosen, missing={"numeric": "own_cluster"})
 
 
 def perturbed(spark, spec, frame):
@@ -102,6 +102,71 @@ def test_pram_is_published_as_measured_only_with_what_it_changed(spark, tmp_path
 
 
 @pytest.mark.spark
+def test_rank_swapping_keeps_every_value_and_moves_none_beyond_its_window(spark, tmp_path, monkeypatch):
+    spec, frame = chosen(tmp_path, "rank_swapping", window=0.1), population().assign(note=np.arange(RECORDS))
+    frame = frame[list(spec.variables)].astype({"age": float})
+    frame.loc[:7, "age"] = None
+    after = perturbed(spark, spec, spark.createDataFrame(frame))
+    for name in spec.quasi_identifiers:
+        before, present = frame[name].dropna().to_numpy(), frame[name].notna().to_numpy()
+        assert (after[name].notna().to_numpy() == present).all()
+        values = after[name].dropna().to_numpy()
+        np.testing.assert_array_equal(np.sort(values), np.sort(before))
+        order = np.sort(before)
+        below = np.searchsorted(order, values, "left") - (np.searchsorted(order, before, "right") - 1)
+        above = np.searchsorted(order, before, "left") - (np.searchsorted(order, values, "right") - 1)
+        assert max(below.max(), above.max()) <= np.ceil(0.1 * len(before))
+        assert (values != before).mean() > 0.7
+    monkeypatch.setattr(rank_swapping, "RANGE_RECORDS", 60)  # how ranks are counted decides nothing
+    pd.testing.assert_frame_equal(after, perturbed(spark, spec, spark.createDataFrame(frame)))
+
+
+@pytest.mark.spark
+def test_correlated_noise_is_published_as_measured_only_with_its_loss(spark, tmp_path):
+    frame = population().assign(note=np.arange(RECORDS))[["age", "income", "wealth", "note"]]
+    frame["age"] = frame["age"].astype(np.int16)
+    frame.to_parquet(tmp_path / "data")
+    _, areas = run(spark, chosen(tmp_path, "correlated_noise", share=0.25))
+    after = published(areas).sort_values("note", ignore_index=True)
+    names = ["age", "income", "wealth"]
+    assert after["age"].dtype == np.int16
+    noise = after[names] - frame[names]
+    assert noise.var().to_numpy() == pytest.approx(0.25 * frame[names].var().to_numpy(), rel=0.3)
+    np.testing.assert_allclose(noise.corr(), frame[names].corr(), atol=0.2)
+    found = quality(areas)
+    loss = (noise**2).sum() / ((frame[names] - frame[names].mean()) ** 2).sum()
+    assert found["loss"]["all"]["sampled"] == RECORDS
+    for name in names:
+        assert found["loss"]["all"]["by_variable"][name] == pytest.approx(loss[name])
+        assert found["moments"][name]["variance_after"] == pytest.approx(after[name].var())
+    assert 0 < found["record_linkage"]["linked"] < 1
+    release = areas.public.release(areas.public.current())
+    assert audit(release).passed
+    manifest = json.loads((release / "manifest.json").read_text())
+    assert manifest["guarantee"] == {
+        "name": "measured only",
+        "statement": manifest["guarantee"]["statement"],
+        "variables": names,
+    }
+
+
+@pytest.mark.spark
+def test_two_releases_with_other_noise_do_not_give_the_values_away(spark, tmp_path):
+    """With the same draws, x follows from x + z and x + 2 z; then the estimate below is off by rounding."""
+    frame = population().assign(note=np.arange(RECORDS))[["age", "income", "wealth", "note"]]
+    first, second = (
+        perturbed(spark, chosen(tmp_path, "correlated_noise", share=share), spark.createDataFrame(frame))
+        for share in (0.1, 0.4)
+    )
+    before, spread = frame["income"], frame["income"].std()
+    noise = (first["income"] - before).to_numpy()
+    control = 2 * (before + noise) - (before + 2 * noise)
+    assert (control - before).std() < 1e-6 * spread
+    assert (2 * first["income"] - second["income"] - before).std() > 0.5 * spread
+    assert abs(np.corrcoef(noise, second["income"] - before)[0, 1]) < 0.3
+
+
+@pytest.mark.spark
 def test_pram_refuses_a_transition_to_a_category_that_does_not_occur(spark, tmp_path):
     frame = spark.createDataFrame(population()[["sex", "job", "note"]])
     with pytest.raises(InputRejected, match=r"transitions of sex: expected categories that occur"):
@@ -135,6 +200,8 @@ def test_an_attacker_without_the_key_of_pram_learns_what_the_matrix_says():
     ("method", "parameters", "message"),
     [
         ("pram", {"stay": 1.5}, "stay"),
+        ("rank_swapping", {"window": 0.0}, "window"),
+        ("correlated_noise", {"share": 0.0}, "share"),
         ("pram", {"matrix": "free"}, "matrix"),
         ("pram", {"transitions": [["sex", "f", "m"]]}, "transitions"),
         ("pram", {"transitions": [["note", "f", "m", 0.5]]}, "a quasi-identifier: sex, job"),
@@ -158,6 +225,10 @@ def test_specification_refuses_groups_and_kinds_that_a_perturbation_does_not_car
             roles | {"age": roles["sex"]},
             method=method,
             groups=[{"name": "a", "variables": ["sex"]}],
+        )
+    with pytest.raises(SpecificationError, match=r"max_of_one_value: .*it has no clusters"):
+        specification(
+            tmp_path, roles | {"age": roles["sex"]}, method=method, quality={"max_of_one_value": 0.1}
         )
     with pytest.raises(SpecificationError, match="allowed: nominal, ordinal, hierarchical with method pram"):
         specification(tmp_path, roles | {"age": roles["age"] | {"kind": "numeric"}}, method=method)

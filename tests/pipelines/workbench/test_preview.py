@@ -149,8 +149,8 @@ def test_replaced_file_is_detected(tmp_path):
     path = tmp_path / "survey.parquet"
     survey(300).to_parquet(path, index=False)
     data = Data(str(path))
-    assert not data.is_replaced()
+    assert not data.files.is_replaced()
     survey(300, seed=2).to_parquet(path, index=False)
-    assert data.is_replaced()
+    assert data.files.is_replaced()
     path.unlink()
-    assert data.is_replaced()
+    assert data.files.is_replaced()
