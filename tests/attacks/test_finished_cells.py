@@ -171,7 +171,13 @@ def test_a_run_on_finished_cells_and_one_on_their_records_do_not_both_publish(
         "turnover": numeric,
         "weight": {"role": "weight"},
     }
-    table = {"source": "cells", "value": "value", "contributors": "firms", "tables": [CODES], "effort": "fast"}
+    table = {
+        "source": "cells",
+        "value": "value",
+        "contributors": "firms",
+        "tables": [CODES],
+        "effort": "fast",
+    }
     finished = build_specification(
         {
             "release": {"name": "municipalities", "k": 3},
