@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from microguard.schemas.errors import SpecificationError
 from microguard.sdc.algorithms.correlated_noise import CorrelatedNoiseParameters
+from microguard.sdc.algorithms.local_suppression import LocalSuppressionParameters
 from microguard.sdc.algorithms.parameters import Parameters
 from microguard.sdc.algorithms.pram import PramParameters
 from microguard.sdc.algorithms.rank_swapping import RankSwappingParameters
@@ -118,6 +119,15 @@ BUILT_IN: dict[str, MethodRow] = {
             f"{_ADAPTERS}.correlated_noise:CorrelatedNoise",
             CorrelatedNoiseParameters,
             kinds=("numeric",),
+        ),
+        MethodRow(
+            "local_suppression",
+            "records",
+            ("k-anonymity",),
+            f"{_ADAPTERS}.local_suppression:LocalSuppressionMethod",
+            LocalSuppressionParameters,
+            kinds=("nominal", "ordinal", "hierarchical"),
+            keys=("effort",),
         ),
         MethodRow(
             "adjustment",

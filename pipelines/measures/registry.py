@@ -66,6 +66,7 @@ MEASURES: dict[str, tuple[Row, ...]] = {
         Row("vanished", f"{_RECORDS}.empty_cells:VANISHED", "control_tables"),
         Row("vanished_by_region", f"{_RECORDS}.empty_cells:VANISHED_BY_REGION", "control_tables"),
         Row("exchanged_areas", f"{_RECORDS}.exchanged_areas:EXCHANGED_AREAS", "swapped"),
+        Row("coarsening", f"{_RECORDS}.coarsening:COARSENING", "coarsened"),
         Row("certificates", f"{_RECORDS}.certificates:CERTIFICATES", "nominal"),
         Row("blocks", f"{_RECORDS}.blocks:BLOCKS"),
     ),

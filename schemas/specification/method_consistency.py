@@ -47,6 +47,8 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
         yield from _unfit(spec, row)
     if method.name == "swapping" and not of_parameters:
         yield from _swapping(spec)
+    if spec.coarsened and not of_parameters:
+        yield from _coarsening(spec)
     if method.name not in STRATEGIES:
         for key in method.sections:
             yield fault(("method", key), NOTHING, f"no such section with method {row.name}")
@@ -84,6 +86,18 @@ def _unfit(spec: Specification, row: MethodRow) -> Iterator[Fault]:
     kinds = {name: str(spec.variables[name].kind) for name in spec.quasi_identifiers}
     for key, found, allowed in () if parameters is None else parameters.unfit(kinds):
         yield fault(("method", "parameters", key), found, allowed)
+
+
+def _coarsening(spec: Specification) -> Iterator[Fault]:
+    """Refuse distances that no suppression heeds, and folders that are counted by another meaning of k."""
+    method = spec.method
+    for name in spec.quasi_identifiers:
+        if spec.variables[name].costs is not None:
+            allowed = f"no such key with method {method.name}, which publishes no other category"
+            yield fault(("variables", name, "costs"), spec.variables[name].costs, allowed)
+    if method.parameters.get("missing") == "any_value" and spec.publish.partition_by is not None:
+        allowed = 'no such key with method.parameters.missing = "any_value": folders are counted by category'
+        yield fault(("publish", "partition_by"), spec.publish.partition_by, allowed)
 
 
 def _swapping(spec: Specification) -> Iterator[Fault]:

@@ -181,7 +181,7 @@ class ControlTables(Section):
 
 
 class Population(Section):
-    """`[population]`: how many of what k counts the population has of each combination, for k-map."""
+    """`[population]`: for each combination, how many units (or records) the population has; for k-map."""
 
     path: PathText
     """File of counts, one line a combination; values are written, and then recoded, as those of the input.
@@ -203,10 +203,10 @@ class Method(AlgorithmSections):
     """`[method]`: how the quasi-identifiers are protected."""
 
     name: MethodName = "microaggregation"
-    """Microaggregation (cluster and replace), SAFE (nominal only), a perturbation (all others; no formal
-    promise), or an installed method of a third party."""
+    """Microaggregation (cluster and replace), SAFE (nominal only), local_suppression (single values become
+    missing), a perturbation (all others; no formal promise), or an installed method of a third party."""
     parameters: dict[Text, Any] = Field(default={})
-    """Parameters of a perturbation (see below), or of a method of a third party."""
+    """Parameters of local suppression or a perturbation (see below), or of a method of a third party."""
     effort: Effort = "standard"
     """How much work a block is worth. "exact" proves, or states the gap: it is refused for algorithms whose
     work depends on no effort."""
@@ -363,7 +363,7 @@ class Publish(Section):
 
 
 class Series(Section):
-    """`[series]`: what a series of releases keeps to; above a share the night is refused until a rebase."""
+    """`[series]`: limits of a series of releases; above one of its shares an update needs a rebase."""
 
     pool: Annotated[Count, Field(ge=2)] | None = None
     """Units a stratum waits for before new ones are published (default 2k)."""

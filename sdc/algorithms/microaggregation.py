@@ -142,8 +142,8 @@ MICROAGGREGATION: dict[str, ClusteringAlgorithm] = {
     ),
     "mdav-in-blocks": ClusteringAlgorithm("microaggregation.local_search.by_effort:construct", CONSTRUCTION),
     "local-search": ClusteringAlgorithm(
-        "microaggregation.local_search.by_effort:search",
-        ("standard", "thorough"),
+        "microaggregation.effort_ladder:solve",
+        ("fast", "standard", "thorough"),
         diverse=True,
         by_effort=True,
     ),

@@ -73,6 +73,7 @@ QUALITY = {
         "records": {"edges": [30, 40, 50], "counts": [2, 1]},
         "seconds": {"edges": [0.4, 0.5], "counts": [2]},
         "gaps": {"edges": [0, 1], "counts": [1]},
+        "certified": {"all": {"blocks": 0.5, "records": 0.4, "gap": 0.01}},
     },
 }  # fmt: skip
 #: Without what takes a plot.
