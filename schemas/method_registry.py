@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from microguard.schemas.errors import SpecificationError
 from microguard.sdc.algorithms.local_suppression import LocalSuppressionParameters
 from microguard.sdc.algorithms.parameters import Parameters
+from microguard.sdc.algorithms.recoding import RecodingParameters
 from microguard.sdc.algorithms.swapping import SwappingParameters
 
 GROUP = "microguard.methods"
@@ -101,6 +102,14 @@ BUILT_IN: dict[str, MethodRow] = {
             LocalSuppressionParameters,
             kinds=("nominal", "ordinal", "hierarchical"),
             keys=("effort",),
+        ),
+        MethodRow(
+            "recoding",
+            "records",
+            ("k-anonymity",),
+            f"{_ADAPTERS}.recoding:RecodingMethod",
+            RecodingParameters,
+            kinds=("nominal", "ordinal", "hierarchical"),
         ),
         MethodRow(
             "adjustment",

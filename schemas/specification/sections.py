@@ -204,16 +204,18 @@ class Method(AlgorithmSections):
 
     name: MethodName = "microaggregation"
     """Microaggregation (cluster and replace), SAFE (nominal only), swapping (targeted record swapping: units
-    at risk exchange their area; no formal promise), local_suppression (single values become missing), or an
-    installed method of a third party."""
+    at risk exchange their area; no formal promise), local_suppression (single values become missing),
+    recoding (one level of its hierarchy for each variable), or an installed method of a third party."""
     parameters: dict[Text, Any] = Field(default={})
-    """Parameters of swapping or local suppression, or of a method of a third party. Local suppression:
-    `missing` (what a missing value is to k-anonymity: `category`, the default, a category of its own, or
-    `any_value`, so that k counts the records that show the values which a record shows). Swapping:
-    `geography` (nominal quasi-identifiers, coarse to fine), `risk` (quasi-identifiers whose combination
-    is rare, by default all others), `similar` (profiles in the order in which they are tried, lists of
-    variables, `household_size` among them) and `rate` (least share of households, or records, that are
-    exchanged, by default 0.05)."""
+    """Parameters of swapping, local suppression or recoding, or of a method of a third party. Local
+    suppression: `missing` (what a missing value is to k-anonymity: `category`, the default, a category of
+    its own, or `any_value`, so that k counts the records that show the values which a record shows).
+    Recoding: `loss` (what the levels are chosen by: `granularity`, the default, `precision` or
+    `discernibility`) and `max_suppressed` (largest share of records that lose all quasi-identifiers, by
+    default 0.01). Swapping: `geography` (nominal quasi-identifiers, coarse to fine), `risk`
+    (quasi-identifiers whose combination is rare, by default all others), `similar` (profiles in the order
+    in which they are tried, lists of variables, `household_size` among them) and `rate` (least share of
+    households, or records, that are exchanged, by default 0.05)."""
     effort: Effort = "standard"
     """How much work a block is worth. "exact" proves, or states the gap: it is refused for algorithms whose
     work depends on no effort."""

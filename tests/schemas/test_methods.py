@@ -83,6 +83,7 @@ def test_reading_a_specification_imports_no_algorithm_and_no_numeric_library() -
             "algorithms.local_suppression",
             "algorithms.nominal",
             "algorithms.parameters",
+            "algorithms.recoding",
             "algorithms.safe",
             "algorithms.swapping",
         )
