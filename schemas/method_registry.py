@@ -16,6 +16,7 @@ from microguard.sdc.algorithms.local_suppression import LocalSuppressionParamete
 from microguard.sdc.algorithms.parameters import Parameters
 from microguard.sdc.algorithms.pram import PramParameters
 from microguard.sdc.algorithms.rank_swapping import RankSwappingParameters
+from microguard.sdc.algorithms.recoding import RecodingParameters
 from microguard.sdc.algorithms.swapping import SwappingParameters
 
 GROUP = "microguard.methods"
@@ -128,6 +129,14 @@ BUILT_IN: dict[str, MethodRow] = {
             LocalSuppressionParameters,
             kinds=("nominal", "ordinal", "hierarchical"),
             keys=("effort",),
+        ),
+        MethodRow(
+            "recoding",
+            "records",
+            ("k-anonymity",),
+            f"{_ADAPTERS}.recoding:RecodingMethod",
+            RecodingParameters,
+            kinds=("nominal", "ordinal", "hierarchical"),
         ),
         MethodRow(
             "adjustment",

@@ -86,6 +86,7 @@ def test_reading_a_specification_imports_no_algorithm_and_no_numeric_library() -
             "algorithms.parameters",
             "algorithms.pram",
             "algorithms.rank_swapping",
+            "algorithms.recoding",
             "algorithms.safe",
             "algorithms.swapping",
         )
