@@ -1,9 +1,11 @@
 """The plan of blocks."""
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from microguard.pipelines.engine.row_hash import HASH
+from microguard.pipelines.intake.fixed_point import compute_scales
 from microguard.pipelines.intake.validate import PATTERN
 from microguard.pipelines.measures.pairs import ORIGINAL
 from microguard.pipelines.records.blocks import (
@@ -12,10 +14,12 @@ from microguard.pipelines.records.blocks import (
     Plan,
     block_and_hash,
     blocked,
+    plan,
     records_within_memory,
 )
 from microguard.pipelines.records.coordinates import Coordinates
 from microguard.schemas.errors import InputRejected, ProtectionFailed
+from pyspark.sql import functions as f
 
 from tests.pipelines.microdata import specification
 
@@ -67,3 +71,24 @@ def test_a_block_and_its_hashes_sort_alike_as_one_number(spark, blocks):
     placed = frame.withColumn("place", block_and_hash(blocks)).orderBy("place", HASH).collect()
     assert [(row[BLOCK], row[HASH]) for row in placed] == rows
     assert all(row["place"] >= 0 for row in placed)
+
+
+@pytest.mark.spark
+def test_blocks_do_not_depend_on_units_origins_or_order(spark, tmp_path):
+    names = ["age", "income"]
+    roles = {name: {"role": "quasi_identifier", "kind": "numeric"} for name in names}
+    chosen = specification(tmp_path, roles, blocking={"max_records": 100}, method={"effort": "fast"})
+    random = np.random.default_rng(1)
+    values = random.integers(0, 12, size=(600, 2)) * np.array([1.0, 0.1])
+    strata = pa.table({PATTERN: [0], "records": [len(values)]})
+    blocks = []
+    for factors, origins in (((1, 1), (0, 0)), ((2.0**-9, 10), (0, 1000)), ((1e3, 1e-3), (-7, 0.5))):
+        changed = pd.DataFrame((values + origins) * factors, columns=names).assign(number=range(600))
+        frame = spark.createDataFrame(changed.sample(frac=1.0, random_state=2)).withColumn(PATTERN, f.lit(0))
+        largest = changed[names].abs().max().to_dict()
+        scales = compute_scales(frame, names, largest)
+        cut = plan(frame, strata, chosen.clusterings[0], chosen, scales, {})
+        placed = blocked(frame, cut, names, 0, chosen).toPandas()
+        blocks.append(placed.sort_values("number")[BLOCK].tolist())
+    assert len(set(blocks[0])) >= 6
+    assert blocks[0] == blocks[1] == blocks[2]
