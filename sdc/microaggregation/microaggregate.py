@@ -176,8 +176,6 @@ def _with_deprecated(parameters: Parameters | None, keywords: dict[str, Any]) ->
     if parameters is not None or len(given) > 1:
         raise UnsupportedCombination(f"expected parameters alone, found {', '.join(given)} next to others")
     ((keyword, value),) = given.items()
-    if keyword == "ranking" and value == "md":  # the paper's short name
-        value = "maximum-distance"
     built = value if isinstance(value, Parameters) else _DEPRECATED[keyword](value)
     warnings.warn(
         f"the keyword {keyword} is deprecated and will be removed in a later minor version: give "
