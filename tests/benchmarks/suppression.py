@@ -1,7 +1,7 @@
 """Cell suppression: gaps of reference and generated tables, and the same tables by pytauargus if installed.
 
-Every pattern passes the audit. Times are CPU seconds of one process, the audit included; gap = cost / lower
-bound - 1. Contributors who know a primary exactly, because they are its only ones, do not count.
+Every pattern of microguard passes the audit. Times are CPU seconds of one process, the audit included; gap =
+cost / lower bound - 1. Contributors who know a primary exactly, because they are its only ones, do not count.
 """
 
 from __future__ import annotations
