@@ -134,6 +134,14 @@ BUILT_IN: dict[str, MethodRow] = {
             keys=("effort",),
         ),
         MethodRow(
+            "recoding",
+            "records",
+            ("k-anonymity",),
+            f"{_ADAPTERS}.recoding:RecodingMethod",
+            f"{_PARAMETERS}.recoding:RecodingParameters",
+            kinds=("nominal", "ordinal", "hierarchical"),
+        ),
+        MethodRow(
             "adjustment",
             "table",
             ("additive table",),

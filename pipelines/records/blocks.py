@@ -23,7 +23,7 @@ from microguard.pipelines.intake.fixed_point import Scale
 from microguard.pipelines.intake.recode import category_orders, hierarchy_paths
 from microguard.pipelines.intake.validate import PATTERN, REGION
 from microguard.pipelines.measures.pairs import drawn_order
-from microguard.pipelines.records.coordinates import Coordinates
+from microguard.pipelines.records.coordinates import TREE_GRID, Coordinates
 from microguard.schemas.errors import InputRejected, ProtectionFailed
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
@@ -116,7 +116,9 @@ class Plan:
         if tree < 0:
             return np.full(len(records), np.inf)
         leaf = block - self.strata[_FIRST][stratum].as_py()
-        return self.trees[tree].margins(self.coordinates.points(records), leaf)
+        points = self.coordinates.points(records)
+        rounding = TREE_GRID * math.sqrt(points.shape[1])  # both records of a pair, by half a step each
+        return np.maximum(self.trees[tree].margins(points, leaf) - rounding, 0.0)
 
     def _stratum_of(self, block: int) -> int:
         return int(np.searchsorted(self.strata[_FIRST].to_numpy(), block, side="right")) - 1
@@ -174,7 +176,7 @@ def plan(
     trees: list[CutTree] = []
     position = np.full(len(strata), -1)
     if len(large):
-        sample, owner = _sample(frame, strata, large, share, [*numeric, *nominal], specification)
+        sample, owner = _sample(frame, strata, large, share, numeric, nominal, specification)
         plain_names = [name for name in nominal if name not in orders and name not in costs]
         coordinates = replace(coordinates, categories={name: _frequent(sample[name]) for name in plain_names})
         points, hashes = coordinates.points(sample), sample[HASH].to_numpy()
@@ -246,7 +248,8 @@ def blocked(
     specification : Specification
     """
     spark = frame.sparkSession
-    placed = _with_stratum(spark, with_hash(frame, names), chosen.strata, mask, specification)
+    hashed = with_hash(frame, names, _without_units(chosen.coordinates.scales))
+    placed = _with_stratum(spark, hashed, chosen.strata, mask, specification)
     partition, partitions = _packed(
         chosen.sizes(), min(PARTITION_RECORDS, PARTITION_BLOCKS * specification.max_block_records)
     )
@@ -269,6 +272,14 @@ def blocked(
     by = [block_and_hash(chosen.blocks), *content_order(frame, names), *drawn_order(frame)]
     ordered = placed.sortWithinPartitions(*by)
     return ordered.select(*[column(name) for name in frame.columns], BLOCK)
+
+
+def _without_units(scales: Mapping[str, Scale]) -> dict[str, Column]:
+    """Return numeric variables in millionths of their deviation, whose hash does not depend on the unit."""
+    return {
+        name: f.rint((column(name).cast("double") - scale.mean) / scale.divisor * 2.0**20).cast("bigint")
+        for name, scale in scales.items()
+    }
 
 
 def block_and_hash(blocks: int) -> Column:
@@ -339,7 +350,8 @@ def _sample(
     strata: pa.Table,
     large: np.ndarray,
     share: float,
-    names: list[str],
+    numeric: Mapping[str, Scale],
+    nominal: Sequence[str],
     specification: Specification,
 ) -> tuple[pa.Table, np.ndarray]:
     """Draw a sample of the large strata by a hash of the content; return it and the stratum of each
@@ -347,12 +359,12 @@ def _sample(
     published = [name for name in frame.columns if name in specification.published]
     keys = [column(name).alias(f"__s{i}") for i, name in enumerate(_key_names(specification))]
     large_strata = strata.take(large)
-    chosen = with_hash(frame, published)
+    chosen = with_hash(frame, published, _without_units(numeric))
     if share < 1.0:
         # Another hash than the tie-breaking key: the keys of the sample must spread over all keys.
         lot = f.xxhash64(f.col(HASH), f.lit("sample"))
         chosen = chosen.where(lot < f.lit(int(-(2**63) + share * 2**64)))
-    table = chosen.select(*keys, *[column(name) for name in names], HASH).toArrow()
+    table = chosen.select(*keys, *[column(name) for name in [*numeric, *nominal]], HASH).toArrow()
     owner = _owner(table, large_strata, large, specification)
     rows = np.flatnonzero(owner >= 0)
     return table.take(pa.array(rows)), owner[rows]

@@ -120,7 +120,7 @@ class ColumnsView:
         line = {"role": role} | ({"kind": kind} if kind else {})
         if role not in NAMELESS:
             line |= {key: value for key, value in variable.items() if key not in ("role", "kind")}
-        keys = [(("variables", guess.name), line)]
+        keys: list[tuple[tuple[str, ...], Any]] = [(("variables", guess.name), line)]
         if role in ("unit", "household", "region"):  # there is at most one
             keys += [
                 (("variables", name, "role"), "identifier")

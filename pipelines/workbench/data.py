@@ -37,6 +37,12 @@ class Values:
     names: Sequence[Any]
     numbers: np.ndarray | None = None
 
+    @property
+    def amounts(self) -> np.ndarray:
+        """The numbers of a column that has some."""
+        assert self.numbers is not None
+        return self.numbers
+
     @classmethod
     def from_series(cls, series: pd.Series) -> Values:
         """Build values from numbers or text."""

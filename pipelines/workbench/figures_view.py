@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from microguard.pipelines.gate.plain_names import metric_in_words
@@ -106,7 +106,7 @@ def with_error(estimate: Estimate) -> str:
     return percent(estimate.value) + (f" ± {error_of(estimate)}" if estimate.error else "")
 
 
-def remedies(workbench: Workbench, failures: list[Mapping[str, str]], where: str) -> None:
+def remedies(workbench: Workbench, failures: Sequence[Mapping[str, str]], where: str) -> None:
     """Show each refusal with what can be done; a line of the specification is applied by a button."""
     if not failures:
         return

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from microguard.schemas.specification.model import Specification
 ERROR_OF_EFFORT = 0.05
 """Error of the factor by which a loss is corrected for the effort, as two blocks stand for all."""
 THREADS = 2
+_ByName = dict[str, Any]
 LOSS, CHANGED, JOINTLY = (
     MetricKey("information_loss"),
     MetricKey("categories_changed"),
@@ -184,7 +186,7 @@ class _Work:
         kept = np.ones(self.data.profile.records, bool)
         if specification.missing.numeric == "reject":
             for name in self.numeric:
-                kept &= np.isfinite(self.columns[name].numbers)
+                kept &= np.isfinite(self.columns[name].amounts)
         if specification.missing.nominal == "reject":
             for name in self.nominal:
                 kept &= self.columns[name].codes >= 0
@@ -205,7 +207,7 @@ class _Work:
         if specification.region is not None:
             strata = self.columns[specification.region].codes[used]
         for name in self.numeric:
-            values = self.columns[name].numbers[used].copy()
+            values = self.columns[name].amounts[used].copy()
             missing = ~np.isfinite(values)
             strata = strata * 2 + missing
             spread = np.nanstd(values, ddof=1) if len(values) > 1 else 0.0
@@ -216,7 +218,7 @@ class _Work:
         sensitive = [self.columns[name].codes[used] for name in specification.sensitive]
         weight, weights = specification.weight_of_means, None
         if weight is not None and self.columns[weight].numbers is not None:
-            weights = self.columns[weight].numbers[used]
+            weights = self.columns[weight].amounts[used]
         return Records(
             points=np.column_stack(points) if points else np.zeros((len(used), 0)),
             nominal=np.array([False] * len(self.numeric) + [True] * len(self.nominal)),
@@ -241,8 +243,9 @@ class _Work:
         )
         where = np.concatenate(members) if members else np.zeros(0, np.int64)
         in_block = np.repeat(np.arange(len(members)), [len(each) for each in members])
-        metrics, losses = {}, {}
-        before, after, names = {}, {}, {}
+        metrics: dict[MetricKey, Estimate] = {}
+        losses: dict[str, Estimate] = {}
+        before, after, names = _ByName(), _ByName(), _ByName()
         if clusters is not None:
             before, after, names = self._published(where, clusters)
             losses = self._losses(before, after, in_block)
@@ -329,13 +332,13 @@ class _Work:
         sizes = np.bincount(_joined([self.columns[name].codes[self.used] for name in names], len(self.used)))
         return len(sizes), int(sizes[sizes < self.k].sum()), int((sizes == 1).sum())
 
-    def _published(self, where: np.ndarray, clusters: np.ndarray) -> tuple[dict, dict, dict]:
+    def _published(self, where: np.ndarray, clusters: np.ndarray) -> tuple[_ByName, _ByName, _ByName]:
         """Return values before and after, and the names of categories; numbers become means."""
-        before, after, names = {}, {}, {}
+        before, after, names = _ByName(), _ByName(), _ByName()
         for name in (*self.numeric, *self.nominal):
             column, rows = self.columns[name], self.used[where]
             if name in self.numeric:
-                values = pd.Series(column.numbers[rows])
+                values = pd.Series(column.amounts[rows])
                 before[name] = values.to_numpy()
                 after[name] = values.groupby(clusters).transform("mean").to_numpy()
             else:
@@ -349,12 +352,12 @@ class _Work:
                 names[name] = column.names
         return before, after, names
 
-    def _losses(self, before: Mapping, after: Mapping, in_block: np.ndarray) -> dict[str, Estimate]:
+    def _losses(self, before: _ByName, after: _ByName, in_block: np.ndarray) -> dict[str, Estimate]:
         losses = {}
         for position, name in enumerate((*self.numeric, *self.nominal)):
             if name in self.numeric:
                 differences = np.nan_to_num((before[name] - after[name]) ** 2)
-                values = self.columns[name].numbers[self.used]
+                values = self.columns[name].amounts[self.used]
                 variance = float(np.nanvar(values))
                 lost = differences / variance if variance > 0 else np.zeros(len(differences))
             else:

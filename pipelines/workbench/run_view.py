@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from microguard.pipelines.workbench.commands import Finished
@@ -36,7 +37,7 @@ class RunView:
         """Create the buttons and containers."""
         with box("div", "row"):
             self._buttons = [
-                button(WORDS[verb], lambda verb=verb: self._workbench.run_specification(verb), "main")
+                button(WORDS[verb], partial(self._workbench.run_specification, verb), "main")
                 for verb in self._verbs
             ]
             self._stop = button("Stop", self._workbench.stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from microguard.pipelines.workbench.widgets import box, button, entry, select, set_value, text
@@ -34,7 +35,7 @@ class SettingsView:
                     self._fields[name] = entry(
                         label,
                         str(self._value(path, 1)),
-                        lambda value, p=path, n=name: self._number(n, p, value),
+                        partial(self._number, name, path),
                         "short",
                         inputmode="numeric",
                     )

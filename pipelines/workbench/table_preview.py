@@ -139,8 +139,8 @@ def _added_up(frame: pd.DataFrame, table: Table, specification: Specification) -
     records = frame[keys].assign(**{SUM: amounts})
     unit = specification.unit
     if unit is not None and unit in frame:
-        records = records.assign(**{COUNT: frame[unit]}).groupby([*keys, COUNT], sort=True)[SUM].sum()
-        records = records.reset_index().drop(columns=COUNT)
+        of_units = records.assign(**{COUNT: frame[unit]}).groupby([*keys, COUNT], sort=True)[SUM].sum()
+        records = of_units.reset_index().drop(columns=COUNT)
     ranks = max([2, *(rule.n for rule in table.dominance)])
     groups = records.groupby(keys, sort=True)[SUM]
     cells = groups.sum().to_frame(SUM)

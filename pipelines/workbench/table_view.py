@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class TableView:
                 with box("label"):
                     text("span", label)
                     self._fields[name] = entry(
-                        label, self._value(name), lambda value, n=name: self._number(n, value), "short",
+                        label, self._value(name), partial(self._number, name), "short",
                         inputmode="decimal",
                     )  # fmt: skip
             with box("label"):
@@ -144,7 +145,7 @@ class TableView:
                 codes = list(dict.fromkeys([found.total, *found.labels[name]]))
                 with box("label"):
                     text("span", name)
-                    select(f"code of {name}", codes, self._slice[name], lambda v, n=name: self._choose(n, v))
+                    select(f"code of {name}", codes, self._slice[name], partial(self._choose, name))
 
     def _choose(self, name: str, code: str) -> None:
         self._slice[name] = code
@@ -234,7 +235,7 @@ class TableView:
                 for row in able:
                     button(
                         f"Use {METHODS.get(row['method'], row['method'])}",
-                        lambda name=row["method"]: self._set("method", name),
+                        partial(self._set, "method", row["method"]),
                     )
             for row in rows:
                 if row["reason"]:

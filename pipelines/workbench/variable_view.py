@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from microguard.pipelines.workbench.figures_view import with_error
@@ -74,7 +75,7 @@ class VariableView:
                     self._fields[key] = entry(
                         f"{self._name}: {label}",
                         self._shown(key),
-                        lambda value, k=key: self._set(k, value),
+                        partial(self._set, key),
                         "short",
                     )
 

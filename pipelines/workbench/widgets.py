@@ -13,6 +13,9 @@ from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
 
 _VALUE = "(event) => emit(event.target.value)"
+#: The page is drawn again whenever the server changes any element, and a field then shows the value that it
+#: was given last: without this, text that somebody is typing would be lost.
+_TYPED = "(event) => { element.props.value = event.target.value; }"
 
 
 def text(tag: str, content: str, css: str = "", **attributes: Any) -> TextElement:
@@ -49,6 +52,7 @@ def entry(label: str, value: str, changed: Callable[[str], Any], css: str = "", 
         "input", css, type="text", autocomplete="off", spellcheck="false", aria_label=label, **attributes
     )
     element.props["value"] = value
+    element.on("input", js_handler=_TYPED)
     return element.on("change", lambda event: changed(str(event.args)), js_handler=_VALUE)
 
 

@@ -204,9 +204,11 @@ class Method(AlgorithmSections):
 
     name: MethodName = "microaggregation"
     """Microaggregation (cluster and replace), SAFE (nominal only), local_suppression (single values become
-    missing), a perturbation (all others; no formal promise), or an installed method of a third party."""
+    missing), recoding (one level of its hierarchy for each variable), a perturbation (all others; no formal
+    promise), or an installed method of a third party."""
     parameters: dict[Text, Any] = Field(default={})
-    """Parameters of local suppression or a perturbation (see below), or of a method of a third party."""
+    """Parameters of local suppression, recoding or a perturbation (see below), or of a method of a third
+    party."""
     effort: Effort = "standard"
     """How much work a block is worth. "exact" proves, or states the gap: it is refused for algorithms whose
     work depends on no effort."""

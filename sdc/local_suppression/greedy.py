@@ -46,9 +46,13 @@ class Entries:
         key, pattern, count = (
             np.concatenate([getattr(each, name) for each in parts]) for name in ("key", "pattern", "count")
         )
-        pairs, place = np.unique(np.column_stack([key, pattern]), axis=0, return_inverse=True)
-        sums = np.bincount(place.ravel(), count, len(pairs)).astype(np.int64)
-        return Entries(pairs[:, 0], pairs[:, 1], sums).where(sums > 0)
+        order = np.lexsort((pattern, key))
+        key, pattern, count = key[order], pattern[order], count[order]
+        first = np.ones(len(key), bool)
+        first[1:] = (key[1:] != key[:-1]) | (pattern[1:] != pattern[:-1])
+        start = np.flatnonzero(first)
+        sums = np.add.reduceat(count, start) if len(start) else count
+        return Entries(key[start], pattern[start], sums).where(sums > 0)
 
     def cost(self, keys: Keys) -> float:
         """Return the sum of the weights of all suppressed values."""

@@ -20,26 +20,26 @@ from microguard.sdc.solver.program import Limits
 
 
 class _Work(NamedTuple):
-    """Combinations at risk of a block, passes over all of them, and nodes of branch and bound of a block."""
+    """Most combinations of a file that is improved by programs, those at risk of a block, passes over all
+    of them, and nodes of branch and bound of a block."""
 
+    keys: int
     block: int
     passes: int
     nodes: int
 
 
 _WORK: dict[Effort, _Work] = {
-    "fast": _Work(0, 0, 0),
-    "standard": _Work(800, 3, 20),
-    "thorough": _Work(1_500, 6, 100),
-    "exact": _Work(1_500, 6, 100),
+    "fast": _Work(0, 0, 0, 0),
+    "standard": _Work(20_000, 800, 3, 20),
+    "thorough": _Work(60_000, 1_500, 6, 100),
+    "exact": _Work(60_000, 1_500, 6, 100),
 }
 #: Up to so many combinations, the program is of the whole file, and proves its optimum.
 WHOLE = {"fast": 0, "standard": 60, "thorough": 150, "exact": 400}
 _WHOLE_NODES = {"fast": 0, "standard": 1_000, "thorough": 10_000, "exact": 100_000}
 #: Larger programs are not solved: the greedy solution of their block is kept.
 MOST_COLUMNS = 400_000
-#: No program is solved for files with more combinations.
-MOST_KEYS = 200_000
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def suppress(
             entries = found.entries if found.cost < entries.cost(keys) else entries
             if np.isinf(keys.untried):
                 bound, optimal = max(bound, found.bound), found.optimal
-    elif work.passes and len(counts) <= MOST_KEYS:
+    elif work.passes and len(counts) <= work.keys:
         entries, solved, nodes = _by_blocks(keys, k, missing, entries, work)
         name = "integer programs by block"
     cost = entries.cost(keys)

@@ -23,6 +23,8 @@ from microguard.sdc.suppression.witnesses import Pattern, Witness, Witnesses
 _LEAST, _MOST = 50, 400
 #: Rounds of cuts in which the whole choice is made anew.
 _ROUNDS = 8
+#: Price of a cell that the relaxation chooses, as a part of its cost.
+_CHOSEN = 0.1
 #: Gap and work of an integer program of the whole table, and of a neighbourhood.
 _WHOLE, _PART = Limits(relative_gap=0.01, steps=100), Limits(relative_gap=0.002, steps=100)
 
@@ -65,9 +67,13 @@ class LocalSearch:
             raise SolverFailed("a pattern satisfies all cuts and is attacked: tolerances are exceeded")
 
     def open(self, suppressed: np.ndarray) -> None:
-        """Suppress further cells for one primary after the other, without a program of the whole table."""
+        """Suppress further cells for one primary after the other, without a program of the whole table.
+
+        Cells that the relaxation chooses are cheap.
+        """
         self.pattern.suppressed[:] = suppressed | self.problem.must
-        open_witnesses(self._witnesses, self.pattern)
+        costs = np.maximum(self._relaxation.reduced_costs, _CHOSEN * self.problem.costs)
+        open_witnesses(self._witnesses, self.pattern, costs)
 
     def trim(self, cells: np.ndarray | None = None) -> None:
         """Publish secondary cells without which all their users find other witnesses, the dearest first."""

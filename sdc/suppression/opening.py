@@ -28,15 +28,19 @@ def very_large_table(separation: Separation, deadline: Deadline) -> tuple[np.nda
     """
     problem = separation.problem
     witnesses, pattern = Witnesses(problem, separation.knowledge), Pattern(problem.must.copy())
-    open_witnesses(witnesses, pattern)
+    open_witnesses(witnesses, pattern, problem.costs)
     witnesses.trim(pattern, np.flatnonzero(pattern.suppressed & ~problem.must), deadline, _SEARCHES)
     chosen = pattern.suppressed
     bound, cost = lower_bound(separation), float(problem.costs[chosen].sum())
     return chosen, bound, "proof" if cost <= bound * (1 + PROVED) else "time" if deadline.passed else "work"
 
 
-def open_witnesses(witnesses: Witnesses, pattern: Pattern) -> None:
+def open_witnesses(witnesses: Witnesses, pattern: Pattern, costs: np.ndarray) -> None:
     """Suppress, for one primary after the other, the further cells of its cheapest witness.
+
+    Parameters
+    ----------
+    costs : (cells,) prices of the cells
 
     Raises
     ------
@@ -49,10 +53,12 @@ def open_witnesses(witnesses: Witnesses, pattern: Pattern) -> None:
     22(4): one program for each primary, in which suppressed cells are cheap.
     """
     problem = witnesses.problem
-    costs = np.where(problem.keep, np.inf, problem.costs)
+    costs = np.where(problem.keep, np.inf, costs)
     primaries, waiting = np.flatnonzero(problem.primary), problem.primary.copy()
     for primary in primaries[np.argsort(-witnesses.level[primaries], kind="stable")].tolist():
-        found, failed = witnesses.of(primary, pattern, thorough=2, costs=costs)
+        found, failed = witnesses.of(primary, pattern, thorough=1)
+        if failed:
+            found, failed = witnesses.of(primary, pattern, thorough=2, costs=costs)
         if failed:
             raise impossible(primary)
         pattern.put(primary, found)

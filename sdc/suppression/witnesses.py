@@ -280,7 +280,8 @@ class Witnesses:
             return np.where(part > 0, use * (unit + np.where(suppressed[cells], 0.0, costs[cells])), np.inf)
 
         before = np.empty(0)
-        for most in (*NEAR, self.problem.cells)[: 1 + thorough]:
+        sizes = (*NEAR, self.problem.cells)[0 if costs is None else 1 : 1 + thorough]
+        for most in sizes:
             cells = self.near.around(np.array([primary]), prices, most)
             place = int(np.searchsorted(cells, primary))
             if place >= len(cells) or cells[place] != primary or np.array_equal(cells, before):

@@ -18,8 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from microguard.sdc.algorithms.algorithm import Effort
 from microguard.sdc.clusters.representatives import modes
 from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters
+from microguard.sdc.local_suppression import suppress
 from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.nominal import anonymise
 from microguard.sdc.nominal.cell_keys import perturbed_cells
@@ -216,7 +218,7 @@ def _nominal_methods(
             lambda frame: anonymise(frame, K, DIMENSION, effort=effort).protected
         ),  # type: ignore[arg-type]
         "SAFE": measured(lambda frame: safe(frame, K, DIMENSION, keep_records=True).protected),
-        "local suppression": measured(suppressed),
+        "local suppression": measured(partial(suppressed, effort=effort)),
         "generalisation (Mondrian, mode)": measured(generalised),
         "PRAM, stay 0.9": measured(partial(_moved, stay=0.9)),
         "PRAM, stay 0.7": measured(partial(_moved, stay=0.7)),
@@ -235,17 +237,18 @@ def _moved(frame: pd.DataFrame, stay: float) -> pd.DataFrame:
     return pd.DataFrame(protected)
 
 
-def suppressed(frame: pd.DataFrame, k: int = K) -> pd.DataFrame:
-    """Suppress values of records below k, widest variables first, until k records are alike."""
+def suppressed(frame: pd.DataFrame, k: int = K, effort: Effort = "standard") -> pd.DataFrame:
+    """Suppress the fewest values; a draw decides which records of a combination lose them."""
+    codes = np.column_stack([pd.factorize(frame[name], sort=True)[0] for name in frame])
+    keys, combination, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    found = suppress(keys, counts, k, effort=effort)
+    drawn = np.random.default_rng(2026).permutation(len(frame))
+    order = drawn[np.argsort(combination.ravel()[drawn], kind="stable")]
+    pattern = np.empty(len(frame), np.int64)
+    pattern[order] = np.repeat(found.pattern, found.count)
     protected = frame.copy()
-    widest_first = sorted(frame.columns, key=lambda name: -frame[name].nunique())
-    for name in widest_first:
-        sizes = protected.groupby(list(frame.columns), dropna=False)[name].transform("size")
-        protected.loc[sizes < k, name] = SUPPRESSED
-    left = protected.groupby(list(frame.columns))[widest_first[0]].transform("size") < k
-    if left.any():  # fewer than k records are fully suppressed, so others are suppressed, too
-        donors = protected.index[~left][: k - int(left.sum())]
-        protected.loc[donors, :] = SUPPRESSED
+    for j, name in enumerate(frame):
+        protected.loc[(pattern >> j & 1) == 1, name] = SUPPRESSED
     return protected
 
 

@@ -108,7 +108,12 @@ class Work:
         Another clustering is given as the start, and branching is left out.
         """
         return replace(
-            cls.for_records(n), starts=0, largest_program=20_000, branching=NO_BRANCHING, thorough_gap=1.0
+            cls.for_records(n),
+            starts=0,
+            largest_program=10_000,
+            nodes=200,
+            branching=NO_BRANCHING,
+            thorough_gap=1.0,
         )
 
     @classmethod

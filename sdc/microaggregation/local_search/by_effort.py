@@ -65,7 +65,7 @@ SETTLED = 0.9
 HOTTEST, COLDEST, FAVOUR = 0.7, 0.1, 0.5
 #: With fewer sweeps than this, a heat bath is too destructive. The annealing is greedy instead, with one
 #: scale for all records, and its initial temperature grows with the square root of the number of sweeps.
-BATH_SWEEPS = 100
+BATH_SWEEPS = 20
 GREEDY_HOT, GREEDY_SWEEPS, GREEDY_COLD = 0.5, 5, 0.01
 #: Initial temperatures of repeated annealings of the best partition, in turn: one that is hot enough to leave
 #: the local optimum, and three mild ones, after which crossover has more independent components.
@@ -106,6 +106,8 @@ class Work:
         Limits on the mean number of visits per record.
     neighbours, trees : int
         Minimum number of near records, and number of trees of the search for them.
+    descends : bool
+        Whether a descent follows the dissolution of expensive clusters. It takes longer than two sweeps.
     """
 
     visits: int
@@ -119,12 +121,15 @@ class Work:
     most_sweeps: int
     neighbours: int
     trees: int
+    descends: bool = True
 
     def sweeps(self, n: int, k: int) -> float:
         """Return the mean number of visits per record."""
-        cheaper = min(1.0, COST_K / k) ** COST_POWER
-        sweeps = max(cheaper * self.fewest_sweeps, cheaper * self.visits / n - VISITS_BEFORE)
-        return min(self.most_sweeps, sweeps)
+        return max(_cheaper(k) * self.fewest_sweeps, self.affordable_sweeps(n, k))
+
+    def affordable_sweeps(self, n: int, k: int) -> float:
+        """Return the mean number of visits per record that the limit on all visits leaves, at least 0."""
+        return min(self.most_sweeps, max(0.0, _cheaper(k) * self.visits / n - VISITS_BEFORE))
 
     def shared(self, share: float) -> Work:
         """Return the work limits of a block that has this share of the records of its run.
@@ -142,10 +147,15 @@ class Work:
         return min(MOST_NEIGHBOURS, max(self.neighbours, NEIGHBOURS_PER_K * k))
 
 
+def _cheaper(k: int) -> float:
+    """Return the number of visits as a share of that at k = 3."""
+    return float(min(1.0, COST_K / k) ** COST_POWER)
+
+
 #: fast takes as long as MDAV in blocks, standard two seconds for a large file, and two to three for a small
 #: file that is the whole run. thorough takes half a minute.
 WORK = {
-    "fast": Work(0, 1, 1.0, 0, 0.0, None, 0, 4, 4, 6, 2),
+    "fast": Work(0, 1, 1.0, 0, 0.0, None, 0, 2, 2, 6, 2, descends=False),
     "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 50, 2_000, 8, 5),
     "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, None, 300_000, 100, 40_000, 12, 8),
 }
@@ -291,8 +301,8 @@ class _Searches:
         if self._records.diversity is not None or self._deadline.passed:
             return labels_found, work
         dissolved = dissolve_expensive_clusters(self._records, labels_found, self._near, self._k)
-        if np.array_equal(dissolved, labels_found):
-            return labels_found, work
+        if not self._work.descends or np.array_equal(dissolved, labels_found):
+            return dissolved, work
         settled, changes = self._descend_from(dissolved)
         return settled, {**work, "changes": work.get("changes", 0) + changes}
 
@@ -300,10 +310,11 @@ class _Searches:
         """Return the best labels of searches, repeated annealings and recombination, and the work."""
         n, work = len(self._records), self._work
         sweeps = work.sweeps(n, self._k)
+        total = work.again * work.again_share * work.affordable_sweeps(n, self._k)
         diversity = self._records.diversity
         if diversity is not None:
-            sweeps *= CONCEALED_SHARE if len(diversity.hidden) else DIVERSE_SHARE
-        total = work.again * work.again_share * sweeps
+            share_of_work = CONCEALED_SHARE if len(diversity.hidden) else DIVERSE_SHARE
+            sweeps, total = share_of_work * sweeps, share_of_work * total
         times = int(min(work.again, total / AGAIN_SWEEPS))
         several = n <= SEVERAL_RECORDS
         searches, share = (work.searches, work.search_share) if several else (1, 1.0)

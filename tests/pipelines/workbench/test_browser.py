@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -131,6 +132,17 @@ def test_table_is_opened_compared_and_protected(tmp_path):
     assert sorted(sensitive) == sorted(frame[frame["sensitive"]]["code_division"])
 
 
+@contextmanager
+def window_beside(page, address):
+    """Open a second window of the same browser."""
+    other = page.context.new_page()
+    other.set_default_timeout(1000 * SECONDS)
+    other.goto(address)
+    figures(other)
+    yield other
+    other.close()
+
+
 def test_page_fits_three_widths_with_contrast_and_names(opened, tmp_path):
     with window(opened[1]) as page:
         figures(page)
@@ -168,6 +180,24 @@ def test_keyboard_alone_changes_a_role_and_undoes_it(opened):
         page.wait_for_function(
             "value => document.querySelector(`[aria-label='role of sex']`).value === value", arg=first
         )
+
+
+def test_text_that_is_typed_survives_an_update_of_the_page(opened):
+    with window(opened[1]) as page, window_beside(page, opened[1]) as other:
+        figures(page)
+        field = page.get_by_label("k: records that share a combination")
+        field.focus()
+        page.keyboard.press("Control+A")
+        page.keyboard.type("7")
+        said = page.locator(".said").inner_text()
+        approval = other.get_by_label("a verified release")
+        approval.select_option("none" if approval.input_value() == "required" else "required")
+        page.wait_for_function("said => document.querySelector('.said').innerText !== said", arg=said)
+        figures(page)
+        assert field.input_value() == "7"
+        page.keyboard.press("Enter")
+        page.get_by_text("k = 7, before").wait_for()
+        assert other.get_by_label("k: records that share a combination").input_value() == "7"
 
 
 def test_replaced_file_is_said_and_nothing_runs(tmp_path):

@@ -65,7 +65,7 @@ def window(address: str, width: int = 1280) -> Iterator[Any]:
     """Open a window of Chromium; it fails the test if a page complains or loads from another server."""
     with require_browser().sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=browser(), args=["--no-sandbox"])
-        page = chromium.new_page(viewport={"width": width, "height": HEIGHT})
+        page = chromium.new_context(viewport={"width": width, "height": HEIGHT}).new_page()
         page.set_default_timeout(1000 * SECONDS)
         complaints, servers = [], set()
         page.on("console", lambda each: complaints.append(each.text) if each.type == "error" else None)
