@@ -8,16 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal, get_args
+from pkgutil import resolve_name
+from typing import Any, Literal, cast, get_args
 
 from microguard.schemas.errors import SpecificationError
-from microguard.sdc.algorithms.correlated_noise import CorrelatedNoiseParameters
-from microguard.sdc.algorithms.local_suppression import LocalSuppressionParameters
 from microguard.sdc.algorithms.parameters import Parameters
-from microguard.sdc.algorithms.pram import PramParameters
-from microguard.sdc.algorithms.rank_swapping import RankSwappingParameters
-from microguard.sdc.algorithms.recoding import RecodingParameters
-from microguard.sdc.algorithms.swapping import SwappingParameters
 
 GROUP = "microguard.methods"
 Content = Literal["records", "table"]
@@ -48,8 +43,9 @@ class MethodRow:
     adapter : str
         Module and class, such as ``"replacement.adapter:Replacement"``: a `RecordMethod` or `TableMethod` of
         `pipelines.method`.
-    parameters : type or None
-        The dataclass of its section ``[method.parameters]`` or ``[table.parameters]``, if it has one.
+    parameters : type, str or None
+        The dataclass of its section ``[method.parameters]`` or ``[table.parameters]``, if it has one; or its
+        module and name, so that a run loads those of its own method.
     kinds : tuple of str
         Kinds of quasi-identifiers that it carries.
     keys : tuple of str
@@ -60,9 +56,15 @@ class MethodRow:
     content: Content
     guarantees: tuple[GuaranteeName, *tuple[GuaranteeName, ...]]
     adapter: str
-    parameters: type[Parameters] | None = None
+    parameters: type[Parameters] | str | None = None
     kinds: tuple[str, ...] = ("nominal", "ordinal", "hierarchical", "numeric")
     keys: tuple[str, ...] = ()
+
+    @property
+    def parameters_type(self) -> type[Parameters] | None:
+        """Return the dataclass of the parameters; it is imported here."""
+        given = self.parameters
+        return cast(type[Parameters], resolve_name(given)) if isinstance(given, str) else given
 
 
 _ALGORITHM = ("algorithm", "effort", "weighted")
@@ -71,6 +73,7 @@ _GIVEN = ("capacity", "lower_protection", "upper_protection", "lower_capacity", 
 _CONTRIBUTORS = ("holding", "request", "requests", "waiver", "waived")
 _ADJUSTMENT = ("algorithm", "mode", "levels", "spread", "costs", "fixed_margins", *_GIVEN)
 _ADAPTERS = "microguard.pipelines.methods"
+_PARAMETERS = "microguard.sdc.algorithms"
 BUILT_IN: dict[str, MethodRow] = {
     row.name: row
     for row in (
@@ -94,7 +97,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "records",
             ("measured only",),
             f"{_ADAPTERS}.swapping:TargetedRecordSwapping",
-            SwappingParameters,
+            f"{_PARAMETERS}.swapping:SwappingParameters",
             kinds=("nominal", "ordinal", "hierarchical", "numeric"),
         ),
         MethodRow(
@@ -102,7 +105,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "records",
             ("measured only",),
             f"{_ADAPTERS}.pram:Pram",
-            PramParameters,
+            f"{_PARAMETERS}.pram:PramParameters",
             kinds=("nominal", "ordinal", "hierarchical"),
         ),
         MethodRow(
@@ -110,7 +113,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "records",
             ("measured only",),
             f"{_ADAPTERS}.rank_swapping:RankSwapping",
-            RankSwappingParameters,
+            f"{_PARAMETERS}.rank_swapping:RankSwappingParameters",
             kinds=("numeric",),
         ),
         MethodRow(
@@ -118,7 +121,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "records",
             ("measured only",),
             f"{_ADAPTERS}.correlated_noise:CorrelatedNoise",
-            CorrelatedNoiseParameters,
+            f"{_PARAMETERS}.correlated_noise:CorrelatedNoiseParameters",
             kinds=("numeric",),
         ),
         MethodRow(
@@ -126,7 +129,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "records",
             ("k-anonymity",),
             f"{_ADAPTERS}.local_suppression:LocalSuppressionMethod",
-            LocalSuppressionParameters,
+            f"{_PARAMETERS}.local_suppression:LocalSuppressionParameters",
             kinds=("nominal", "ordinal", "hierarchical"),
             keys=("effort",),
         ),
@@ -135,7 +138,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "records",
             ("k-anonymity",),
             f"{_ADAPTERS}.recoding:RecodingMethod",
-            RecodingParameters,
+            f"{_PARAMETERS}.recoding:RecodingParameters",
             kinds=("nominal", "ordinal", "hierarchical"),
         ),
         MethodRow(

@@ -56,6 +56,8 @@ PLAIN_WORDS: Mapping[str, str] = MappingProxyType(
         "by_region": "The same for the tables of each region.",
         "exchanged_areas": "Records that moved to another area, and how often a reader is right who takes a "
         "rare record for a person of that area.",
+        "coarsening": "How many values were suppressed or published at a coarser level of their "
+        "hierarchy, and how far that is from the least possible.",
         "suppression": "Cells without a value: those that the rules protect, and others without which these "
         "could be computed.",
         "intervals": "What readers can still say of a suppressed cell: the interval that its true value lies "

@@ -116,7 +116,8 @@ def parameters_schema(row: MethodRow) -> dict[str, Any]:
 
 def _section_of(row: MethodRow) -> type[Section]:
     """Return a section with the parameters that a method registers."""
-    kind: Any = Annotated[row.parameters, _FromTable()] if row.parameters is not None else None
+    parameters = row.parameters_type
+    kind: Any = Annotated[parameters, _FromTable()] if parameters is not None else None
     return create_model("ThirdParty", __base__=Section, parameters=(kind, ...))
 
 
