@@ -27,6 +27,12 @@ COUNTED = (
     "k counts {}s: every combination is shared by records of at least k of them. They are not "
     "published, so only the number of records can be counted again on these files."
 )
+CATEGORY, ANY_VALUE = "category", "any_value"
+SHOWN = (
+    "A missing value counts as any value: k counts the records that show the same values, whatever they show "
+    "where this one has none. Whoever knows all quasi-identifiers of a person may find that a single record "
+    "fits, because the others show another value there."
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,9 @@ class KAnonymity(Guarantee[RecordFiles]):
     groups : tuple of Group
     jointly : bool
         Whether there is one group of all quasi-identifiers.
+    missing : str
+        What a missing value is: `CATEGORY`, a value like any other, or `ANY_VALUE`, so that each combination
+        of values that a record shows is shown by at least k records.
     """
 
     name = "k-anonymity"
@@ -64,11 +73,17 @@ class KAnonymity(Guarantee[RecordFiles]):
     unit: str
     groups: tuple[Group, ...]
     jointly: bool
+    missing: str = CATEGORY
 
     @property
     def statement(self) -> str:
         """The promise in a sentence."""
         region = " with the region" if any(group.region for group in self.groups) else ""
+        if self.missing == ANY_VALUE:
+            return (
+                f"Every combination of values of the quasi-identifiers{region} that a record shows is shown "
+                f"by at least k = {self.k} records; a missing value may be any value."
+            )
         return (
             f"Every combination of the quasi-identifiers{region} is shared by at least k = {self.k} "
             f"{self.unit}s."
@@ -79,7 +94,8 @@ class KAnonymity(Guarantee[RecordFiles]):
         """What the promise does not cover."""
         apart = () if self.jointly else (NOT_JOINTLY,)
         counted = () if self.unit == "record" else (COUNTED.format(self.unit),)
-        return (*apart, *counted, LINKAGE)
+        shown = (SHOWN,) if self.missing == ANY_VALUE else ()
+        return (*apart, *counted, *shown, LINKAGE)
 
     def requirements(self) -> tuple[Requirement, ...]:
         """At least k records in the smallest class of each group."""
@@ -97,6 +113,8 @@ class KAnonymity(Guarantee[RecordFiles]):
         for group in self.groups:
             sizes, classes = files.class_sizes((*group.variables, *group.region))
             smallest = int(sizes[0]) if len(sizes) else 0
+            if self.missing == ANY_VALUE and 0 < smallest < self.k:
+                smallest = files.fewest_showing(group.variables, group.region, self.k)
             metrics[MetricKey("smallest_class", group.name)] = float(smallest)
             facts[group.name] = {
                 "smallest_class": smallest,
@@ -127,6 +145,7 @@ class KAnonymity(Guarantee[RecordFiles]):
                     for group in self.groups
                 ],
                 "jointly": self.jointly,
+                **({} if self.missing == CATEGORY else {"missing": self.missing}),
             }
         }
 
@@ -139,5 +158,9 @@ class KAnonymity(Guarantee[RecordFiles]):
             for each in stated["groups"]
         )
         return cls(
-            int(stated["k"]), stated.get("unit", "record"), groups, stated.get("jointly", len(groups) < 2)
+            int(stated["k"]),
+            stated.get("unit", "record"),
+            groups,
+            stated.get("jointly", len(groups) < 2),
+            stated.get("missing", CATEGORY),
         )

@@ -54,6 +54,30 @@ class RecordFiles(ABC):
         """
         return sizes_in(self.query(class_sizes_query(self.keys(variables))))
 
+    def fewest_showing(self, variables: Sequence[str], region: Sequence[str], below: int) -> int:
+        """Count for each record those that show all values that it shows; return the least, or `below`.
+
+        Parameters
+        ----------
+        variables : sequence of str
+            Where one of them is missing, any value of another record will do; where another record lacks it
+            and this one does not, that record does not count.
+        region : sequence of str
+            What both must be equal on; a missing one is a value.
+        below : int
+            Classes of so many equal records are not looked at.
+        """
+        names = self.keys((*variables, *region))
+        alike = [f"(one.{each} IS NULL OR one.{each} = other.{each})" for each in self.keys(variables)]
+        alike += [f"one.{each} IS NOT DISTINCT FROM other.{each}" for each in self.keys(region)]
+        counted = f"SELECT {', '.join(names)}, count(*) AS n FROM {RECORDS} GROUP BY {', '.join(names)}"
+        rows = self.query(
+            f"SELECT min(records) FROM (SELECT sum(other.n) AS records FROM ({counted}) AS one "
+            f"JOIN ({counted}) AS other ON {' AND '.join(alike)} WHERE one.n < {int(below)} "
+            f"GROUP BY {', '.join(f'one.{each}' for each in names)}) AS counts"
+        )
+        return below if rows[0][0] is None else min(below, int(rows[0][0]))
+
     def fewest_values(self, variables: Sequence[str], counted: str, withheld: Sequence[str] = ()) -> int:
         """Count the distinct values of a variable in each class; return the least, 0 without classes.
 

@@ -12,7 +12,7 @@ from microguard.pipelines.engine.files import private_folder
 from microguard.pipelines.evidence.evidence import Counts
 from microguard.pipelines.gate.gate import EXPECTATIONS
 from microguard.pipelines.gate.published_suite import write_published_suite
-from microguard.pipelines.guarantees.k_anonymity import KAnonymity
+from microguard.pipelines.guarantees.k_anonymity import CATEGORY, KAnonymity
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.validate import ValidatedInput
@@ -149,6 +149,6 @@ class Records:
         """Write the block reports, and for k-anonymous records a suite that checks the published table."""
         private_folder(folder)
         assert self.contract is not None
-        if any(isinstance(each, KAnonymity) for each in self.guarantees):
+        if any(isinstance(each, KAnonymity) and each.missing == CATEGORY for each in self.guarantees):
             write_published_suite(folder / EXPECTATIONS, self.specification, self.contract.reader_order)
         pq.write_table(block_table(protected.reports), folder / BLOCKS)

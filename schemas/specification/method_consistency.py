@@ -43,8 +43,12 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
     of_parameters = third_party_faults(row, method.parameters, "method")
     yield from of_parameters
     yield from _unheeded(spec, row)
+    if not of_parameters:
+        yield from _unfit(spec, row)
     if method.name == "swapping" and not of_parameters:
         yield from _swapping(spec)
+    if spec.coarsened and not of_parameters:
+        yield from _coarsening(spec)
     if method.name not in STRATEGIES:
         for key in method.sections:
             yield fault(("method", key), NOTHING, f"no such section with method {row.name}")
@@ -60,6 +64,15 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
         if key not in row.keys and value != default:
             allowed = f"{shown_value(default)} with method {row.name}, which heeds no other"
             yield fault(("method", key), value, allowed)
+    if not spec.clustered:
+        if spec.groups:
+            found = [each.name for each in spec.groups]
+            yield fault(("groups",), found, f"no groups with method {row.name}")
+        for key in ("dominance", "max_of_one_value"):
+            if getattr(spec.quality, key) is not None:
+                yield fault(
+                    ("quality", key), NOTHING, f"no such key with method {row.name}: it has no clusters"
+                )
     for name in spec.quasi_identifiers:
         kind = spec.variables[name].kind
         if kind is not None and kind not in row.kinds:
@@ -67,13 +80,31 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
             yield fault(("variables", name, "kind"), kind, allowed)
 
 
+def _unfit(spec: Specification, row: MethodRow) -> Iterator[Fault]:
+    """Refuse parameters that do not fit the quasi-identifiers."""
+    parameters = spec.method.third_party_parameters(row)
+    kinds = {name: str(spec.variables[name].kind) for name in spec.quasi_identifiers}
+    for key, found, allowed in () if parameters is None else parameters.unfit(kinds):
+        yield fault(("method", "parameters", key), found, allowed)
+
+
+def _coarsening(spec: Specification) -> Iterator[Fault]:
+    """Refuse distances that no suppression heeds, and folders that are counted by another meaning of k."""
+    method = spec.method
+    for name in spec.quasi_identifiers:
+        if spec.variables[name].costs is not None:
+            allowed = f"no such key with method {method.name}, which publishes no other category"
+            yield fault(("variables", name, "costs"), spec.variables[name].costs, allowed)
+    if method.parameters.get("missing") == "any_value" and spec.publish.partition_by is not None:
+        allowed = 'no such key with method.parameters.missing = "any_value": folders are counted by category'
+        yield fault(("publish", "partition_by"), spec.publish.partition_by, allowed)
+
+
 def _swapping(spec: Specification) -> Iterator[Fault]:
     """Refuse areas and risk variables that are no quasi-identifiers, and profiles of unknown variables."""
     given = spec.method.parameters
     geography, risk, similar = (list(given.get(key, ())) for key in ("geography", "risk", "similar"))
     key = ("method", "parameters")
-    if spec.groups:
-        yield fault(("groups",), [each.name for each in spec.groups], "no groups with method swapping")
     if spec.region is not None:
         allowed = (
             "quasi_identifier, the coarsest level of method.parameters.geography: beside a region that stays "

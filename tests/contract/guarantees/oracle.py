@@ -27,6 +27,16 @@ def class_sizes(records: Sequence[Row], names: Sequence[str]) -> list[int]:
     return sorted(Counter(tuple(_key(row[name]) for name in names) for row in records).values())
 
 
+def fewest_showing(records: Sequence[Row], names: Sequence[str], region: Sequence[str]) -> int:
+    """Least number of records that show all values which one record shows, in its region."""
+
+    def shows(other: Row, one: Row) -> bool:
+        same = all(one[name] is None or _key(one[name]) == _key(other[name]) for name in names)
+        return same and all(_key(one[name]) == _key(other[name]) for name in region)
+
+    return min((sum(shows(other, one) for other in records) for one in records), default=0)
+
+
 def fewest_values(
     records: Sequence[Row], names: Sequence[str], sensitive: str, *, withholds: bool = False
 ) -> int:

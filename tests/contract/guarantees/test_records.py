@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from microguard.pipelines.audit.release import PublicRecords
-from microguard.pipelines.guarantees.guarantee import unmet
+from microguard.pipelines.guarantees.guarantee import Count, unmet
 from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity
 from microguard.pipelines.guarantees.l_diversity import LDiversity
 from microguard.pipelines.guarantees.measured_only import MeasuredOnly
@@ -38,6 +38,7 @@ RECORDS = st.lists(
 )
 GROUPS = (Group("all", ("sex", "income"), ("region",)), Group("sex", ("sex",), ("region",)))
 ANONYMOUS = KAnonymity(3, "record", GROUPS, jointly=False)
+SHOWING = KAnonymity(3, "record", GROUPS, False, "any_value")
 DIVERSE = LDiversity(2, ("illness",), GROUPS)
 WITHHOLDING = LDiversity(2, ("illness",), GROUPS, withholds=True)
 
@@ -85,6 +86,29 @@ def test_classes_whose_values_are_withheld_have_no_part_in_the_diversity_of_a_re
     assert count.metrics == {MetricKey("fewest_values", "illness"): float(min(fewest))}
 
 
+def expected_showing(records):
+    """Up to k, as larger counts are not told apart."""
+    metrics = {}
+    for group in GROUPS:
+        fewest = oracle.fewest_showing(records, group.variables, group.region)
+        sizes = oracle.class_sizes(records, (*group.variables, *group.region))
+        found = sizes[0] if sizes and sizes[0] >= SHOWING.k else min(fewest, SHOWING.k)
+        metrics[MetricKey("smallest_class", group.name)] = float(found)
+    return metrics
+
+
+@given(RECORDS)
+def test_duckdb_counts_records_that_show_the_same_values_as_plain_python_does(tmp_path_factory, records):
+    (count,) = counted_by_duckdb(records, tmp_path_factory.mktemp("count"), SHOWING)
+    assert count.metrics == (expected_showing(records) if records else expected([])[0])
+
+
+def test_a_missing_value_that_may_be_any_is_stated_and_read_again():
+    for guarantee in (ANONYMOUS, SHOWING):
+        facts = {group.name: {"smallest_class": 3, "median_class": 3.0, "classes": 1} for group in GROUPS}
+        assert KAnonymity.from_manifest(guarantee.manifest(Count({}, facts))) == guarantee
+
+
 @pytest.mark.spark
 def test_spark_counts_classes_and_diversity_as_plain_python_does(spark, tmp_path):
     from microguard.pipelines.publication.read_back import StagedRecords
@@ -105,6 +129,8 @@ def test_spark_counts_classes_and_diversity_as_plain_python_does(spark, tmp_path
             files = StagedRecords(spark.read.parquet(str(path)), ["sex"], ["income"], sensitive=sensitive)
             counts = [each.count(files) for each in (ANONYMOUS, DIVERSE)]
             assert tuple(each.metrics for each in counts) == expected(records)
+            if records:
+                assert SHOWING.count(files).metrics == expected_showing(records)
             assert [rows for rows, _ in files.contents()] == [len(records)] * 2
         by_duckdb = counted_by_duckdb(records, path, ANONYMOUS, DIVERSE)
         assert [each.facts for each in by_duckdb] == [each.facts for each in counts]

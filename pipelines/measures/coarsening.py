@@ -1,0 +1,108 @@
+"""Count which values were suppressed or generalised, and compare the cost with its proved lower bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.measures.comparison import Comparison
+from microguard.pipelines.measures.measure import Measure
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+
+@dataclass(frozen=True)
+class CoarsenedVariable:
+    """One quasi-identifier.
+
+    Attributes
+    ----------
+    name : str
+    weight : float
+        Cost of one suppressed value, or weight of its loss.
+    missing_before, suppressed : int
+        Missing values of the original records, and values that only the published ones lack.
+    level, levels : int or None
+        Level of its hierarchy that is published, 1 the finest, and how many there are, of a recoding.
+    """
+
+    name: str
+    weight: float
+    missing_before: int
+    suppressed: int
+    level: int | None = None
+    levels: int | None = None
+
+
+@dataclass(frozen=True)
+class Coarsening:
+    """What the records lost.
+
+    Attributes
+    ----------
+    records : int
+    missing : str
+        What a missing value is to k-anonymity.
+    variables : tuple of CoarsenedVariable
+    cost, lower_bound, gap : float
+        Of all clusterings and regions; the gap is a share of the cost.
+    """
+
+    records: int
+    missing: str
+    variables: tuple[CoarsenedVariable, ...]
+    cost: float
+    lower_bound: float
+    gap: float
+
+
+class CoarseningMeasure(Measure[Comparison, Coarsening]):
+    """Count suppressed values by variable, beside cost and bound."""
+
+    name = "coarsening"
+    section = Coarsening
+
+    def compute(self, comparison: Comparison) -> Coarsening | None:
+        """Compute the section from the records before and after."""
+        specification, before = comparison.specification, comparison.records_before
+        if before is None:
+            return None
+        names = specification.quasi_identifiers
+        was, now = _missing(before, names), _missing(comparison.protected, names)
+        blocks = [each for reports in comparison.reports.values() for each in reports.blocks]
+        levels = {k: v for each in blocks for k, v in each.get("work", {}).get("levels", {}).items()}
+        cost = float(sum(each["objective"] for each in blocks))
+        bound = float(sum(each["lower_bound"] for each in blocks))
+        variables = tuple(
+            CoarsenedVariable(
+                name,
+                specification.variables[name].variable_weight,
+                was[i],
+                now[i] - was[i],
+                *levels.get(name, (None, None)),
+            )
+            for i, name in enumerate(names)
+        )
+        missing = str(specification.method.parameters.get("missing", "category"))
+        gap = 1 - bound / cost if cost else 0.0
+        return Coarsening(comparison.records, missing, variables, cost, bound, gap)
+
+    def headline(self, section: Coarsening, k: int) -> Iterator[str]:
+        """Return what was suppressed, and how much less was possible."""
+        suppressed = sum(each.suppressed for each in section.variables)
+        values = section.records * len(section.variables)
+        yield (
+            f"{suppressed:,} of {values:,} values of quasi-identifiers were suppressed. No other choice by "
+            f"the same method costs less by more than {100 * section.gap:.2g} %."
+        )
+
+
+def _missing(frame: DataFrame, names: tuple[str, ...]) -> list[int]:
+    """Count the missing values of each variable."""
+    row = frame.agg(*[f.count_if(column(n).isNull()).alias(f"m{i}") for i, n in enumerate(names)]).first()
+    assert row is not None
+    return [int(each) for each in row]
+
+
+COARSENING = CoarseningMeasure()

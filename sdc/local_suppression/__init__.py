@@ -1,0 +1,5 @@
+"""Local suppression: replace single values by missing ones until every key combination is k-anonymous."""
+
+from microguard.sdc.local_suppression.suppress import LocalSuppression, suppress
+
+__all__ = ["LocalSuppression", "suppress"]

@@ -1,0 +1,156 @@
+"""Greedy local suppression: always the pattern of the least cost for each record at risk that it settles.
+
+The greedy rule of weighted set cover (Chvatal 1979) for the sets of Aggarwal et al. 2005: a group of records
+at risk that agree on what a pattern shows is published with that pattern. If they are fewer than k, donors
+are suppressed alike: records of combinations that keep k others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from microguard.sdc.local_suppression.patterns import Keys, sums_by
+
+CATEGORY, ANY_VALUE = "category", "any_value"
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Records by combination and pattern.
+
+    Attributes
+    ----------
+    key : (e,) int64 array
+        Number of the combination.
+    pattern : (e,) int64 array
+        Variables that are missing when they are published.
+    count : (e,) int64 array
+        Records, 1 or more.
+    """
+
+    key: np.ndarray
+    pattern: np.ndarray
+    count: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def where(self, chosen: np.ndarray) -> Entries:
+        """Return some of the entries."""
+        return Entries(self.key[chosen], self.pattern[chosen], self.count[chosen])
+
+    @staticmethod
+    def joined(*parts: Entries) -> Entries:
+        """Add up the records of each combination and pattern; in the order of both."""
+        key, pattern, count = (
+            np.concatenate([getattr(each, name) for each in parts]) for name in ("key", "pattern", "count")
+        )
+        order = np.lexsort((pattern, key))
+        key, pattern, count = key[order], pattern[order], count[order]
+        first = np.ones(len(key), bool)
+        first[1:] = (key[1:] != key[:-1]) | (pattern[1:] != pattern[:-1])
+        start = np.flatnonzero(first)
+        sums = np.add.reduceat(count, start) if len(start) else count
+        return Entries(key[start], pattern[start], sums).where(sums > 0)
+
+    def cost(self, keys: Keys) -> float:
+        """Return the sum of the weights of all suppressed values."""
+        return float(keys.price(self.pattern & ~keys.missing[self.key]) @ self.count)
+
+    def showing(self, pattern: int, missing: str) -> np.ndarray:
+        """Return which entries count for a group of a pattern.
+
+        If a missing value is a category of its own, those of this pattern; else those that show all values
+        that the pattern shows.
+        """
+        if missing == CATEGORY:
+            return np.asarray(self.pattern == pattern)
+        return np.asarray((self.pattern & ~pattern) == 0)
+
+
+def greedy(keys: Keys, k: int, missing: str) -> Entries:
+    """Return entries that are k-anonymous.
+
+    Parameters
+    ----------
+    keys : Keys
+        Of at least k records.
+    missing : str
+        `CATEGORY` or `ANY_VALUE`.
+    """
+    counts = keys.counts.copy()
+    left = counts < k
+    settled = Entries(np.flatnonzero(~left), keys.missing[~left], counts[~left])
+    for _, pattern, least in _steps(keys, k, missing):
+        risk = np.flatnonzero(left & keys.fits(pattern))
+        if len(risk) == 0:
+            continue
+        labels = keys.labels(pattern)
+        groups, place = np.unique(labels[risk], return_inverse=True)
+        at_risk = np.bincount(place, counts[risk], len(groups)).astype(np.int64)
+        shown = settled.where(settled.showing(pattern, missing) & keys.fits(pattern)[settled.key])
+        short = k - at_risk - sums_by(groups, labels[shown.key], shown.count)
+        chosen, donated = short <= 0, None
+        if least:
+            donors = settled.where((settled.pattern == keys.missing[settled.key]) & (settled.count > k))
+            donors = donors.where(keys.fits(pattern)[donors.key])
+            spare = sums_by(groups, labels[donors.key], donors.count - k)
+            chosen = (short > 0) & (at_risk >= least) & (spare >= short)
+            donated = _donated(donors, labels, groups, np.where(chosen, short, 0), k)
+        done = risk[chosen[place]]
+        if len(done) == 0:
+            continue
+        left[done] = False
+        settled = Entries.joined(settled, Entries(done, np.full(len(done), pattern), counts[done]))
+        if donated is not None:
+            gone = Entries(donated.key, donated.pattern, -donated.count)
+            alike = Entries(donated.key, np.full(len(donated), pattern), donated.count)
+            settled = Entries.joined(settled, gone, alike)
+    return _dissolved(keys, settled, np.flatnonzero(left), k)
+
+
+def _steps(keys: Keys, k: int, missing: str) -> list[tuple[float, int, int]]:
+    """Return (cost for each record settled, pattern, least records at risk; 0 without donors) in order."""
+    prices = keys.price(keys.patterns)
+    steps = [(float(price), int(p), 0) for price, p in zip(prices, keys.patterns, strict=True)]
+    if missing == CATEGORY:
+        steps += [(ratio * k / least, p, least) for ratio, p, _ in steps for least in range(1, k)]
+    return sorted(steps)
+
+
+def _donated(donors: Entries, labels: np.ndarray, groups: np.ndarray, short: np.ndarray, k: int) -> Entries:
+    """Take what groups are short of from their donors, those with most records first."""
+    place = np.minimum(np.searchsorted(groups, labels[donors.key]), len(groups) - 1)
+    inside = (groups[place] == labels[donors.key]) & (short[place] > 0)
+    donors, place = donors.where(inside), place[inside]
+    order = np.lexsort((donors.key, -donors.count, place))
+    donors, place = donors.where(order), place[order]
+    spare = donors.count - k
+    before = np.cumsum(spare) - spare
+    first = np.searchsorted(place, place)
+    before = before - before[first] if len(before) else before
+    taken = np.clip(short[place] - before, 0, spare)
+    return Entries(donors.key, donors.pattern, taken).where(taken > 0)
+
+
+def _dissolved(keys: Keys, settled: Entries, left: np.ndarray, k: int) -> Entries:
+    """Publish what is left without any value, together with whole small classes until they are k records."""
+    if len(left) == 0:
+        return settled
+    everything = (1 << keys.codes.shape[1]) - 1
+    shown = keys.codes[settled.key].copy()
+    shown[(settled.pattern[:, None] >> np.arange(shown.shape[1]) & 1) == 1] = -1
+    _, place = np.unique(shown, axis=0, return_inverse=True)
+    place = place.ravel()
+    sizes = np.bincount(place, settled.count).astype(np.int64)
+    pattern = settled.pattern.copy()
+    records = int(keys.counts[left].sum() + settled.count[pattern == everything].sum())
+    for each in np.argsort(sizes, kind="stable"):
+        if records >= k:
+            break
+        if (pattern[place == each] != everything).any():
+            pattern[place == each] = everything
+            records += int(sizes[each])
+    alike = Entries(left, np.full(len(left), everything), keys.counts[left])
+    return Entries.joined(Entries(settled.key, pattern, settled.count), alike)

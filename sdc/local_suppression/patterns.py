@@ -1,0 +1,98 @@
+"""Patterns of suppressed values, and the groups of key combinations that agree on what a pattern shows.
+
+A pattern is a bit mask: bit j is set where variable j is missing. A key combination can be published with a
+pattern that holds all variables that are missing in it already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+#: Most patterns that are tried: those of the fewest variables, and the one of all variables.
+MOST_PATTERNS = 4096
+#: Labels of groups are below this number, so that they fit into 64 bits.
+_LARGEST_LABEL = 1 << 62
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Distinct key combinations.
+
+    Attributes
+    ----------
+    codes : (n, m) int64 array
+        Code of each value, 0 or more; -1 where it is missing.
+    counts : (n,) int64 array
+        Records of each combination.
+    weights : (m,) float array
+        What it costs to suppress one value of each variable, above 0.
+    """
+
+    codes: np.ndarray
+    counts: np.ndarray
+    weights: np.ndarray
+
+    @cached_property
+    def missing(self) -> np.ndarray:
+        """(n,) pattern of the values that are missing already."""
+        bits = np.int64(1) << np.arange(self.codes.shape[1], dtype=np.int64)
+        return (self.codes < 0) @ bits
+
+    @cached_property
+    def patterns(self) -> np.ndarray:
+        """Patterns that are tried, cheapest first."""
+        m = self.codes.shape[1]
+        found, size = [0], 1
+        while size <= m and len(found) + comb(m, size) <= max(MOST_PATTERNS, m + 2):
+            found += [sum(1 << j for j in chosen) for chosen in combinations(range(m), size)]
+            size += 1
+        if found[-1] != (1 << m) - 1:
+            found.append((1 << m) - 1)
+        patterns = np.array(found, np.int64)
+        return patterns[np.lexsort((patterns, self.price(patterns)))]
+
+    @property
+    def untried(self) -> float:
+        """Least cost of a pattern that is not among `patterns`; infinite if all are."""
+        m = self.codes.shape[1]
+        if len(self.patterns) == 1 << m:
+            return np.inf
+        size = max(bin(each).count("1") for each in self.patterns.tolist() if each != (1 << m) - 1) + 1
+        return float(np.sort(self.weights)[:size].sum())
+
+    def price(self, patterns: np.ndarray) -> np.ndarray:
+        """Return the sum of the weights of each pattern."""
+        bits = np.asarray(patterns)[..., None] >> np.arange(len(self.weights)) & 1
+        return np.asarray(bits @ self.weights)
+
+    def labels(self, pattern: int) -> np.ndarray:
+        """Return (n,) one number for each combination of the values that a pattern shows."""
+        label, size = np.zeros(len(self.codes), np.int64), 1
+        for j in range(self.codes.shape[1]):
+            if pattern >> j & 1:
+                continue
+            values = int(self.codes[:, j].max(initial=-1)) + 2
+            if size * values >= _LARGEST_LABEL:
+                label = np.unique(label, return_inverse=True)[1].ravel()
+                size = len(label)
+            label = label * values + self.codes[:, j] + 1
+            size *= values
+        return label
+
+    def fits(self, pattern: int) -> np.ndarray:
+        """Return whether each combination can be published with a pattern."""
+        return (self.missing & ~pattern) == 0
+
+
+def sums_by(groups: np.ndarray, labels: np.ndarray, amounts: np.ndarray) -> np.ndarray:
+    """Add up amounts by group; labels that are none of the (sorted) groups are left out."""
+    if len(groups) == 0 or len(labels) == 0:
+        return np.zeros(len(groups), np.int64)
+    place = np.minimum(np.searchsorted(groups, labels), len(groups) - 1)
+    inside = groups[place] == labels
+    return np.bincount(place[inside], amounts[inside], len(groups)).astype(np.int64)

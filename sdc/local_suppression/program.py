@@ -1,0 +1,225 @@
+"""The integer program of local suppression for some key combinations, given how all others are published.
+
+Variables: the records y[c, P] of combination c with pattern P, and for each group g of combinations that
+agree on what P shows, whether it is used (z[g]). A used group has at least k records that count for it. For
+given z the rest is a transport problem, so only z need be integer. Of groups with the same combinations the
+one that shows most is kept, because it costs least: the groups are closed sets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from microguard.sdc.local_suppression.greedy import CATEGORY, Entries
+from microguard.sdc.local_suppression.patterns import Keys, sums_by
+from microguard.sdc.solver.program import INFINITY, Limits, Program, Status
+from microguard.sdc.solver.solving import solve
+from scipy import sparse
+
+#: Smallest share of a record that counts as one when the solution of the program is rounded.
+_HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Improved:
+    """Entries of the block, the cost and its lower bound given all others, and the nodes searched."""
+
+    entries: Entries
+    cost: float
+    bound: float
+    optimal: bool
+    nodes: int
+
+
+@dataclass
+class _Groups:
+    """Groups of a block: pattern, records outside that count for them, whether others depend on them."""
+
+    pattern: list[int]
+    outside: list[int]
+    needed: list[bool]
+    members: list[np.ndarray]
+    kept: dict[tuple[int, int], int]  # (combination, pattern) -> its group
+
+
+def improved(
+    keys: Keys,
+    k: int,
+    missing: str,
+    block: np.ndarray,
+    entries: Entries,
+    limits: Limits,
+    most_columns: int,
+    reach: np.ndarray | None = None,
+) -> Improved | None:
+    """Find the least costly entries of some combinations, given those of all others.
+
+    Parameters
+    ----------
+    block : (b,) int64 array
+        Numbers of the combinations, ascending.
+    entries : Entries
+        Of all combinations; those of the block are the start.
+    limits : Limits
+        Work of branch and bound.
+    most_columns : int
+        Larger programs are not solved.
+
+    Returns
+    -------
+    Improved or None
+        None if the program is too large, or no solution was found within the limits.
+    """
+    inside = np.isin(entries.key, block)
+    start, others = entries.where(inside), entries.where(~inside)
+    groups = _groups(keys, k, missing, block, others)
+    sizes = [len(each) for each in groups.members]
+    pattern = np.array(groups.pattern, np.int64)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    member = np.concatenate(groups.members)
+    if reach is not None:
+        near = keys.price(pattern[group] & ~keys.missing[member]) <= reach[member]
+        group, member = group[near], member[near]
+    columns = len(group)
+    if columns == 0 or columns > most_columns:
+        return None
+    outside, needed = np.array(groups.outside, np.int64), np.array(groups.needed)
+    prices = keys.price(pattern[group] & ~keys.missing[member])
+    supply = keys.counts[block]
+    open_group = outside >= k  # has k records without the block: no condition, no z
+    z = np.full(len(sizes), -1)
+    z[~open_group] = columns + np.arange((~open_group).sum())
+    total = columns + int((~open_group).sum())
+    own, counted = _coverage(groups, missing, group, member, columns)
+    closed = ~open_group[group]
+    rows = [
+        (np.searchsorted(block, member), np.arange(columns), np.ones(columns)),
+        (own, counted, np.ones(len(own))),
+        (np.flatnonzero(~open_group), z[~open_group], -(k - outside[~open_group]).astype(float)),
+        (np.arange(closed.sum()), np.flatnonzero(closed), np.ones(closed.sum())),
+        (np.arange(closed.sum()), z[group[closed]], -keys.counts[member[closed]].astype(float)),
+    ]
+    supplied = _matrix([rows[0]], len(block), total)
+    covered = _matrix(rows[1:3], len(sizes), total)
+    linked = _matrix(rows[3:], int(closed.sum()), total)
+    lower, upper = np.zeros(total), np.ones(total)
+    upper[:columns] = keys.counts[member]
+    lower[z[needed & ~open_group]] = 1.0
+    program = Program(
+        costs=np.concatenate([prices, np.zeros(total - columns)]),
+        matrix=sparse.vstack([supplied, covered, linked], format="csr"),
+        row_lower=np.concatenate(
+            [supply, np.where(open_group, -INFINITY, 0.0), np.full(linked.shape[0], -INFINITY)]
+        ),
+        row_upper=np.concatenate([supply, np.full(len(sizes), INFINITY), np.zeros(linked.shape[0])]),
+        lower=lower,
+        upper=upper,
+        integer=np.arange(total) >= columns,
+    )
+    point = _start(groups, start, group, member, z, total)
+    solution = solve(program, limits, start=point)
+    if solution.values is None:
+        return None
+    used = solution.values[columns:] > _HALF
+    counts = _whole(program, columns, used) if len(used) else solution.values[:columns]
+    if counts is None:
+        return None
+    whole = np.rint(counts).astype(np.int64)
+    found = Entries(member, pattern[group], whole).where(whole > 0)
+    cost = found.cost(keys)
+    optimal = solution.status is Status.OPTIMAL
+    return Improved(found, cost, min(cost, solution.bound), optimal, solution.nodes)
+
+
+def _groups(keys: Keys, k: int, missing: str, block: np.ndarray, others: Entries) -> _Groups:
+    """Return the closed groups of the combinations of a block that can have k records."""
+    names = np.random.default_rng(0).integers(1, 1 << 62, len(block))
+    found: dict[tuple[int, int, bool], int] = {}
+    groups = _Groups([], [], [], [], {})
+    order = np.argsort([bin(each).count("1") for each in keys.patterns.tolist()], kind="stable")
+    for each in keys.patterns[order].tolist():
+        inside = block[keys.fits(each)[block]]
+        if len(inside) == 0:
+            continue
+        labels = keys.labels(each)
+        values, place = np.unique(labels[inside], return_inverse=True)
+        fitting = others.where(keys.fits(each)[others.key])
+        shown = fitting.where(fitting.showing(each, missing))
+        alike = fitting.where(fitting.pattern == each)
+        outside = sums_by(values, labels[shown.key], shown.count)
+        depends = sums_by(values, labels[alike.key], alike.count) > 0
+        records = np.bincount(place, keys.counts[inside], len(values)).astype(np.int64)
+        member_name = np.zeros(len(values), np.int64)
+        np.add.at(member_name, place, names[np.searchsorted(block, inside)])
+        by_group = np.argsort(place, kind="stable")
+        ends = np.cumsum(np.bincount(place, minlength=len(values)))
+        for number in np.flatnonzero(records + outside >= k).tolist():
+            members = inside[by_group[ends[number - 1] if number else 0 : ends[number]]]
+            needed = bool(depends[number] and outside[number] < k)
+            key = (int(member_name[number]), int(outside[number]), needed)
+            kept = found.get(key)
+            if kept is None or needed:
+                kept = found[key] = len(groups.pattern)
+                groups.pattern.append(each)
+                groups.outside.append(int(outside[number]))
+                groups.needed.append(needed)
+                groups.members.append(members)
+            for c in members.tolist():
+                groups.kept[c, each] = kept
+    return groups
+
+
+def _coverage(
+    groups: _Groups, missing: str, group: np.ndarray, member: np.ndarray, columns: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of a group and a column whose records count for it."""
+    if missing == CATEGORY:
+        return group, np.arange(columns)
+    by_member: dict[int, list[int]] = {}
+    for column, c in enumerate(member.tolist()):
+        by_member.setdefault(c, []).append(column)
+    own, counted = [], []
+    for number, members in enumerate(groups.members):
+        hidden = ~groups.pattern[number]
+        for c in members.tolist():
+            for column in by_member[c]:
+                if groups.pattern[group[column]] & hidden == 0:
+                    own.append(number)
+                    counted.append(column)
+    return np.array(own, np.int64), np.array(counted, np.int64)
+
+
+def _matrix(
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], rows: int, columns: int
+) -> sparse.csr_matrix:
+    row, column, value = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    return sparse.csr_matrix((value, (row, column)), (rows, columns))
+
+
+def _start(
+    groups: _Groups, start: Entries, group: np.ndarray, member: np.ndarray, z: np.ndarray, total: int
+) -> np.ndarray | None:
+    """Return the present entries as a point of the program; None if one of them has no group."""
+    column = {(int(c), int(g)): i for i, (c, g) in enumerate(zip(member, group, strict=True))}
+    point = np.zeros(total)
+    for c, pattern, count in zip(
+        start.key.tolist(), start.pattern.tolist(), start.count.tolist(), strict=True
+    ):
+        number = groups.kept.get((c, pattern))
+        if number is None:
+            return None
+        point[column[c, number]] += count
+        if z[number] >= 0:
+            point[z[number]] = 1.0
+    point[z[np.flatnonzero(np.array(groups.needed) & (z >= 0))]] = 1.0
+    return point
+
+
+def _whole(program: Program, columns: int, used: np.ndarray) -> np.ndarray | None:
+    """Solve the transport problem of the used groups again: its vertices are whole numbers."""
+    lower, upper = program.lower.copy(), program.upper.copy()
+    lower[columns:] = upper[columns:] = used
+    again = Program(program.costs, program.matrix, program.row_lower, program.row_upper, lower, upper)
+    solution = solve(again, Limits(options={"solver": "simplex"}))
+    return None if solution.values is None else solution.values[:columns]

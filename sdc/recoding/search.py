@@ -1,0 +1,203 @@
+"""Find the node of the lattice that loses least: predictive tagging on paths, as OLA and Flash do.
+
+El Emam et al. 2009 (OLA); Kohlmayer et al. 2012 (Flash). Coarser levels merge classes, so that a node with
+too many outliers rules out all nodes below it, and two variables that have too many by themselves rule out
+all nodes with their levels (LeFevre, DeWitt and Ramakrishnan 2005). A node whose bound is not below the best
+loss is not counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+import numpy as np
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.recoding.lattice import Lattice, Node
+
+#: Larger lattices are not searched completely: a descent from the top replaces the search.
+MOST_NODES = 4_000_000
+#: Nodes that are counted at most; the bound says what the others may gain.
+MOST_COUNTED = 20_000
+#: Losses that differ by less are equal.
+_EQUAL = 1e-12
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """The levels that lose least.
+
+    Attributes
+    ----------
+    levels : tuple of int
+        Of each variable, 0 the finest.
+    suppressed : (n,) boolean array
+        Combinations whose records lose all values.
+    records : int
+        Records of these.
+    loss, lower_bound : float
+    optimal : bool
+    nodes, counted : int
+        Nodes of the lattice, and how many of them were counted.
+    classes : int
+        Classes of the levels, that of the suppressed records counted once for each region.
+    """
+
+    levels: tuple[int, ...]
+    suppressed: np.ndarray
+    records: int
+    loss: float
+    lower_bound: float
+    optimal: bool
+    nodes: int
+    counted: int
+    classes: int
+
+
+def recode(lattice: Lattice, max_suppressed: int = 0, *, most_nodes: int = MOST_NODES) -> Recoding:
+    """Return the node of the least loss that is k-anonymous and suppresses few enough records.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    max_suppressed : int
+        Most records whose values are all suppressed.
+    most_nodes : int
+        A larger lattice is searched by a descent from its top, without a bound.
+
+    Raises
+    ------
+    InvalidParameter
+        If a region has fewer than k records.
+    """
+    _, sizes = lattice.classes({})
+    if len(sizes) == 0 or sizes.min() < lattice.k:
+        raise InvalidParameter(
+            f"regions: expected at least k = {lattice.k} records in each, found fewer", variable="regions"
+        )
+    nodes = prod(lattice.shape)
+    search = _Search(lattice, max_suppressed)
+    if nodes > most_nodes:
+        search.descend()
+        bound, optimal = search.bound_of_bottom(), False
+    else:
+        bound, optimal = search.complete()
+    loss, levels, node = search.best
+    place, _ = lattice.classes(dict(enumerate(levels)))
+    kept, gone = np.unique(place[~node.suppressed]), np.unique(lattice.regions[node.suppressed])
+    return Recoding(
+        levels=levels,
+        suppressed=node.suppressed,
+        records=node.records,
+        loss=loss,
+        lower_bound=min(bound, loss),
+        optimal=optimal,
+        nodes=nodes,
+        counted=search.counted,
+        classes=len(kept) + len(gone),
+    )
+
+
+class _Search:
+    """The best node so far, and how many were counted."""
+
+    def __init__(self, lattice: Lattice, max_suppressed: int) -> None:
+        self.lattice, self.most = lattice, max_suppressed
+        self.counted = 0
+        self.top = tuple(levels - 1 for levels in lattice.shape)
+        self.best = (np.inf, self.top, lattice.evaluate(self.top))
+        self.count(self.top)
+
+    def count(self, node: tuple[int, ...]) -> Node:
+        """Count a node, and keep it if it is the best."""
+        self.counted += 1
+        found = self.lattice.evaluate(node)
+        allowed = found.outliers == 0 or found.records <= self.most
+        if allowed and (found.loss, node) < (self.best[0] - _EQUAL, node):
+            self.best = (found.loss, node, found)
+        return found
+
+    def bound_of_bottom(self) -> float:
+        """Return a bound that holds for every node: that of the finest levels."""
+        return self.count((0,) * len(self.top)).least
+
+    def descend(self) -> None:
+        """Go down from the top by the level that leaves the least loss, as long as one is allowed."""
+        node = self.top
+        while True:
+            below = [(*node[:j], level - 1, *node[j + 1 :]) for j, level in enumerate(node) if level > 0]
+            before = self.best[0]
+            found = [(self.count(each), each) for each in below]
+            allowed = [
+                (one.loss, each) for one, each in found if one.records <= self.most or not one.outliers
+            ]
+            if not allowed or (min(allowed)[0] >= before and self.best[1] == node):
+                return
+            node = min(allowed)[1]
+
+    def complete(self) -> tuple[float, bool]:
+        """Count until no open node can lose less; return the bound and whether it was reached."""
+        lattice = self.lattice
+        guide = lattice.separable
+        lower = np.zeros(lattice.shape) if lattice.measure == "discernibility" else guide.copy()
+        still_open = np.ones(lattice.shape, bool)
+        still_open[self.top] = False
+        self._rule_out_pairs(still_open)
+        known = np.inf
+        while self.counted < MOST_COUNTED:
+            if self.best[0] < known:
+                known = self.best[0]
+                still_open &= lower < known - _EQUAL
+            chosen = np.where(still_open, guide, np.inf).argmin()
+            node = tuple(int(i) for i in np.unravel_index(chosen, lattice.shape))
+            if not still_open[node]:
+                return known, True
+            self._bisect(self._path(node, still_open, guide), still_open, lower)
+        left = lower[still_open]
+        return float(min(known, left.min(initial=np.inf))), len(left) == 0
+
+    def _rule_out_pairs(self, still_open: np.ndarray) -> None:
+        """Close the nodes in which two variables alone have too many outliers."""
+        for i, j in combinations(range(len(self.top)), 2):
+            for low, high in np.ndindex(self.lattice.shape[i], self.lattice.shape[j]):
+                part: list[int | slice] = [slice(None)] * len(self.top)
+                part[i], part[j] = low, high
+                if still_open[tuple(part)].any() and self.lattice.outliers({i: low, j: high}) > self.most:
+                    part[i], part[j] = slice(low + 1), slice(high + 1)
+                    still_open[tuple(part)] = False
+
+    def _path(
+        self, node: tuple[int, ...], still_open: np.ndarray, guide: np.ndarray
+    ) -> list[tuple[int, ...]]:
+        """Return a path of open nodes upwards, each the next one of the least loss."""
+        path = [node]
+        while True:
+            above = [
+                (*node[:j], level + 1, *node[j + 1 :])
+                for j, level in enumerate(node)
+                if level < self.top[j] and still_open[(*node[:j], level + 1, *node[j + 1 :])]
+            ]
+            if not above:
+                return path
+            node = min(above, key=lambda each: (guide[each], each))
+            path.append(node)
+
+    def _bisect(self, path: list[tuple[int, ...]], still_open: np.ndarray, lower: np.ndarray) -> None:
+        """Find the lowest node of a path with few enough outliers; close what the counts rule out."""
+        first, last = 0, len(path) - 1
+        while first <= last:
+            middle = (first + last) // 2
+            node = path[middle]
+            found = self.count(node)
+            still_open[node] = False
+            if found.outliers > self.most:
+                still_open[tuple(slice(level + 1) for level in node)] = False
+                first = middle + 1
+            else:
+                if self.lattice.measure == "discernibility":
+                    above = tuple(slice(level, None) for level in node)
+                    lower[above] = np.maximum(lower[above], found.least)
+                    if found.least >= self.best[0] - _EQUAL:
+                        still_open[above] = False
+                last = middle - 1

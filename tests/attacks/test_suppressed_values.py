@@ -1,0 +1,50 @@
+"""Attack on local suppression: who knows all quasi-identifiers of a person looks for the records that fit.
+
+The control counts a missing value as any value. There a suppressed record is often the only one that fits a
+person, because all others of its group show another value.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from microguard.sdc.local_suppression import suppress
+
+K = 3
+
+
+def persons(seed):
+    """Combinations of five variables with their numbers of persons: most are rare."""
+    rng = np.random.default_rng(seed)
+    weights = 1 / np.arange(1, 9)
+    rows = np.column_stack([rng.choice(n, 800, p=weights[:n] / weights[:n].sum()) for n in (2, 4, 5, 6, 8)])
+    return np.unique(rows, axis=0, return_counts=True)
+
+
+def attacked(codes, counts, result):
+    """Chance of each person's own record among those that fit, for an attacker who knows how many persons
+    of each combination there are and with which pattern they are published.
+
+    Returns the number of records that fit each person's combination, and the largest chance that a record is
+    of a person.
+    """
+    shown = codes[result.key].copy()
+    shown[(result.pattern[:, None] >> np.arange(codes.shape[1]) & 1) == 1] = -1
+    published, place = np.unique(shown, axis=0, return_inverse=True)
+    size = np.bincount(place.ravel(), result.count)
+    fitting = np.array([size[((published == row) | (published < 0)).all(axis=1)].sum() for row in codes])
+    chance = result.count / counts[result.key] / size[place.ravel()]
+    return fitting, float(chance.max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_person_is_found_among_fewer_than_k_records_unless_missing_is_any_value(seed):
+    codes, counts = persons(seed)
+    control = suppress(codes, counts, K, missing="any_value", effort="fast")
+    fitting, chance = attacked(codes, counts, control)
+    assert counts[fitting == 1].sum() > 0.02 * counts.sum()  # found for certain
+    assert chance == 1.0
+    now = suppress(codes, counts, K, effort="fast")
+    fitting, chance = attacked(codes, counts, now)
+    assert fitting.min() >= K
+    assert chance <= 1 / K

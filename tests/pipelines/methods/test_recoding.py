@@ -1,0 +1,102 @@
+"""Recoding end to end: one level for each variable, k on the written files, and no search beats it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from microguard.pipelines.audit.release import audit
+from microguard.schemas.errors import InputRejected, SpecificationError
+
+from tests.contract.guarantees import oracle
+from tests.pipelines.methods.test_local_suppression import suppressed
+from tests.pipelines.microdata import published, quality, run, specification
+
+ROLES = {
+    "sex": {"role": "quasi_identifier", "kind": "nominal"},
+    "place": {"role": "quasi_identifier", "kind": "hierarchical", "hierarchy": "places.csv"},
+    "job": {"role": "quasi_identifier", "kind": "hierarchical", "hierarchy": "jobs.csv", "level": 2},
+    "income": {"role": "sensitive"},
+}
+KEYS = ["sex", "place", "job"]
+PLACES = {f"p{i}": (f"r{i // 3}", "n" if i < 6 else "s") for i in range(12)}
+
+
+def persons(folder, n=150, seed=0):
+    """Persons of twelve places of four regions; jobs of two levels, published from the second on."""
+    rng = np.random.default_rng(seed)
+    lines = [f"{place},{region},{half}" for place, (region, half) in PLACES.items()]
+    (folder / "places.csv").write_text("\n".join(["place,region,half", *lines]))
+    (folder / "jobs.csv").write_text("\n".join(["job,group,sector", "j1,a,x", "j2,a,x", "j3,b,x", "j4,c,y"]))
+    return pd.DataFrame(
+        {
+            "sex": np.array(["f", "m"])[rng.integers(0, 2, n)],
+            "place": [None if rng.random() < 0.02 else f"p{rng.integers(0, 12)}" for _ in range(n)],
+            "job": [f"j{i}" for i in rng.integers(1, 5, n)],
+            "income": np.arange(n) + 1000,
+        }
+    )
+
+
+def spec_of(folder, roles=ROLES, **parameters):
+    return specification(
+        folder, roles, method={"name": "recoding", "effort": "standard", "parameters": parameters}
+    )
+
+
+@pytest.mark.spark
+def test_recoding_publishes_one_level_of_each_variable_and_suppresses_few_records(spark, tmp_path):
+    before = persons(tmp_path)
+    before.to_parquet(tmp_path / "data")
+    _, areas = run(spark, spec_of(tmp_path, max_suppressed=0.1))
+    after = published(areas).sort_values("income", ignore_index=True)
+    section = quality(areas)["coarsening"]
+    levels = {each["name"]: each["level"] - 1 for each in section["variables"]}
+    paths = {code: (code, *parents) for code, parents in PLACES.items()}
+    jobs = {"j1": ("a", "x"), "j2": ("a", "x"), "j3": ("b", "x"), "j4": ("c", "y")}
+    expected = pd.DataFrame(
+        {
+            "sex": [(each, None)[levels["sex"]] for each in before["sex"]],
+            "place": [each and (*paths[each], None)[levels["place"]] for each in before["place"]],
+            "job": [(*jobs[each], None)[levels["job"]] for each in before["job"]],
+        }
+    ).astype(object)
+    found = after[KEYS].astype(object).where(after[KEYS].notna(), None)
+    gone = found.isna().all(axis=1)
+    assert 0 < gone.sum() <= 15
+    assert found[~gone].equals(expected[~gone].where(expected.notna(), None))
+    rows = found.to_dict("records")
+    assert oracle.class_sizes(rows, KEYS)[0] >= 3
+    assert section["gap"] == 0.0
+    release = areas.public.release(areas.public.current())
+    assert audit(release).passed
+    assert (
+        json.loads((release / "manifest.json").read_text())["guarantee"]["groups"][0]["smallest_class"] >= 3
+    )
+
+
+@pytest.mark.spark
+def test_recoding_does_not_depend_on_order_or_partitions(spark, tmp_path):
+    frame, spec = persons(tmp_path), spec_of(tmp_path, loss="discernibility")
+    first = suppressed(spark, spec, spark.createDataFrame(frame).coalesce(1))
+    other = suppressed(spark, spec, spark.createDataFrame(frame[::-1]).repartition(3))
+    pd.testing.assert_frame_equal(first, other)
+    numbers = ROLES | {"number": {"role": "quasi_identifier", "kind": "hierarchical", "hierarchy": "n.csv"}}
+    (tmp_path / "n.csv").write_text("number,group\n1,a\n2,a\n")
+    with pytest.raises(InputRejected, match=r"variables\.number: expected a column of text"):
+        suppressed(spark, spec_of(tmp_path, numbers), spark.createDataFrame(frame.assign(number=1)))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"loss": "entropy"}, "loss"),
+        ({"max_suppressed": 1.0}, "less than 1"),
+        ({"missing": "any_value"}, "missing"),
+    ],
+)
+def test_specification_refuses_parameters_of_recoding_that_do_not_fit(parameters, message, tmp_path):
+    with pytest.raises(SpecificationError, match=message):
+        spec_of(tmp_path, **parameters)

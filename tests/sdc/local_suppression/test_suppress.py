@@ -1,0 +1,163 @@
+"""Local suppression: k-anonymous by either meaning of a missing value, and as cheap as brute force."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.local_suppression import suppress
+from microguard.sdc.local_suppression.greedy import greedy
+from microguard.sdc.local_suppression.patterns import Keys
+from microguard.sdc.local_suppression.suppress import lower_bound
+
+MEANINGS = ("category", "any_value")
+
+
+def keys_of(records):
+    codes, counts = np.unique(np.array(records), axis=0, return_counts=True)
+    return codes, counts
+
+
+def published(codes, result):
+    """The published records, one row each."""
+    rows = codes[result.key].copy()
+    rows[(result.pattern[:, None] >> np.arange(codes.shape[1]) & 1) == 1] = -1
+    return np.repeat(rows, result.count, axis=0)
+
+
+def fewest(rows, missing):
+    """The least count of a record, by definition."""
+    if missing == "category":
+        return min(int((rows == row).all(axis=1).sum()) for row in rows)
+    return min(int(((rows == row) | (row < 0)).all(axis=1).sum()) for row in rows)
+
+
+def by_brute_force(records, k, weights, missing):
+    """Least cost over all patterns of all records."""
+    rows = np.array(records)
+    n, m = rows.shape
+    masks = [np.array(each, bool) for each in product((False, True), repeat=m)]
+    least = np.inf
+    for chosen in product(range(len(masks)), repeat=n):
+        hidden = np.array([masks[each] for each in chosen])
+        cost = float((hidden & (rows >= 0)).sum(axis=0) @ weights)
+        if cost < least and fewest(np.where(hidden, -1, rows), missing) >= k:
+            least = cost
+    return least
+
+
+def test_two_records_that_differ_in_one_variable_lose_that_variable_alone():
+    codes, counts = keys_of([[0, 0, 1], [0, 1, 1]])
+    result = suppress(codes, counts, 2)
+    assert published(codes, result).tolist() == [[0, -1, 1], [0, -1, 1]]
+    assert (result.cost, result.lower_bound, result.optimal) == (2.0, 2.0, True)
+
+
+def test_a_record_at_risk_needs_donors_where_a_missing_value_is_a_category():
+    """Five records (0, 0) and one (0, 1): two donors keep it company, or it is hidden alone."""
+    codes, counts = keys_of([[0, 0]] * 5 + [[0, 1]])
+    strict, lax = (suppress(codes, counts, 3, missing=missing) for missing in MEANINGS)
+    assert (strict.cost, lax.cost) == (3.0, 1.0)
+    assert sorted(map(tuple, published(codes, strict))) == [(0, -1)] * 3 + [(0, 0)] * 3
+    assert sorted(map(tuple, published(codes, lax))) == [(0, -1)] + [(0, 0)] * 5
+
+
+def test_a_variable_of_little_weight_is_suppressed_first():
+    codes, counts = keys_of([[0, 0], [0, 1], [1, 1], [1, 0]])
+    for weights, hidden in (([1.0, 5.0], 0), ([5.0, 1.0], 1)):
+        rows = published(codes, suppress(codes, counts, 2, weights=np.array(weights)))
+        assert (rows[:, hidden] == -1).all()
+        assert (rows[:, 1 - hidden] >= 0).all()
+
+
+SMALL = st.integers(2, 3).flatmap(
+    lambda m: st.tuples(
+        st.lists(st.tuples(*[st.integers(-1, 1)] * m), min_size=2, max_size=5 if m == 2 else 4),
+        st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=m, max_size=m),
+    )
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(SMALL, st.sampled_from([2, 3]), st.sampled_from(MEANINGS))
+def test_the_integer_program_costs_what_brute_force_does(small, k, missing):
+    records, weights = small
+    if len(records) < k:
+        return
+    codes, counts = keys_of(records)
+    result = suppress(codes, counts, k, weights=np.array(weights), missing=missing, effort="exact")
+    assert result.optimal
+    assert result.cost == pytest.approx(by_brute_force(records, k, np.array(weights), missing))
+    assert fewest(published(codes, result), missing) >= k
+    assert result.lower_bound == pytest.approx(result.cost)
+
+
+def random_records(seed, n=300):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, [2, 3, 4, 6, 8], (n, 5))
+    rows[rng.random((n, 5)) < 0.03] = -1
+    return rows
+
+
+@pytest.mark.parametrize("missing", MEANINGS)
+@pytest.mark.parametrize("k", [2, 4])
+def test_blocks_cost_no_more_than_greedy_and_no_less_than_the_bound(missing, k):
+    codes, counts = keys_of(random_records(1))
+    weights = np.array([1.0, 2.0, 1.0, 1.0, 1.5])
+    fast, standard = (
+        suppress(codes, counts, k, weights=weights, missing=missing, effort=effort)
+        for effort in ("fast", "standard")
+    )
+    for result in (fast, standard):
+        rows = published(codes, result)
+        assert fewest(rows, missing) >= k
+        assert len(rows) == counts.sum()
+        assert result.cost == pytest.approx(((rows < 0).sum(axis=0) - (codes < 0).T @ counts) @ weights)
+    assert standard.lower_bound == fast.lower_bound <= standard.cost < fast.cost
+    assert standard.programs >= 3
+
+
+@lru_cache
+def exact(missing, seed):
+    codes, counts = keys_of(random_records(seed, 60)[:, 1:4])
+    return suppress(codes, counts, 3, missing=missing, effort="exact")
+
+
+@pytest.mark.parametrize("missing", MEANINGS)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_of_greedy_holds_for_the_proved_optimum(missing, seed):
+    codes, counts = keys_of(random_records(seed, 60)[:, 1:4])
+    result = exact(missing, seed)
+    keys = Keys(codes, counts, np.ones(3))
+    assert result.optimal
+    assert lower_bound(keys, 3, missing) <= result.cost <= greedy(keys, 3, missing).cost(keys)
+
+
+def test_whole_combinations_are_dissolved_where_no_donor_can_be_spared():
+    codes, counts = keys_of([[0, 0]] * 3 + [[1, 1]])
+    for effort in ("fast", "exact"):
+        result = suppress(codes, counts, 3, effort=effort)
+        assert result.cost == 8.0
+
+
+def test_more_variables_than_patterns_can_be_tried_are_still_protected():
+    rows = np.random.default_rng(0).integers(0, 2, (20, 14))
+    codes, counts = keys_of(rows)
+    result = suppress(codes, counts, 3, effort="fast")
+    assert fewest(published(codes, result), "category") >= 3
+    assert result.lower_bound <= result.cost
+
+
+def test_arguments_that_do_not_fit_are_refused():
+    codes, counts = keys_of([[0, 0], [0, 1]])
+    with pytest.raises(InvalidParameter, match="at least k = 3 records"):
+        suppress(codes, counts, 3)
+    with pytest.raises(InvalidParameter, match="one above 0"):
+        suppress(codes, counts, 2, weights=np.zeros(2))
+    with pytest.raises(InvalidParameter, match="category or any_value"):
+        suppress(codes, counts, 2, missing="none")
