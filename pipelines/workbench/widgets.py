@@ -48,9 +48,8 @@ def select(
 
 def entry(label: str, value: str, changed: Callable[[str], Any], css: str = "", **attributes: Any) -> Element:
     """Create a field for a line of text; `changed` is called when it is left or Enter is pressed."""
-    element = box(
-        "input", css, type="text", autocomplete="off", spellcheck="false", aria_label=label, **attributes
-    )
+    given = {"autocomplete": "off", "spellcheck": "false", "aria_label": label} | attributes
+    element = box("input", css, type="text", **given)
     element.props["value"] = value
     element.on("input", js_handler=_TYPED)
     return element.on("change", lambda event: changed(str(event.args)), js_handler=_VALUE)

@@ -200,6 +200,51 @@ def test_text_that_is_typed_survives_an_update_of_the_page(opened):
         assert other.get_by_label("k: records that share a combination").input_value() == "7"
 
 
+WITH_RESULTS = """
+import sys
+from microguard.pipelines import start
+from microguard.pipelines.workbench import open_file
+from microguard.pipelines.workbench.commands import Finished
+import microguard
+
+def prepared(named):
+    workbench = original(named)
+    release = "0123456789abcdef" * 2
+    row = {"release": release, "name": "people", "period": None, "state": "stands", "units": 3}
+    failure = {"what": "information loss", "found": "0.5", "limit": "at most 0.1", "remedy": "accept more",
+               "line": "[quality] max_information_loss = 0.6"}
+    workbench.finished = {
+        "check": Finished(0, "checked", {"forecast": {"failures": [failure]}}),
+        "protect": Finished(0, "protected", {"release_id": release, "waiting": "evidence/" + release}),
+        "pending": Finished(0, "", {"pending": [{"release_id": release, "since": "now", "evidence": "e"}]}),
+        "history": Finished(0, "", {"releases": [row, row | {"release": release[::-1], "units": 5}]}),
+    }
+    return workbench
+
+original, open_file.open_file = open_file.open_file, prepared
+microguard.main(["start", sys.argv[1], "--no-browser"])
+"""
+
+
+def test_results_of_verbs_are_shown_with_what_can_be_done(tmp_path):
+    require_browser()
+    people().to_parquet(tmp_path / "people.parquet", index=False)
+    with started(tmp_path, "people.parquet", WITH_RESULTS) as (address, _), window(address) as page:
+        figures(page)
+        assert page.get_by_role("button", name="Approve and publish").count() == 2
+        assert page.get_by_text("units 3 to 5").is_visible()
+        page.get_by_role("button", name="Show what withdrawal means").click()
+        page.get_by_text("readers of current.json are led to 01234567 again").wait_for()
+        assert page.evaluate(CONTRAST) == []
+        assert page.evaluate(NAMELESS) == []
+        page.get_by_role("button", name="Approve and publish").first.click()
+        page.get_by_text("Write the name of the person").wait_for()
+        page.get_by_role("button", name="Set [quality] max_information_loss = 0.6").click()
+        page.get_by_role("heading", name="check: done").wait_for(state="detached")
+        page.get_by_text("The specification (TOML)").click()
+        page.get_by_text("max_information_loss = 0.6").first.wait_for()
+
+
 def test_replaced_file_is_said_and_nothing_runs(tmp_path):
     require_browser()
     people().to_parquet(tmp_path / "people.parquet", index=False)

@@ -1,8 +1,9 @@
 """The state of the workbench is a text of TOML: changes keep its comments, and can be undone."""
 
 import pytest
-from microguard.pipelines.workbench.specification_text import SpecificationText
 from microguard.schemas.errors import SpecificationError
+
+pytest.importorskip("tomlkit", reason="the extra [workbench] is not installed")
 
 TEXT = """# A survey.
 [release]
@@ -24,6 +25,8 @@ evidence = "evidence"
 
 @pytest.fixture
 def state(tmp_path):
+    from microguard.pipelines.workbench.specification_text import SpecificationText
+
     return SpecificationText(TEXT, tmp_path / "persons.toml")
 
 

@@ -27,6 +27,7 @@ NAMELESS = (_HERE / "nameless.js").read_text(encoding="utf-8")
 
 def require_browser() -> Any:
     """Return the driver of a browser; skip the test, saying why, where there is none."""
+    pytest.importorskip("nicegui", reason="the extra [workbench] is not installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if browser() is None:
         pytest.skip("no Chromium on this machine")
@@ -34,12 +35,16 @@ def require_browser() -> Any:
 
 
 @contextmanager
-def started(folder: Path, named: str) -> Iterator[tuple[str, Path]]:
-    """Start a workbench in a folder; yield its address and the file of everything that it prints."""
+def started(folder: Path, named: str, prepared: str = "") -> Iterator[tuple[str, Path]]:
+    """Start a workbench in a folder; yield its address and the file of everything that it prints.
+
+    `prepared` is a program that starts it instead.
+    """
     printed = folder / "printed.txt"
     root = Path(__file__).resolve().parents[3]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
     command = [sys.executable, "-m", "microguard", "start", named, "--no-browser"]
+    command = [sys.executable, "-c", prepared, named] if prepared else command
     with open(printed, "w") as output:
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=output, text=True
