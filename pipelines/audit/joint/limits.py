@@ -18,7 +18,7 @@ RATED = ("growth", "list", "draws")
 
 #: Number of secrets learnt, and number of those that could be learnt; and these by attacker.
 Rate = tuple[int, int]
-Rates = Mapping[str, Rate]
+Rates = dict[str, Rate]
 
 
 def limit_of(kind: str, of: int, among: int = 1) -> int:
