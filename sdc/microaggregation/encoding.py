@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from microguard.sdc.errors import NotFinite
 from microguard.sdc.microaggregation.distinct_rows import on_grid
@@ -61,7 +63,7 @@ def encode(column: np.ndarray, position: int, standardise: bool, factor: float) 
     return encoded, unit * divisor / factor if factor else 1.0
 
 
-def _differences(column: np.ndarray, origin: np.generic, halved: bool) -> np.ndarray:
+def _differences(column: np.ndarray, origin: Any, halved: bool) -> np.ndarray:
     """Return the differences from the origin, (n,) float64, halved if they could overflow."""
     if column.dtype.kind in "iu":
         # Each difference is exact in unsigned 64 bits on its own side of the origin, and wraps on the other
