@@ -171,6 +171,17 @@ _ROWS = (
         examples=("draft persons.csv > release.toml",),
     ),
     Verb(
+        "start",
+        "open a workbench in the browser for a file or a specification",
+        "microguard.pipelines.start:start",
+        (
+            _argument("file", type=_path, metavar="FILE", help="Parquet, CSV or specification (TOML)"),
+            _argument("--port", default="0", metavar="N", help="port of 127.0.0.1 (any that is free)"),
+            _argument("--no-browser", action="store_true", help="print the address only"),
+        ),
+        examples=("start persons.csv", "start release.toml --no-browser"),
+    ),
+    Verb(
         "check",
         "validate specification and input, and print the risk before protection",
         "microguard.pipelines.check:check",

@@ -1,14 +1,15 @@
-"""The verb ``check``: judge the input, report its risk, foretell what `protect` would refuse."""
+"""The verb ``check``: judge the input, report its risk, foretell what `protect` or `adjust` would refuse."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.engine.prefetch_imports import prefetch_imports
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.engine.session import session
-from microguard.pipelines.forecast import Forecast, forecast
+from microguard.pipelines.forecast import Forecast, forecast, not_protected
 from microguard.pipelines.gate.expectations import EXPECTS
 from microguard.pipelines.intake.accept import accept_by_suite, accept_input
 from microguard.pipelines.intake.read import Microdata, read
@@ -18,18 +19,26 @@ from microguard.pipelines.measures.exposure import Exposure, exposure
 from microguard.pipelines.measures.k_map import Held, held
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.record_files.layout import laid_out, require_regions
+from microguard.pipelines.start_job import start_job
+from microguard.pipelines.tables.method_comparison import format_methods
+from microguard.pipelines.trial_table import try_table
+from microguard.schemas.errors import MicroguardError
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.table_input import require_records
+from microguard.schemas.specification.table_input import as_input, require_records
 
 
 def check(specification: Specification, *, master: str | None = None, progress: Progress) -> CommandResult:
     """Read and judge the input of a specification; return its risk, and what `protect` would refuse.
+
+    Of a table without records to protect: what `adjust` would refuse.
 
     Raises
     ------
     InputRejected
         With everything that does not conform.
     """
+    if specification.table is not None and not specification.quasi_identifiers:
+        return _check_table(specification, master, progress)
     require_records(specification)
     areas = Areas.from_places(specification.public_area, specification.evidence_area)
     prefetch_imports(EXPECTS)
@@ -41,6 +50,31 @@ def check(specification: Specification, *, master: str | None = None, progress: 
         with progress.stage("read"):
             microdata = read(spark, specification, areas.session_staging)
         return risk_of(Job(spark, specification, areas, progress), microdata)
+
+
+def _check_table(specification: Specification, master: str | None, progress: Progress) -> CommandResult:
+    """Judge the input of a table, and protect it on trial."""
+    reader = as_input(specification)
+    with start_job(specification, master, progress) as job:
+        with progress.stage("read"):
+            microdata = read(job.spark, reader, job.areas.session_staging, specification)
+        with progress.stage("check"):
+            screened = validate(microdata, reader)
+            accept_input(screened, reader, job.areas.record(QUARANTINE_OF_CHECK))
+            accept_by_suite(microdata, job.areas.record(QUARANTINE_OF_CHECK))
+        lines = [f"{screened.records} records of the input"]
+        content: dict[str, Any] = {"records": screened.records}
+        try:
+            trial = try_table(job, screened, specification, QUARANTINE_OF_CHECK)
+        except MicroguardError as error:
+            failures = error.failures or (not_protected(error, "the table"),)
+        else:
+            failures = trial.failures
+            lines.append(f"{trial.cells} cells, of them {trial.sensitive} sensitive")
+            lines += format_methods([trial.row])
+            content |= {"cells": trial.cells, "sensitive": trial.sensitive, "cost": asdict(trial.row)}
+    foretold = Forecast(tuple(failures), 0, 0, verb="adjust")
+    return CommandResult("\n".join([*lines, foretold.text]), content | {"forecast": foretold.as_json()})
 
 
 def risk_of(job: Job, microdata: Microdata) -> CommandResult:

@@ -5,8 +5,6 @@ Of a table without records to protect it compares all methods of tables.
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from math import nan
@@ -25,18 +23,13 @@ from microguard.pipelines.intake.validate import ValidatedInput, validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.data_changes import Changed
 from microguard.pipelines.measures.exposure import exposure
-from microguard.pipelines.measures.measure import Measure, compute_all
+from microguard.pipelines.measures.measure import Measure
 from microguard.pipelines.measures.registry import record_measures
-from microguard.pipelines.method import table_method
 from microguard.pipelines.publication.record_files.layout import laid_out
 from microguard.pipelines.start_job import start_job
-from microguard.pipelines.tables.method_comparison import (
-    MethodOnTable,
-    format_methods,
-    row_of,
-    with_method,
-)
+from microguard.pipelines.tables.method_comparison import MethodOnTable, format_methods, with_method
 from microguard.pipelines.trial_run import drawn, protect_sample, suppress_small_regions
+from microguard.pipelines.trial_table import try_table
 from microguard.schemas.errors import MicroguardError, SpecificationError
 from microguard.schemas.method_registry import BUILT_IN
 from microguard.schemas.requirements.requirement import MetricKey
@@ -132,20 +125,10 @@ def _compare_methods(specification: Specification, master: str | None, progress:
 
 
 def _by_method(job: Job, screened: ValidatedInput, method: str) -> MethodOnTable:
-    name = hashlib.sha256(f"compare {method}".encode()).hexdigest()[:32]
     try:
-        chosen = with_method(job.specification, method)
-        product = table_method(chosen).product()
-        product.with_data_defaults(screened)
-        protected = product.protect(replace(job, specification=chosen), screened, name)
-        metrics = compute_all(product.measures, product.compare(screened, protected)).metrics
-        found = {key.metric: value for key, value in metrics.items()}
-        return row_of(method, protected.comparison, found)
+        return try_table(job, screened, with_method(job.specification, method), f"compare {method}").row
     except MicroguardError as error:
         return MethodOnTable(method, reason=str(error).rpartition(" is faulty: ")[2])
-    finally:
-        job.areas.forget_work(name)
-        shutil.rmtree(job.areas.record(name), ignore_errors=True)
 
 
 def _require_one_place(compared: Mapping[str, Specification]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -62,16 +62,7 @@ def draft(named: str) -> CommandResult:
     if finished is not None:
         return CommandResult(finished, {"table": True, "draft": finished})
     with Profile(source) as profile:
-        if profile.records < K:
-            raise InputRejected(
-                f"{named} has {profile.records} record(s), expected at least k = {K}. Name a larger file."
-            )
-        guesses, derived = guess_roles(profile)
-        tried = trial(profile, guesses)
-        k = K if tried is None else tried.k
-        risk = _risk(profile, guesses, k)
-        text = _text(profile, guesses, derived, risk, tried, k)
-    build_specification(tomllib.loads(text), Path.cwd(), "draft")
+        drafted = draft_records(profile)
     variables = {
         each.name: {
             "role": each.role,
@@ -80,10 +71,56 @@ def draft(named: str) -> CommandResult:
             "why": each.why,
             "alternative": None if each.alternative is None else asdict(each.alternative),
         }
-        for each in guesses
+        for each in drafted.guesses
     }
-    content = {"records": profile.records, "k": k, "variables": variables, "risk": risk, "draft": text}
-    return CommandResult(text, content | {"trial": None if tried is None else asdict(tried)})
+    content = {"records": drafted.records, "k": drafted.k, "variables": variables, "risk": drafted.risk}
+    tried = None if drafted.trial is None else asdict(drafted.trial)
+    return CommandResult(drafted.text, content | {"draft": drafted.text, "trial": tried})
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A draft for a file of records.
+
+    Attributes
+    ----------
+    records, k : int
+    guesses : tuple of Guess
+    risk : dict
+        Classes and uniques of the unprotected file.
+    trial : Trial or None
+    text : str
+        A valid specification.
+    """
+
+    records: int
+    k: int
+    guesses: tuple[Guess, ...]
+    risk: dict[str, Any]
+    trial: Trial | None
+    text: str
+
+
+def draft_records(profile: Profile) -> Draft:
+    """Draft a specification for a file of records.
+
+    Raises
+    ------
+    InputRejected
+        If it has fewer than k records.
+    """
+    if profile.records < K:
+        raise InputRejected(
+            f"{profile.source.named} has {profile.records} record(s), expected at least k = {K}. Name a "
+            "larger file."
+        )
+    guesses, derived = guess_roles(profile)
+    tried = trial(profile, guesses)
+    k = K if tried is None else tried.k
+    risk = _risk(profile, guesses, k)
+    text = _text(profile, guesses, derived, risk, tried, k)
+    build_specification(tomllib.loads(text), Path.cwd(), "draft")
+    return Draft(profile.records, k, tuple(guesses), risk, tried, text)
 
 
 def _risk(profile: Profile, guesses: Sequence[Guess], k: int) -> dict[str, Any]:

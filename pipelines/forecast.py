@@ -40,7 +40,7 @@ NOT_OF_A_SAMPLE = ("by_dimension", "by_region", "tables", "vanished", "vanished_
 
 @dataclass(frozen=True)
 class Forecast:
-    """What `protect` would refuse.
+    """What `protect` or `adjust` would refuse.
 
     Attributes
     ----------
@@ -48,11 +48,14 @@ class Forecast:
         `found` says "about" if it was estimated on the sample.
     sampled, records : int
         Records of the sample and of the file; both 0 if no limit depends on the protected records.
+    verb : str
+        What would refuse.
     """
 
     failures: tuple[Failure, ...]
     sampled: int
     records: int
+    verb: str = "protect"
 
     @property
     def text(self) -> str:
@@ -63,9 +66,9 @@ class Forecast:
             share = "the whole file" if whole else f"a sample of {self.sampled:,} of {self.records:,} records"
             basis = f"dependencies counted on the whole file, other limits estimated by protecting {share}"
         if not self.failures:
-            return f"Forecast: protect would refuse nothing that can be foretold ({basis})."
+            return f"Forecast: {self.verb} would refuse nothing that can be foretold ({basis})."
         count = f"{len(self.failures)} reason{'s' if len(self.failures) > 1 else ''}"
-        head = f"Forecast: protect would refuse this release for {count} ({basis})."
+        head = f"Forecast: {self.verb} would refuse this release for {count} ({basis})."
         return refusal_text(head, self.failures)
 
     def as_json(self) -> dict[str, Any]:
@@ -109,7 +112,7 @@ def forecast(job: Job, microdata: Microdata, screened: ValidatedInput, exposed: 
     try:
         measured = protect_sample(trial, sample, checked, exposed, measures, "foretell")
     except MicroguardError as error:
-        failures.append(_not_protected(error))
+        failures.append(not_protected(error, "the sample (that of the whole file may succeed)"))
         return Forecast(tuple(failures), checked.remaining, screened.remaining)
     whole = checked.remaining == screened.remaining
     for requirement in _requirements(measures, specification):
@@ -121,11 +124,10 @@ def forecast(job: Job, microdata: Microdata, screened: ValidatedInput, exposed: 
     return Forecast(tuple(failures), checked.remaining, screened.remaining)
 
 
-def _not_protected(error: MicroguardError) -> Failure:
-    """Return the failure of a sample that could not be protected."""
-    reason = " ".join(str(error).split()).removesuffix(".")
-    remedy = f"remove the cause, or see whether the whole file can be protected. The cause: {reason}"
-    return Failure("protection", "protection of the sample", "failed", remedy=remedy)
+def not_protected(error: MicroguardError, what: str) -> Failure:
+    """Return the failure of a sample or table that could not be protected."""
+    remedy = f"remove the cause: {' '.join(str(error).split()).removesuffix('.')}"
+    return Failure("protection", f"protection of {what}", "failed", remedy=remedy)
 
 
 def _cheap(specification: Specification) -> Specification:

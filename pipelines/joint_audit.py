@@ -41,22 +41,26 @@ def audit_source(specification: Specification) -> CommandResult:
     exposure = joint_exposure_of(areas, entries, compare_again=True)
     of_other_areas = [each.release_id for each in elsewhere if each.release_id not in known]
     exposure = replace(exposure, not_compared=(*exposure.not_compared, *of_other_areas))
+    faults = []
     if not exposure.safe:
         alone = " Release {} alone exposes {} units together with the last one."
         collisions = "".join(alone.format(*each) for each in exposure.collisions)
         other = " The same records were published under another source as {} ({!r}, {})."
         collisions += "".join(other.format(each.release_id, each.name, each.path) for each in elsewhere)
-        raise GateRefused(
+        faults.append(
             f"The {len(entries)} release(s) of the source {source!r} expose units together: "
-            f"{'; '.join(exposure.faults())}.{collisions} Withdraw what can be withdrawn (copies "
-            "remain), and find out why these were published next to each other."
+            f"{'; '.join(exposure.faults())}.{collisions}"
         )
     area = area_exposure(areas)
     if not area.safe:
-        raise GateRefused(
+        faults.append(
             f"The {len(area.releases)} release(s) of the evidence area disclose more together than each of "
-            f"them: {'; '.join((*area.faults(), *area.notes()))}. Withdraw what can be withdrawn (copies "
-            "remain), and find out why these were published next to each other."
+            f"them: {'; '.join((*area.faults(), *area.notes()))}."
+        )
+    if faults:
+        raise GateRefused(
+            f"{' '.join(faults)} Withdraw what can be withdrawn (copies remain), and find out why these were "
+            "published next to each other."
         )
     content = {"source": source, **asdict(exposure), "area": area.content()}
     if not area.releases:

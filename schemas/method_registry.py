@@ -11,8 +11,11 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, get_args
 
 from microguard.schemas.errors import SpecificationError
+from microguard.sdc.algorithms.correlated_noise import CorrelatedNoiseParameters
 from microguard.sdc.algorithms.local_suppression import LocalSuppressionParameters
 from microguard.sdc.algorithms.parameters import Parameters
+from microguard.sdc.algorithms.pram import PramParameters
+from microguard.sdc.algorithms.rank_swapping import RankSwappingParameters
 from microguard.sdc.algorithms.recoding import RecodingParameters
 from microguard.sdc.algorithms.swapping import SwappingParameters
 
@@ -43,7 +46,7 @@ class MethodRow:
     guarantees : tuple of GuaranteeName
         What it may promise, at least one; code of `pipelines.guarantees` counts it on the written files.
     adapter : str
-        Module and class, such as ``"pram.adapter:Pram"``: a `RecordMethod` or `TableMethod` of
+        Module and class, such as ``"replacement.adapter:Replacement"``: a `RecordMethod` or `TableMethod` of
         `pipelines.method`.
     parameters : type or None
         The dataclass of its section ``[method.parameters]`` or ``[table.parameters]``, if it has one.
@@ -95,6 +98,30 @@ BUILT_IN: dict[str, MethodRow] = {
             kinds=("nominal", "ordinal", "hierarchical", "numeric"),
         ),
         MethodRow(
+            "pram",
+            "records",
+            ("measured only",),
+            f"{_ADAPTERS}.pram:Pram",
+            PramParameters,
+            kinds=("nominal", "ordinal", "hierarchical"),
+        ),
+        MethodRow(
+            "rank_swapping",
+            "records",
+            ("measured only",),
+            f"{_ADAPTERS}.rank_swapping:RankSwapping",
+            RankSwappingParameters,
+            kinds=("numeric",),
+        ),
+        MethodRow(
+            "correlated_noise",
+            "records",
+            ("measured only",),
+            f"{_ADAPTERS}.correlated_noise:CorrelatedNoise",
+            CorrelatedNoiseParameters,
+            kinds=("numeric",),
+        ),
+        MethodRow(
             "local_suppression",
             "records",
             ("k-anonymity",),
@@ -137,7 +164,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "table",
             ("bounded noise",),
             f"{_ADAPTERS}.cell_key:CellKeys",
-            keys=("largest_noise", "noise_variance"),
+            keys=("largest_noise", "noise_variance", "noise_table"),
         ),
         MethodRow(
             "suppression",

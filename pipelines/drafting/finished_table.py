@@ -71,6 +71,8 @@ class FinishedTable:
         Dimensions whose codes do not add up to the total, flat or nested.
     others : list of str
         Columns that are left out.
+    decimal_comma : bool
+        Whether numbers have a decimal comma.
     """
 
     totals: dict[str, str]
@@ -82,6 +84,7 @@ class FinishedTable:
     parents: dict[str, dict[str, str]] = field(default_factory=dict)
     open_dimensions: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
+    decimal_comma: bool = False
 
 
 def draft_finished_table(source: Source) -> str | None:
@@ -113,6 +116,7 @@ def recognised(frame: pd.DataFrame) -> FinishedTable | None:
     numbers = {name: _numbers(frame[name]) for name in rest}
     numeric = {name: each for name, each in numbers.items() if each is not None}
     table.others = [name for name in rest if name not in numeric]
+    table.decimal_comma = any(frame[name].str.contains(",", regex=False).any() for name in numeric)
     for name in list(table.others):
         codes = set(frame[name].dropna().unique()) - {""}
         fitting = [each for each in _STATUSES.values() if codes and codes <= set(each)]
@@ -262,6 +266,8 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     if source.format == "csv":
         yield f"delimiter = {quoted(source.delimiter)}"
         yield f'encoding = "{source.encoding}"'
+        if table.decimal_comma:
+            yield 'decimal = ","'
     yield from ("", "[variables]")
     for name in table.totals:
         yield f'{_key(name)} = {{ role = "other", kind = "nominal" }}    # a dimension: it has a total mark'

@@ -193,6 +193,20 @@ class Profile:
             frame[label] = pd.factorize(frame[label], sort=False)[0]
         return frame
 
+    def values(self, column: Column) -> pd.Series:
+        """Return all values of a column: numbers if every value is one, else text; missing is NaN or None.
+
+        Records are in the order of a hash of their contents, whatever their order in the file.
+        """
+        labels = ", ".join(each.label for each in self.columns)
+        self._engine.execute(
+            f"CREATE TABLE IF NOT EXISTS ordered AS SELECT * FROM file ORDER BY hash({labels})"
+        )
+        numeric = 0 < column.present == column.numbers
+        value = self._number(column) if numeric else f"CAST({column.label} AS VARCHAR)"
+        frame = self._engine.execute(f"SELECT {value} AS v FROM ordered").df()
+        return frame["v"].astype(np.float64) if numeric else frame["v"]
+
     def sampled_numbers(self, columns: Sequence[Column]) -> dict[str, np.ndarray]:
         """Return the columns that have only numbers, of the sampled records and by label; NaN is missing."""
         numeric = [column for column in columns if 0 < column.present == column.numbers]

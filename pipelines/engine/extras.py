@@ -15,6 +15,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "gx": ("great_expectations",),
         "report": ("matplotlib",),
         "lake": ("deltalake", "pyiceberg", "obstore"),
+        "workbench": ("nicegui", "tomlkit"),
     }
 )
 #: Extras that a release needs: Spark, the second judge, and the plots of its evidence.

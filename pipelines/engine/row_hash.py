@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from microguard.pipelines.engine.column_names import column
@@ -18,9 +19,15 @@ ROWS = "__rows"
 _LOW = 0xFFFFFFFF
 
 
-def with_hash(frame: DataFrame, names: list[str]) -> DataFrame:
-    """Add a hash of the content of each record, by which `content_order` sorts first."""
-    return frame.withColumn(HASH, f.xxhash64(*content_of(names)))
+def with_hash(
+    frame: DataFrame, names: list[str], replaced: Mapping[str, Column] = MappingProxyType({})
+) -> DataFrame:
+    """Add a hash of the content of each record, by which `content_order` sorts first.
+
+    An expression in `replaced` is hashed in place of the column of that name.
+    """
+    columns = [replaced[name] if name in replaced else column(name) for name in names]
+    return frame.withColumn(HASH, f.xxhash64(*columns, *[column(name).isNull() for name in names]))
 
 
 def content_order(frame: DataFrame, names: list[str]) -> list[Column]:

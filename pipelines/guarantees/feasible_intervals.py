@@ -136,14 +136,10 @@ def too_narrow(
     for kind, units, coalition in _coalitions(original.contributed, suppressed, attackers):
         if units not in results:
             known = everybody.of(coalition, original.units)
-            again = _contradicted(by_cell, coalition.cells, known)
-            again &= ~np.isin(reached, coalition.cells[coalition.alone])
+            again = np.unique(reached[_contradicted(by_cell, coalition.cells, known)])
+            again = again[~np.isin(again, coalition.cells[coalition.alone])]
             with everybody.replaced(coalition.cells, known):
-                results[units] = {
-                    cell
-                    for cell in np.unique(reached[again]).tolist()
-                    if search.ends(cell, everybody) is None
-                }
+                results[units] = {cell for cell in again.tolist() if search.ends(cell, everybody) is None}
         failed[kind] |= results[units]
     return {kind: len(found) for kind, found in failed.items()}
 
@@ -203,11 +199,12 @@ def _by_cell(witnesses: list[_Table], cells: int) -> sparse.csc_matrix:
 
 
 def _contradicted(witnesses: sparse.csc_matrix, cells: np.ndarray, known: _Knowledge) -> np.ndarray:
-    """Return which witnesses a coalition can exclude by what it knows of its cells."""
-    deviations = witnesses[:, cells].toarray()
-    slack = TOLERANCE * np.maximum(np.abs(deviations), 1e-300)
-    outside = (deviations < -known.fall - slack) | (deviations > known.rise + slack)
-    contradicted: np.ndarray = outside.any(axis=1)
+    """Return the witnesses that a coalition can exclude by what it knows of its cells, as positions."""
+    deviations = witnesses[:, cells].tocoo()
+    slack = TOLERANCE * np.abs(deviations.data)
+    fall, rise = known.fall[deviations.col], known.rise[deviations.col]
+    outside = (deviations.data < -fall - slack) | (deviations.data > rise + slack)
+    contradicted: np.ndarray = deviations.row[outside]
     return contradicted
 
 

@@ -55,8 +55,9 @@ def compute_scales(
 def fixed_point_sums(names: Sequence[str], magnitude: Mapping[str, float]) -> list[Column]:
     """Return the aggregates from which `scales_from_sums` computes means and deviations.
 
-    Each value is rounded to a fixed-point integer of `FIXED_POINT_BITS` bits below the largest magnitude.
-    Integers and their squares are summed exactly, squares in two halves so that no sum overflows.
+    Each value is written as two integers of `FIXED_POINT_BITS` bits: a fixed-point number below the largest
+    magnitude, and the remainder. Both, their squares and their products are summed exactly, products in two
+    halves so that no sum overflows. A change of unit thus changes the result in its last bits only.
     """
     sums = []
     for i, name in enumerate(names):
@@ -64,12 +65,17 @@ def fixed_point_sums(names: Sequence[str], magnitude: Mapping[str, float]) -> li
         half = exponent // 2
         scaled = column(name).cast("double") * f.lit(2.0**half) * f.lit(2.0 ** (exponent - half))
         whole = f.rint(scaled).cast("bigint")
+        rest = f.rint((scaled - f.rint(scaled)) * f.lit(2.0**FIXED_POINT_BITS)).cast("bigint")
         sums += [
             f.count(whole).alias(f"__n{i}"),
             f.sum(whole).alias(f"__s{i}"),
-            f.sum(f.shiftright(whole * whole, 30)).alias(f"__h{i}"),
-            f.sum((whole * whole).bitwiseAND(f.lit((1 << 30) - 1))).alias(f"__l{i}"),
+            f.sum(rest).alias(f"__r{i}"),
         ]
+        for at, product in enumerate((whole * whole, whole * rest, rest * rest)):
+            sums += [
+                f.sum(f.shiftright(product, 30)).alias(f"__h{at}_{i}"),
+                f.sum(product.bitwiseAND(f.lit((1 << 30) - 1))).alias(f"__l{at}_{i}"),
+            ]
     return sums
 
 
@@ -79,11 +85,18 @@ def scales_from_sums(
     """Mean and scale of numeric variables, from the `fixed_point_sums` of the parts of a file, a row each."""
     by_variable = {}
     for i, name in enumerate(names):
-        n, total, high, low = (sum(filter(None, parts[f"__{each}{i}"].to_pylist())) for each in "nshl")
-        squares = (high << 30) + low
-        variance = (n * squares - total * total) / (n * (n - 1)) if n > 1 else 0.0  # all terms are integers
-        unit = math.ldexp(1.0, -_exponent(magnitude[name]))
-        by_variable[name] = Scale(total / max(n, 1) * unit, math.sqrt(variance) * unit, n)
+
+        def total(key: str, i: int = i) -> int:
+            return sum(filter(None, parts[f"__{key}{i}"].to_pylist()))
+
+        n = total("n")
+        whole, mixed, rest = ((total(f"h{at}_") << 30) + total(f"l{at}_") for at in range(3))
+        # All terms are integers, in units of the remainder.
+        values = (total("s") << FIXED_POINT_BITS) + total("r")
+        squares = (whole << 2 * FIXED_POINT_BITS) + (mixed << FIXED_POINT_BITS + 1) + rest
+        variance = (n * squares - values * values) / (n * (n - 1)) if n > 1 else 0.0
+        unit = math.ldexp(1.0, -_exponent(magnitude[name]) - FIXED_POINT_BITS)
+        by_variable[name] = Scale(values / max(n, 1) * unit, math.sqrt(variance) * unit, n)
     return by_variable
 
 

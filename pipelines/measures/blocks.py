@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,47 @@ class OfAlgorithm:
 
 
 @dataclass(frozen=True)
+class Certified:
+    """What is proved of a clustering of records by microaggregation.
+
+    Attributes
+    ----------
+    blocks, records : float
+        Share of the blocks that are proved optimal, and of the records in them.
+    gap : float
+        (SSE - lower bound) / SSE of the file, given its blocks; 1 if nothing is proved. A block without a
+        bound counts with that of the whole file, or with 0.
+    """
+
+    blocks: float
+    records: float
+    gap: float
+
+    @classmethod
+    def of(cls, reports: Sequence[Mapping[str, Any]]) -> Certified:
+        """Compute the shares and the gap from the reports of all blocks of a clustering."""
+        proved = [report["records"] for report in reports if report["optimal"]]
+        objective = sum(report["objective"] for report in reports)
+        bounds = (max(report["lower_bound"] or 0.0, report.get("file_bound") or 0.0) for report in reports)
+        return cls(
+            len(proved) / len(reports),
+            sum(proved) / sum(report["records"] for report in reports),
+            max(0.0, 1.0 - sum(bounds) / objective) if objective > 0.0 else 0.0,
+        )
+
+
+@dataclass(frozen=True)
 class Blocks:
-    """Summary of all blocks of a release; gaps in percent, of the blocks that have a bound."""
+    """Summary of all blocks of a release; gaps in percent, of the blocks that have a bound.
+
+    `certified` has the clusterings by microaggregation by name.
+    """
 
     by_algorithm: tuple[OfAlgorithm, ...]
     records: Histogram
     seconds: Histogram
     gaps: Histogram | None
+    certified: dict[str, Certified] = field(default_factory=dict)
 
 
 def _of_algorithm(name: str, reports: Sequence[dict[str, Any]]) -> OfAlgorithm:
@@ -82,6 +116,11 @@ class BlocksMeasure(Measure[Comparison, Blocks]):
             records=_histogram([report["records"] for report in reports]),
             seconds=_histogram([report["seconds"] for report in reports]),
             gaps=_histogram(gaps) if gaps else None,
+            certified={
+                name: Certified.of(parts.blocks)
+                for name, parts in comparison.reports.items()
+                if parts.blocks and all("bound_kind" in report for report in parts.blocks)
+            },
         )
 
     def plots(self, section: Blocks, k: int) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from microguard.pipelines.measures.one_pass import Summary, in_one_pass
 from microguard.pipelines.measures.pairs import ORIGINAL, Pairs, pair_columns, pairs_from, pairs_of
 from microguard.pipelines.measures.table_errors import Table, TableErrors, table_errors
 from microguard.schemas.specification.model import WHOLE, Specification
+from microguard.sdc.measures.moments import Moments
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
@@ -73,6 +74,21 @@ class Comparison:
     def joint_keys(self) -> list[str]:
         """The region and all quasi-identifiers."""
         return [*self.keys, *self.specification.quasi_identifiers]
+
+    @cached_property
+    def moments(self) -> Mapping[str, Moments]:
+        """Moments of the numeric variables by clustering: of all records of its blocks.
+
+        A method without blocks has those of the sampled records (`pairs`).
+        """
+        if self.reports or self.pairs is None:
+            return {name: reports.moments for name, reports in self.reports.items()}
+        scales = [self.scales[name] for name in self.pairs.numeric]
+        before, after = (
+            (numbers - [scale.mean for scale in scales]) / [scale.divisor for scale in scales]
+            for numbers in (self.pairs.numbers_before, self.pairs.numbers_after)
+        )
+        return {WHOLE: Moments.from_values(before, after)}
 
     def scales_of(self, clustering: str) -> dict[str, Scale]:
         """Scales of the numeric variables of a clustering."""

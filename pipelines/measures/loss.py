@@ -38,6 +38,8 @@ class Loss:
         The sampling weight that everything here is weighted by.
     trimmed : int
         Records that count for less than their weight in what their clusters publish.
+    sampled : int or None
+        Records that are compared; None if all are. A method without blocks is measured on a sample.
     """
 
     sse: float
@@ -49,10 +51,13 @@ class Loss:
     by_variable: dict[str, float]
     weighted_by: str | None = None
     trimmed: int = 0
+    sampled: int | None = None
 
 
-def _total(comparison: Comparison, reports: BlockReports, name: str) -> float | None:
+def _total(comparison: Comparison, reports: BlockReports | None, name: str) -> float | None:
     """Sum a number over the blocks; None if a block lacks it, or a record is in no block."""
+    if reports is None:
+        return None
     numbers = [report[name] for report in reports.blocks if report.get(name) is not None]
     whole = len(numbers) == len(reports.blocks) and reports.records == comparison.records
     return math.fsum(numbers) if whole else None
@@ -73,10 +78,10 @@ class LossMeasure(Measure[Comparison, dict[str, Loss]]):
         """Compute the section; None where the measure does not apply."""
         section = {}
         groups = {group.name: group for group in comparison.specification.clusterings}
-        for name, reports in comparison.reports.items():
+        for name, moments in comparison.moments.items():
             scales = comparison.scales_of(name)
             if scales:
-                moments = reports.moments
+                reports = comparison.reports.get(name)
                 section[name] = Loss(
                     sse=float(moments.sse.sum()),
                     sst=float(moments.sst.sum()),
@@ -89,7 +94,8 @@ class LossMeasure(Measure[Comparison, dict[str, Loss]]):
                         for variable, sse, sst in zip(scales, moments.sse, moments.sst, strict=True)
                     },
                     weighted_by=comparison.specification.weighted_by(groups[name]),
-                    trimmed=sum(report.get("trimmed", 0) for report in reports.blocks),
+                    trimmed=sum(report.get("trimmed", 0) for report in (reports.blocks if reports else ())),
+                    sampled=None if reports else len(comparison.pairs or ()),
                 )
         return section or None
 

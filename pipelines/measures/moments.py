@@ -47,10 +47,10 @@ class MomentsMeasure(Measure[Comparison, dict[str, MeanAndVariance]]):
     def compute(self, comparison: Comparison) -> dict[str, MeanAndVariance] | None:
         """Compute the section; None where the measure does not apply."""
         section = {}
-        for name, reports in comparison.reports.items():
+        for name, moments in comparison.moments.items():
             scales = comparison.scales_of(name)
             if scales:
-                means, variances = reports.moments.means(), reports.moments.variances()
+                means, variances = moments.means(), moments.variances()
                 for i, (variable, scale) in enumerate(scales.items()):
                     section[variable] = MeanAndVariance(
                         mean_before=float(scale.mean + scale.divisor * means[0][i]),
@@ -77,10 +77,10 @@ class CorrelationsMeasure(Measure[Comparison, dict[str, Correlations]]):
     def compute(self, comparison: Comparison) -> dict[str, Correlations] | None:
         """Compute the section; None where the measure does not apply."""
         section = {}
-        for name, reports in comparison.reports.items():
+        for name, moments in comparison.moments.items():
             scales = comparison.scales_of(name)
             if scales:
-                before, after = reports.moments.correlations()
+                before, after = moments.correlations()
                 section[name] = Correlations(list(scales), _matrix(before), _matrix(after))
         return section or None
 

@@ -55,7 +55,7 @@ MEASURES: dict[str, tuple[Row, ...]] = {
         Row("moments", f"{_RECORDS}.moments:MOMENTS"),
         Row("correlations", f"{_RECORDS}.moments:CORRELATIONS"),
         Row("estimates", f"{_RECORDS}.estimates:ESTIMATES", "numeric"),
-        Row("dominance", f"{_RECORDS}.dominance:DOMINANCE"),
+        Row("dominance", f"{_RECORDS}.dominance:DOMINANCE", "clustered"),
         Row("diversity", f"{_RECORDS}.diversity:DIVERSITY", "sensitive"),
         Row("edit_rules", f"{_RECORDS}.edit_rules:EDIT_RULES", "rules"),
         Row("by_dimension", f"{_RECORDS}.control_tables:BY_DIMENSION"),

@@ -23,6 +23,7 @@ from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports
 from microguard.pipelines.method import RecordMethod
+from microguard.pipelines.methods.perturbation import content_and_number
 from microguard.schemas.errors import InputRejected
 from microguard.sdc.algorithms.swapping import SwappingParameters
 from microguard.sdc.swapping import swap
@@ -107,13 +108,7 @@ class TargetedRecordSwapping(RecordMethod):
         if self.specification.household is not None:
             identity = column(self.specification.household).cast("string")
         else:
-            published = f.to_json(
-                f.struct(*[column(name) for name in self.specification.published]),
-                {"ignoreNullFields": "false"},
-            )
-            # Records with the same content are interchangeable: any numbering gives the same release.
-            number = f.row_number().over(Window.partitionBy(f.sha2(published, 256)).orderBy(f.lit(1)))
-            identity = f.concat(published, f.lit("\x1f"), number)
+            identity = content_and_number(frame, self.specification.published)
         return frame.withColumn(_UNIT, _number(identity, secret))
 
     def _units(self, keyed: DataFrame, job: Job) -> DataFrame:

@@ -20,7 +20,7 @@ from microguard.schemas.method_registry import third_party_version
 from microguard.schemas.specification.model import Specification
 
 #: Changes when, and only when, the same input and specification give another release than before.
-METHOD = 23
+METHOD = 24
 #: Keys that determine what is published, of the sections in which not all keys do.
 DECIDING = {
     "publish": ("disclose", "format", "partition_by", "csv", "series", "changes"),
@@ -51,18 +51,17 @@ def identity(screened: ValidatedInput, specification: Specification, content: st
         "seed": specification.release.seed,
         "method": METHOD,
         SOFTWARE: deciding_versions(),
-        **_known_before(specification),
+        **_input_files(specification),
         **_third_party(specification),
     }
 
 
-def _known_before(specification: Specification) -> dict[str, str]:
-    """Return the checksum of the a-priori file, which is input, too; its reader reports a missing file."""
+def _input_files(specification: Specification) -> dict[str, str]:
+    """Return the checksums of files that are input, too; their readers report a missing one."""
     table = specification.table
-    if table is None or table.a_priori is None:
-        return {}
-    path = Path(specification.resolve(table.a_priori))
-    return {"known_before": checksum(path)} if path.is_file() else {}
+    files = {} if table is None else {"known_before": table.a_priori, "noise_table": table.noise_table}
+    paths = {key: Path(specification.resolve(name)) for key, name in files.items() if name is not None}
+    return {key: checksum(path) for key, path in paths.items() if path.is_file()}
 
 
 def _third_party(specification: Specification) -> dict[str, dict[str, str]]:

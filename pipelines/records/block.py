@@ -103,6 +103,7 @@ def _labels(
             "stopped_by": "proof",
             "objective": 0.0,
             "lower_bound": 0.0,
+            "bound_kind": "no loss",
             "gap": 0.0,
             "optimal": True,
         }
@@ -150,6 +151,7 @@ def _solve(
         "stopped_by": clusters.stopped_by,
         "objective": clusters.sse,
         "lower_bound": clusters.lower_bound,
+        "bound_kind": clusters.bound_kind,
         "gap": clusters.gap,
         "optimal": clusters.optimal,
         "work": dict(clusters.work),

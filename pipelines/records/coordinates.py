@@ -17,6 +17,9 @@ from microguard.pipelines.intake.fixed_point import Scale
 from microguard.sdc.clusters.cost_matrix import CostMatrix
 from microguard.sdc.clusters.ordinal import MISSING, ordinal_coordinates, ranks_of
 
+#: Coordinates for trees are multiples of this power of two.
+TREE_GRID = 2.0**-32
+
 
 @dataclass(frozen=True)
 class Coordinates:
@@ -81,11 +84,12 @@ class Coordinates:
     def points(self, table: pa.Table) -> np.ndarray:
         """Return the coordinates for trees: missing numbers are at the mean, a mismatch costs its weight.
 
-        Ordinal variables have a single one, along the line between the ends of their order, hierarchical ones
-        those of their finest level: so no two points are farther apart than their records. Those with a cost
-        matrix have the same as in a block.
+        Numbers are rounded to multiples of `TREE_GRID`, so that their last bits do not decide between equal
+        projections. Ordinal variables have a single one, along the line between the ends of their order,
+        hierarchical ones those of their finest level: so no two points are farther apart than their records.
+        Those with a cost matrix have the same as in a block.
         """
-        numeric = np.nan_to_num(self.weighted(table), nan=0.0)
+        numeric = np.rint(np.nan_to_num(self.weighted(table), nan=0.0) / TREE_GRID) * TREE_GRID
         indicators = []
         for name, values in self.categories.items():
             codes = pc.index_in(table[name], value_set=values).to_numpy(zero_copy_only=False)

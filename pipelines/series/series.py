@@ -76,7 +76,9 @@ class Series(Predecessor[Records]):
             write_value_lists(protected.screened.frame, self.specification, release_id, job.areas)
         with job.progress.stage("joint audit"):
             earlier = releases_of(job.areas, self.specification)
-            self._joint = joint_exposure_of(job.areas, earlier, staged)
+            self._joint = joint_exposure_of(
+                job.areas, earlier, staged, period=self.specification.release.period
+            )
             accepted = [] if self._joint.safe else accepted_of(earlier)
             added = self._joint.beyond(joint_exposure_of(job.areas, accepted))
         counted = {MetricKey(f"joint_{name}"): float(getattr(added, name)) for name in _LIMITED}

@@ -90,7 +90,12 @@ def same_records_elsewhere(areas: Areas, specification: Specification) -> list[C
 
 
 def joint_exposure_of(
-    areas: Areas, entries: Sequence[Entry], staged: Staged | None = None, *, compare_again: bool = False
+    areas: Areas,
+    entries: Sequence[Entry],
+    staged: Staged | None = None,
+    *,
+    period: str | None = None,
+    compare_again: bool = False,
 ) -> JointExposure:
     """Audit releases of one source together, including one that is staged.
 
@@ -104,6 +109,8 @@ def joint_exposure_of(
     entries : sequence of Entry
     staged : Staged, optional
         Its map is in the evidence already.
+    period : str or None
+        Of the staged release.
     compare_again : bool
         Compare every map with its files, also those that have not changed since they were compared, and audit
         all classes of all releases.
@@ -113,20 +120,22 @@ def joint_exposure_of(
     AreaNotThere, FileDamaged
         If the public area of a release is not at its place.
     """
-    seen = _public_releases(areas, entries, staged, compare_again, None if compare_again else SeenClasses())
+    seen = _public_releases(
+        areas, entries, staged, period, compare_again, None if compare_again else SeenClasses()
+    )
     classes = seen.classes()
     if seen.repeated is not None and seen.repeated.any and not all_histories_have_k(classes):
-        seen = _public_releases(areas, entries, staged, compare_again, None)
+        seen = _public_releases(areas, entries, staged, period, compare_again, None)
         classes = seen.classes()
-    return joint_exposure(
-        classes, cells=count_disclosed_cells(seen.tables, seen.records), not_compared=seen.lost
-    )
+    cells = sum(count_disclosed_cells(of, seen.records.get(each, [])) for each, of in seen.tables.items())
+    return joint_exposure(classes, cells=cells, not_compared=seen.lost)
 
 
 def _public_releases(
     areas: Areas,
     entries: Sequence[Entry],
     staged: Staged | None,
+    period: str | None,
     compare_again: bool,
     repeated: SeenClasses | None,
 ) -> _PublicReleases:
@@ -136,7 +145,7 @@ def _public_releases(
         if staged is None or entry.release_id != staged.files.release_id:  # one that is made again
             seen.add(entry)
     if staged is not None:
-        seen.add_staged(staged)
+        seen.add_staged(staged, period or "")
     return seen
 
 
@@ -152,6 +161,8 @@ class _PublicReleases:
         Whether records are kept, to be compared with tables.
     repeated : SeenClasses or None
         Removes from a map the classes that an earlier one has; None if every map is kept as it is.
+    tables, records : dict of str to list
+        Tables, and records that are compared with them, by period.
     lost : list of str
         Ids of releases that cannot be compared.
     """
@@ -161,8 +172,8 @@ class _PublicReleases:
     with_tables: bool
     repeated: SeenClasses | None
     maps: list[Members] = field(default_factory=list)
-    tables: list[PublishedTable] = field(default_factory=list)
-    records: list[PublishedRecords] = field(default_factory=list)
+    tables: dict[str, list[PublishedTable]] = field(default_factory=dict)
+    records: dict[str, list[PublishedRecords]] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
 
     def classes(self) -> list[Classes]:
@@ -174,8 +185,9 @@ class _PublicReleases:
         area = public_area_of(entry, self.areas)
         known_area(area)
         public: PublicArea = area.public
+        period = str(entry.identity.get("specification", {}).get("release", {}).get("period") or "")
         if not public.exists(entry.release_id):
-            self._add(entry.release_id, None, None)
+            self._add(entry.release_id, period, None, None)
             return
         with public.reading(entry.release_id) as folder:
             try:
@@ -186,22 +198,26 @@ class _PublicReleases:
                     "Withdraw the release, and run its job again.",
                 ) from None
             if table:
-                self.tables.append(read_table(folder))
+                self.tables.setdefault(period, []).append(read_table(folder))
             elif records:
-                self._add(entry.release_id, lambda: read_records(folder), checksums_of(folder))
+                self._add(entry.release_id, period, lambda: read_records(folder), checksums_of(folder))
             else:
                 self.lost.append(entry.release_id)
 
-    def add_staged(self, staged: Staged) -> None:
+    def add_staged(self, staged: Staged, period: str) -> None:
         """Add a staged release, and keep the comparison of its map for later updates."""
         release_id = staged.files.release_id
         members = self.areas.record(release_id) / MEMBERS
         (members / COMPARED).unlink(missing_ok=True)  # of a run that was killed: its map was another
-        if self._add(release_id, lambda: _staged_records(staged), None):
+        if self._add(release_id, period, lambda: _staged_records(staged), None):
             keep_verified(members, staged.files.checksums, self.areas.key())
 
     def _add(
-        self, release_id: str, read: Callable[[], PublishedRecords] | None, files: Mapping[str, str] | None
+        self,
+        release_id: str,
+        period: str,
+        read: Callable[[], PublishedRecords] | None,
+        files: Mapping[str, str] | None,
     ) -> bool:
         """Add a map and return whether it can be compared; `read` gives the records of a public release."""
         folder = self.areas.record(release_id) / MEMBERS
@@ -214,7 +230,7 @@ class _PublicReleases:
             return False
         self.maps.append(members if self.repeated is None else self.repeated.new_in(members))
         if published is not None and self.with_tables:
-            self.records.append(published)
+            self.records.setdefault(period, []).append(published)
         return True
 
 

@@ -264,10 +264,7 @@ class CellTables(TableProduct[CellComparison]):
     def _audited(self, whole: Joined | None, proof: Suppression | None, values: np.ndarray) -> Audit | None:
         if whole is None or proof is not None:
             return None if proof is None else proof.audit
-        suppressed = np.isnan(values)
-        if whole.earlier is not None:
-            suppressed = np.concatenate([suppressed, whole.earlier.suppressed])
-        return audit(whole.problem, suppressed, attackers=self._attackers)
+        return audit(whole.problem, whole.suppressed(np.isnan(values)), attackers=self._attackers)
 
     @property
     def _attackers(self) -> tuple[str, ...]:
@@ -287,6 +284,8 @@ class CellTables(TableProduct[CellComparison]):
     def write_annex(self, folder: Path, protected: ProtectedTable[CellComparison]) -> None:
         """Every cell as it was; and which are published first here."""
         comparison = protected.comparison
+        from microguard.pipelines.tables.suppression.jj import NAME as JJ
+        from microguard.pipelines.tables.suppression.jj import write_jj
         from microguard.pipelines.tables.suppression.measures import suppression_columns
 
         fresh = new_cells(
@@ -303,3 +302,10 @@ class CellTables(TableProduct[CellComparison]):
             write_suppressed(
                 folder, comparison.cells, self.table, comparison.joined, hidden, lines, self._attackers
             )
+            if self.table.tau_argus:
+                write_jj(
+                    folder / JJ,
+                    comparison.joined.problem,
+                    comparison.joined.suppressed(hidden),
+                    self.table.digits,
+                )

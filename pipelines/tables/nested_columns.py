@@ -61,13 +61,15 @@ def refuse_nested_columns(
 
 
 def add_up(pairs: pd.DataFrame, *, known: bool) -> bool:
-    """Whether some codes of one column, but not all, have the records of some of the other's.
+    """Return whether a set of codes of one column, short of all, has the records of a set of the other's.
 
     Parameters
     ----------
     pairs : frame of two columns
         Each pair of codes that a record has.
-    known : whether it is known of a code of each that have the same records, which then counts for nothing
+    known : bool
+        Whether tables are compared by contributors, too. Then one code of each column with the same records
+        is found in that way, and does not count here.
     """
     left, right = (pd.factorize(pairs[name])[0] for name in pairs)
     count = int(left.max(initial=-1)) + 1

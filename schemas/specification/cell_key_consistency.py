@@ -39,6 +39,13 @@ def _noise(spec: Specification, table: Table) -> Iterator[Fault]:
     least = table.minimum_frequency or spec.release.k
     if least < 2:
         yield fault(("table", "minimum_frequency"), least, "2 or more: of 1 there is nothing to hide")
+    if table.noise_table is not None:
+        for key in ("largest_noise", "noise_variance"):
+            if getattr(table, key) is not None:
+                yield fault(
+                    ("table", key), getattr(table, key), "no such key next to noise_table, which has it"
+                )
+        return
     largest = least + 2 if table.largest_noise is None else table.largest_noise
     if largest < least:
         allowed = f"{least} (the minimum frequency) or more: with less a count of 1 could not reach it"

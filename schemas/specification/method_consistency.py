@@ -43,6 +43,8 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
     of_parameters = third_party_faults(row, method.parameters, "method")
     yield from of_parameters
     yield from _unheeded(spec, row)
+    if not of_parameters:
+        yield from _unfit(spec, row)
     if method.name == "swapping" and not of_parameters:
         yield from _swapping(spec)
     if spec.coarsened and not of_parameters:
@@ -62,11 +64,28 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
         if key not in row.keys and value != default:
             allowed = f"{shown_value(default)} with method {row.name}, which heeds no other"
             yield fault(("method", key), value, allowed)
+    if not spec.clustered:
+        if spec.groups:
+            found = [each.name for each in spec.groups]
+            yield fault(("groups",), found, f"no groups with method {row.name}")
+        for key in ("dominance", "max_of_one_value"):
+            if getattr(spec.quality, key) is not None:
+                yield fault(
+                    ("quality", key), NOTHING, f"no such key with method {row.name}: it has no clusters"
+                )
     for name in spec.quasi_identifiers:
         kind = spec.variables[name].kind
         if kind is not None and kind not in row.kinds:
             allowed = f"{', '.join(row.kinds)} with method {row.name}"
             yield fault(("variables", name, "kind"), kind, allowed)
+
+
+def _unfit(spec: Specification, row: MethodRow) -> Iterator[Fault]:
+    """Refuse parameters that do not fit the quasi-identifiers."""
+    parameters = spec.method.third_party_parameters(row)
+    kinds = {name: str(spec.variables[name].kind) for name in spec.quasi_identifiers}
+    for key, found, allowed in () if parameters is None else parameters.unfit(kinds):
+        yield fault(("method", "parameters", key), found, allowed)
 
 
 def _coarsening(spec: Specification) -> Iterator[Fault]:
@@ -86,8 +105,6 @@ def _swapping(spec: Specification) -> Iterator[Fault]:
     given = spec.method.parameters
     geography, risk, similar = (list(given.get(key, ())) for key in ("geography", "risk", "similar"))
     key = ("method", "parameters")
-    if spec.groups:
-        yield fault(("groups",), [each.name for each in spec.groups], "no groups with method swapping")
     if spec.region is not None:
         allowed = (
             "quasi_identifier, the coarsest level of method.parameters.geography: beside a region that stays "

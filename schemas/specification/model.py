@@ -281,6 +281,11 @@ class Specification(Section):
         return self.method.name == "swapping"
 
     @property
+    def clustered(self) -> bool:
+        """Whether records or combinations are protected in clusters, and not each by itself."""
+        return self.method.name in STRATEGIES
+
+    @property
     def coarsened(self) -> bool:
         """Whether values are suppressed or generalised, so that no record gets another value."""
         return self.method.name in ("local_suppression", "recoding")

@@ -107,6 +107,13 @@ def third_party_faults(row: MethodRow, given: dict[str, Any], section: str) -> l
     return []
 
 
+def parameters_schema(row: MethodRow) -> dict[str, Any]:
+    """Return the JSON schema of the parameters that a method registers."""
+    schema = _section_of(row).model_json_schema()
+    (definition,) = schema["$defs"].values()
+    return dict(definition)
+
+
 def _section_of(row: MethodRow) -> type[Section]:
     """Return a section with the parameters that a method registers."""
     kind: Any = Annotated[row.parameters, _FromTable()] if row.parameters is not None else None

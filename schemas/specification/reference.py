@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from microguard.schemas.method_registry import BUILT_IN
 from microguard.schemas.methods import ALGORITHMS, REPRESENTATIVES
 from microguard.schemas.specification.json_schema import json_schema
+from microguard.schemas.specification.parameters import parameters_schema
 
 README = Path(__file__).parents[1] / "README.md"
 MARK = "<!-- Below this line: written by `python -m microguard.schemas.specification.reference`. -->"
@@ -22,7 +24,7 @@ _PLACES = {"Variable": "variables", "Group": "groups"}
 def text() -> str:
     """Return the page: what people wrote above the mark, and the reference."""
     written = README.read_text(encoding="utf-8").partition(MARK)[0]
-    return written + MARK + "\n\n" + "\n".join([*_reference(), *_capabilities()]) + "\n"
+    return written + MARK + "\n\n" + "\n".join([*_reference(), *_perturbations(), *_capabilities()]) + "\n"
 
 
 def _reference() -> Iterator[str]:
@@ -72,6 +74,8 @@ def _values(entry: dict[str, Any]) -> str:
     if "const" in entry:
         return f"`{entry['const']}`"
     match entry.get("type"):
+        case "array" if "prefixItems" in entry:
+            return f"list of {', '.join(map(_values, entry['prefixItems']))}"
         case "array":
             return f"list of {_values(entry['items'])}"
         case "object":
@@ -102,6 +106,16 @@ def _shown(default: Any) -> str:
 
 def _sentence(entry: dict[str, Any]) -> str:
     return " ".join(entry.get("description", "").split()).replace("|", "\\|")
+
+
+def _perturbations() -> Iterator[str]:
+    yield "### `[method.parameters]`, by method\n"
+    for row in BUILT_IN.values():
+        if row.content == "records" and row.parameters is not None:
+            model = parameters_schema(row)
+            yield f'#### `method.name = "{row.name}"`\n'
+            yield f"{_sentence(model)} Quasi-identifiers of kind {', '.join(row.kinds)}.\n"
+            yield from _keys(model, {}, ())
 
 
 def _capabilities() -> Iterator[str]:

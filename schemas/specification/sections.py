@@ -181,7 +181,7 @@ class ControlTables(Section):
 
 
 class Population(Section):
-    """`[population]`: how many of what k counts the population has of each combination, for k-map."""
+    """`[population]`: for each combination, how many units (or records) the population has; for k-map."""
 
     path: PathText
     """File of counts, one line a combination; values are written, and then recoded, as those of the input.
@@ -203,19 +203,12 @@ class Method(AlgorithmSections):
     """`[method]`: how the quasi-identifiers are protected."""
 
     name: MethodName = "microaggregation"
-    """Microaggregation (cluster and replace), SAFE (nominal only), swapping (targeted record swapping: units
-    at risk exchange their area; no formal promise), local_suppression (single values become missing),
-    recoding (one level of its hierarchy for each variable), or an installed method of a third party."""
+    """Microaggregation (cluster and replace), SAFE (nominal only), local_suppression (single values become
+    missing), recoding (one level of its hierarchy for each variable), a perturbation (all others; no formal
+    promise), or an installed method of a third party."""
     parameters: dict[Text, Any] = Field(default={})
-    """Parameters of swapping, local suppression or recoding, or of a method of a third party. Local
-    suppression: `missing` (what a missing value is to k-anonymity: `category`, the default, a category of
-    its own, or `any_value`, so that k counts the records that show the values which a record shows).
-    Recoding: `loss` (what the levels are chosen by: `granularity`, the default, `precision` or
-    `discernibility`) and `max_suppressed` (largest share of records that lose all quasi-identifiers, by
-    default 0.01). Swapping: `geography` (nominal quasi-identifiers, coarse to fine), `risk`
-    (quasi-identifiers whose combination is rare, by default all others), `similar` (profiles in the order
-    in which they are tried, lists of variables, `household_size` among them) and `rate` (least share of
-    households, or records, that are exchanged, by default 0.05)."""
+    """Parameters of local suppression, recoding or a perturbation (see below), or of a method of a third
+    party."""
     effort: Effort = "standard"
     """How much work a block is worth. "exact" proves, or states the gap: it is refused for algorithms whose
     work depends on no effort."""
@@ -372,7 +365,7 @@ class Publish(Section):
 
 
 class Series(Section):
-    """`[series]`: what a series of releases keeps to; above a share the night is refused until a rebase."""
+    """`[series]`: limits of a series of releases; above one of its shares an update needs a rebase."""
 
     pool: Annotated[Count, Field(ge=2)] | None = None
     """Units a stratum waits for before new ones are published (default 2k)."""

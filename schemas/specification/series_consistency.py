@@ -41,7 +41,7 @@ class _Kind:
 _KINDS = {
     "register": _Kind(
         "in a register",
-        "a register must know its units again from night to night",
+        "a register must know its units again from update to update",
         (
             _Need(
                 "method",
@@ -58,10 +58,10 @@ _KINDS = {
         ),
     ),
     "append": _Kind(
-        "where nights are appended",
+        "where updates are appended",
         "what was published before is known by its unit",
         (
-            _Need("method", "unit", ("record", "household"), "a unit has one record in one night"),
+            _Need("method", "unit", ("record", "household"), "a unit has one record in one update"),
             _Need("method", "name", ("microaggregation",), "SAFE's records are not those of their units"),
         ),
     ),

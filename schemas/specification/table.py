@@ -255,6 +255,10 @@ class Table(TableContributors):
     """Cell keys: variance of the noise; by default that of a draw between 0 and the minimum frequency where
     it is most open (2 for 3, 6 for 5, 25 for 10). Counts too small to have it have the nearest that
     is unbiased."""
+    noise_table: PathText | None = None
+    """Cell keys: an office's own p-table in place of both, relative to the specification: a text file in the
+    format of ptable and tau-ARGUS, with the columns i, j and p between semicolons. Its noise has mean 0, and
+    its smallest published count above 0 is the minimum frequency."""
     mode: Literal["at-least", "exact"] = "at-least"
     """Sensitive cells move by at least their level, or by exactly one of their two levels."""
     levels: Literal["secret", "exact"] = "secret"

@@ -13,4 +13,5 @@ class LocalSuppressionParameters(Parameters):
     """Parameters of local suppression (de Waal and Willenborg 1998)."""
 
     missing: Literal["category", "any_value"] = "category"
-    """What a missing value is to k-anonymity: a category of its own, or a value that may be any."""
+    """What a missing value is to k-anonymity: `category`, a category of its own, or `any_value`, so that k
+    counts the records that show the values which a record shows."""

@@ -44,14 +44,15 @@ class VmdavParameters(Parameters):
 class KWardParameters(Parameters):
     """Parameters of k-Ward (Domingo-Ferrer and Mateo-Sanz 2002)."""
 
-    ranking: Literal["maximum-distance", "fpc", "sz", "pv"] | None = None
-    """What makes records the first and the last: the two most distant records (k-ward only, and its default),
-    or the order along the first principal component (default of k-ward-projected), the sum of z-scores, or
-    the variable that loses least; the last two take numeric variables only."""
+    ranking: Literal["maximum-distance", "md", "fpc", "sz", "pv"] | None = None
+    """What makes records the first and the last: the two most distant records ("maximum-distance" or the
+    paper's "md"; k-ward only, and its default), or the order along the first principal component (default of
+    k-ward-projected), the sum of z-scores, or the variable that loses least; the last two take numeric
+    variables only."""
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
         """A ranking that the algorithm, or nominal variables, cannot carry."""
-        if self.ranking == "maximum-distance" and algorithm == "k-ward-projected":
+        if self.ranking in ("maximum-distance", "md") and algorithm == "k-ward-projected":
             return "ranking", "fpc, sz, pv with algorithm k-ward-projected"
         if self.ranking in ("sz", "pv") and nominal:
             return (
@@ -142,8 +143,8 @@ MICROAGGREGATION: dict[str, ClusteringAlgorithm] = {
     ),
     "mdav-in-blocks": ClusteringAlgorithm("microaggregation.local_search.by_effort:construct", CONSTRUCTION),
     "local-search": ClusteringAlgorithm(
-        "microaggregation.local_search.by_effort:search",
-        ("standard", "thorough"),
+        "microaggregation.effort_ladder:solve",
+        ("fast", "standard", "thorough"),
         diverse=True,
         by_effort=True,
     ),

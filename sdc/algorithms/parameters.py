@@ -6,7 +6,7 @@ validated by them, and the argument ``parameters`` of a method, which checks the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from math import isfinite
 from numbers import Integral, Real
@@ -41,6 +41,15 @@ class Parameters:
         """Return a key that this algorithm cannot carry, and what it allows; None if there is none."""
         return None
 
+    def unfit(self, kinds: Mapping[str, str]) -> Iterator[tuple[str, object, str]]:
+        """Return what does not fit the quasi-identifiers: key, what was found, what is allowed.
+
+        Parameters
+        ----------
+        kinds : mapping of quasi-identifier to its kind
+        """
+        return iter(())
+
 
 def _fits(hint: Any, value: Any) -> bool:
     """Whether a value is of a type, and within its limits."""
@@ -52,7 +61,10 @@ def _fits(hint: Any, value: Any) -> bool:
     if origin is Literal:
         return value in parts
     if origin is tuple:
-        return isinstance(value, tuple | list) and all(_fits(parts[0], each) for each in value)
+        if not isinstance(value, tuple | list):
+            return False
+        kinds = parts[:1] * len(value) if parts[-1] is Ellipsis else parts
+        return len(kinds) == len(value) and all(map(_fits, kinds, value))
     if hint is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     if hint is float:
@@ -87,7 +99,10 @@ def _described(hint: Any) -> Iterator[str]:
     elif origin is Literal:
         yield from map(repr, parts)
     elif origin is tuple:
-        yield f"a tuple, each {' or '.join(_described(parts[0]))}"
+        if parts[-1] is Ellipsis:
+            yield f"a tuple, each {' or '.join(_described(parts[0]))}"
+        else:
+            yield f"a tuple of {', '.join(' or '.join(_described(part)) for part in parts)}"
     else:
         kinds = {int: "a whole number", float: "a finite number", NoneType: "None"}
         yield kinds.get(hint) or str(getattr(origin or hint, "__name__", hint))

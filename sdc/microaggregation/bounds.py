@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from microguard.sdc.arguments import check_records
+from microguard.sdc.microaggregation.distinct_rows import grid
 from microguard.sdc.microaggregation.nearest_records import nearest_records
 
-#: A coordinate is rounded at most this often: by centring, two divisions for the scale, and the variable
-#: weight.
+#: A coordinate is rounded at most this often before it is rounded to its grid: by centring, two divisions for
+#: the scale, and the variable weight.
 ROUNDINGS = 4
 #: Upper bound on the relative rounding error of sums of squares and of the sums in a bound.
 ARITHMETIC = 1e-12
@@ -58,8 +59,11 @@ def less_rounding(bound: float, values: np.ndarray) -> float:
     bound : float
         Lower bound for the rounded coordinates, with a relative error of at most `ARITHMETIC`.
     values : (n, p) float array
-        Coordinates, each rounded at most `ROUNDINGS` times.
+        Coordinates, each rounded at most `ROUNDINGS` times and then to its grid, by at most half a step. The
+        step is computed again from the rounded coordinates, and may then be half as large.
     """
     eps = float(np.finfo(np.float64).eps)
+    steps = np.array([grid(ordered) for ordered in np.sort(values, axis=0).T])
     length = ROUNDINGS * eps * float(np.sqrt(np.sum(values**2)))
+    length += float(np.sqrt(len(values) * np.sum(steps**2)))
     return max(0.0, float(np.sqrt(max(0.0, bound) * (1.0 - ARITHMETIC))) - length) ** 2

@@ -18,16 +18,11 @@ from microguard.sdc.errors import (
     TooFewRecords,
 )
 from microguard.sdc.microaggregation.distinct_rows import content_order
+from microguard.sdc.microaggregation.encoding import encode
 from microguard.sdc.microaggregation.sse import sum_of_squares
 
-#: Coordinates beyond this, about the square root of the largest float, would overflow a sum of squares.
-LARGEST_COORDINATE = 1e150
 #: Larger weights could overflow when they multiply squares.
 LARGEST_WEIGHT = 1e100
-#: A numeric variable is centred at the median of this many records, which are a sample by content hash. The
-#: median is near most values even if codes for missing values are extreme, so ordinary differences keep their
-#: digits.
-ORIGIN_SAMPLE = 255
 #: Number of records that are transposed at a time, which fit into the processor's cache.
 TURNED = 2048
 
@@ -160,22 +155,20 @@ class Records:
                 "unchanged"
             )
         codes = () if diversity is None else tuple(diversity.codes.T)
-        order = content_order([*columns, weights, *codes])
         numeric = np.flatnonzero(~is_nominal)
+        unit, coordinates = 1.0, []
+        for j in numeric:
+            encoded, unit = encode(columns[j], int(j), standardise, float(factors[j]))
+            coordinates.append(encoded)
+        categories = [columns[j] for j in np.flatnonzero(is_nominal)]
+        order = content_order([*coordinates, *categories, weights, *codes])
         indicators = [
             factors[j] * _indicators(columns[j][order]) for j in range(p) if is_nominal[j] and factors[j] > 0
         ]
-        coordinates, axis = [], None
-        for j in numeric:
-            column = columns[j].take(order, mode="clip")  # mode="clip" skips the bounds check
-            # A column of floats is a copy and not needed again, so it is overwritten.
-            encoded = columns[j] if columns[j].dtype == np.float64 else np.empty(n)
-            unit = _encode(column, int(j), standardise, encoded)
-            encoded *= factors[j]
-            coordinates.append(encoded)
-            if p == 1:
-                axis = Axis(column, unit / factors[j])
-        values = _side_by_side([*coordinates, *(line for block in indicators for line in block.T)])
+        axis = Axis(columns[0][order], unit) if p == 1 and len(numeric) else None
+        # mode="clip" skips the bounds check
+        sorted_coordinates = [column.take(order, mode="clip") for column in coordinates]
+        values = _side_by_side([*sorted_coordinates, *(line for block in indicators for line in block.T)])
         asked = None if diversity is None else diversity.take(order)
         return cls(values, weights[order], len(numeric), axis, asked), order
 
@@ -336,60 +329,6 @@ def _float_array(values: Any, name: str) -> np.ndarray:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise NotNumeric(f"{name}: expected numbers of at most 64 bits, found others") from None
-
-
-def _encode(column: np.ndarray, position: int, standardise: bool, to: np.ndarray) -> float:
-    """Centre and optionally standardise a variable, without overflow or loss of digits of large integers.
-
-    Parameters
-    ----------
-    column : (n,) array
-    position : int
-        Position of the variable, for messages.
-    standardise : bool
-    to : (n,) float64 array
-        Output array of the coordinates.
-
-    Returns
-    -------
-    float
-        Length of one unit of the coordinate in units of the variable.
-    """
-    unit = 1.0
-    origin = np.sort(column[:ORIGIN_SAMPLE])[len(column[:ORIGIN_SAMPLE]) // 2]
-    if column.dtype.kind in "iu":
-        # Each difference is exact in unsigned 64 bits on its own side of the origin, and wraps on the other
-        # side.
-        whole, middle = column.astype(np.uint64), np.asarray(origin).astype(np.uint64)
-        above, below = (whole - middle).astype(np.float64), (middle - whole).astype(np.float64)
-        to[:] = np.where(column >= origin, above, -below)
-    elif _largest(column) > LARGEST_COORDINATE:
-        np.subtract(column / 2, origin / 2, out=to)
-        unit = 2.0
-    else:
-        np.subtract(column, origin, out=to)
-    largest = _largest(to)
-    if not standardise:
-        if largest > LARGEST_COORDINATE:
-            raise NotFinite(
-                f"variable {position}: expected values whose squares are finite, found larger ones. "
-                "Standardise it",
-                variable=position,
-            )
-        to *= unit
-        return 1.0
-    if largest == 0.0:
-        to[:] = 0.0
-        return 1.0
-    to /= largest
-    spread = float(to.std(ddof=1))
-    to /= spread
-    return largest * spread * unit
-
-
-def _largest(numbers: np.ndarray) -> float:
-    """Return the largest absolute value."""
-    return max(float(numbers.max()), -float(numbers.min()))
 
 
 def _indicators(codes: np.ndarray) -> np.ndarray:

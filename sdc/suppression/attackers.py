@@ -9,6 +9,10 @@ import numpy as np
 from microguard.sdc.suppression.problem import Contributions, SuppressionProblem
 from scipy import sparse
 
+#: Weight of a cell that some attacker knows in a table of deviations, which few should be able to exclude;
+#: others weigh 1.
+WATCHED = 10.0
+
 
 @dataclass(frozen=True, eq=False)
 class Attacker:
@@ -32,7 +36,7 @@ class Attacker:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Deviations that an attacker considers possible beforehand: (cells,) decreases and increases."""
+    """Deviations that an attacker considers possible beforehand: decreases and increases by cell."""
 
     fall: np.ndarray
     rise: np.ndarray
@@ -123,10 +127,17 @@ def bounds_of(problem: SuppressionProblem, attacker: Attacker | None = None) -> 
     """
     fall, rise = problem.values - problem.lower_bound, problem.upper_bound - problem.values
     if attacker is not None:
-        fall, rise = fall.copy(), rise.copy()
-        cells = attacker.cells
-        signed = problem.lower_bound[cells] < 0
-        others = np.maximum(problem.values[cells] - attacker.amounts, 0.0)
-        fall[cells] = np.where(signed, fall[cells], np.minimum(fall[cells], others))
-        fall[cells[attacker.known]] = rise[cells[attacker.known]] = 0.0
+        own = bounds_of_contributed(problem, attacker.cells, attacker.amounts, attacker.known)
+        fall[attacker.cells], rise[attacker.cells] = own.fall, own.rise
     return Bounds(fall, rise)
+
+
+def bounds_of_contributed(
+    problem: SuppressionProblem, cells: np.ndarray, amounts: np.ndarray, known: np.ndarray
+) -> Bounds:
+    """Return what attackers consider possible of cells that they contribute to, as (k,) arrays."""
+    values, lower = problem.values[cells], problem.lower_bound[cells]
+    others = np.maximum(values - amounts, 0.0)
+    fall = np.where(lower < 0, values - lower, np.minimum(values - lower, others))
+    rise = problem.upper_bound[cells] - values
+    return Bounds(np.where(known, 0.0, fall), np.where(known, 0.0, rise))

@@ -2,7 +2,7 @@
 
 Two linear programs an interval, over the suppressed cells only. In large tables the programs cover the
 suppressed cells near a primary first: if the levels are reached in them, they are reached. The audit shares
-no code with the search beyond the solver and the choice of these cells.
+with the search the solver, the choice of these cells, and what attackers know, but no program and no proof.
 """
 
 from __future__ import annotations
@@ -13,22 +13,25 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.errors import ShapeMismatch, SolverFailed
 from microguard.sdc.solver import Limits, Master, Program, Status
-from microguard.sdc.suppression.attackers import Attacker, Bounds, attackers_of, bounds_of
-from microguard.sdc.suppression.neighbourhoods import Neighbourhoods
+from microguard.sdc.suppression.attackers import (
+    WATCHED,
+    Attacker,
+    Bounds,
+    attackers_of,
+    bounds_of,
+    bounds_of_contributed,
+)
+from microguard.sdc.suppression.neighbourhoods import NEAR, Neighbourhoods, gather
 from microguard.sdc.suppression.problem import KINDS, LEVEL_TOLERANCE, SuppressionProblem, check_attackers
 from scipy import sparse
 
 #: Products of primaries and suppressed cells up to which all programs cover all suppressed cells.
 _WHOLE = 1_000_000
-#: Cells of the first and second program of a primary in large tables; the third covers all.
-_NEAR = (250, 2_000)
-#: Deviations are limited to this many times those that the audited cell can have beforehand: beyond it, the
-#: feasibility tolerance of the solver would be wider than the interval.
+#: Deviations are limited to this many times the largest level of the audited cell: beyond it, the
+#: feasibility tolerance of the solver would be wider than the level.
 _LARGEST_DEVIATION = 1e6
 #: Relative tolerance of a witness of a wide interval.
 _WITNESS_TOLERANCE = 1e-9
-#: Weight of a cell that some attacker knows in a witness, which should be excluded by few; others weigh 1.
-_WATCHED = 10.0
 _OPTIONS = Limits(options={"presolve": "off"})
 
 
@@ -90,14 +93,21 @@ class _Levels:
             float(problem.sliding_level[cell]),
         )
 
+    @property
+    def largest(self) -> float:
+        """The unit of the linear programs: however far a cell may deviate, they are as precise as this."""
+        return max(self.lower, self.upper, self.sliding)
+
     def at_most(self, fall: float, rise: float) -> _Levels:
         """Return the levels that an interval can contain."""
         return _Levels(min(self.lower, fall), min(self.upper, rise), min(self.sliding, fall + rise))
 
     def margin(self, fall: float, rise: float) -> float:
         """Return by how much an interval exceeds the levels, at the least; below 0 if it is too narrow."""
-        slack = LEVEL_TOLERANCE * max(self.lower + self.upper, self.sliding)
-        return min(fall - self.lower, rise - self.upper, fall + rise - self.sliding) + slack
+        enough = 1 - LEVEL_TOLERANCE
+        return min(
+            fall - enough * self.lower, rise - enough * self.upper, fall + rise - enough * self.sliding
+        )
 
     def reached(self, fall: float, rise: float) -> tuple[float, float]:
         """Return the part of an interval, given by its ends, that already contains the levels."""
@@ -109,27 +119,40 @@ class _Levels:
 class _Ranges:
     """The largest decrease and increase of a cell: one linear program that is changed and solved again."""
 
-    def __init__(self, relations: sparse.csc_matrix, columns: np.ndarray) -> None:
+    def __init__(self, table: Neighbourhoods, columns: np.ndarray) -> None:
         self.columns = columns
-        matrix = sparse.csr_matrix(relations[:, columns])
-        matrix = sparse.csc_matrix(matrix[np.diff(matrix.indptr) > 0])
-        self._cells, count = relations.shape[1], len(columns)
+        matrix, count = table.part(columns), len(columns)
         rows = np.zeros(matrix.shape[0])
         none = np.zeros(count)
         self._ends = Master(Program(none, matrix, rows, rows, none, none), _OPTIONS)
         self._matrix = matrix
         self._few_of: Master | None = None
+        self._deviations = none
 
-    def ends(self, cell: int, bounds: Bounds) -> tuple[float, float]:
-        """Return the largest decrease and increase of a cell; they agree if all bounds are symmetric."""
-        fall, rise = bounds.fall[self.columns], bounds.rise[self.columns]
-        up = self.end(cell, bounds, 1)
-        return (up if np.array_equal(fall, rise) else self.end(cell, bounds, -1)), up
+    def ends(self, cell: int, bounds: Bounds, scale: float) -> tuple[float, float]:
+        """Return the largest decrease and increase of a cell; they agree if all bounds are symmetric.
 
-    def end(self, cell: int, bounds: Bounds, side: int) -> float:
+        Parameters
+        ----------
+        scale : float
+            Unit of the deviations in the programs.
+        """
+        up = self.end(cell, bounds, 1, scale)
+        return (up if self.symmetric(bounds) else self.end(cell, bounds, -1, scale)), up
+
+    def symmetric(self, bounds: Bounds) -> bool:
+        """Return whether the mirror image of a table of deviations is one too."""
+        return np.array_equal(bounds.fall[self.columns], bounds.rise[self.columns])
+
+    def both_ways(self) -> np.ndarray:
+        """Return the sizes of the last deviations, 0 where they are not far above the errors of sums."""
+        size = np.abs(self._deviations)
+        wrong = float(np.abs(self._matrix @ self._deviations).max(initial=0.0))
+        return np.where(size * _WITNESS_TOLERANCE >= wrong, size, 0.0)
+
+    def end(self, cell: int, bounds: Bounds, side: int, scale: float) -> float:
         """Return the largest deviation of a cell to one side."""
-        scale = max(bounds.fall[cell], bounds.rise[cell])
-        if scale <= 0:
+        if max(bounds.fall[cell], bounds.rise[cell]) <= 0:
             return 0.0
         fall, rise = self._limits(bounds, scale)
         self._ends.change_bounds(np.arange(len(self.columns)), -fall, rise)
@@ -139,13 +162,13 @@ class _Ranges:
         self._ends.change_cost(place, 0.0)
         if solution.status is not Status.OPTIMAL or solution.values is None:
             raise SolverFailed(f"the interval of cell {cell} could not be solved: {solution.status.value}")
-        return scale * float(np.clip(solution.values, -fall, rise)[place] * side)
+        self._deviations = scale * np.clip(solution.values, -fall, rise)
+        return float(self._deviations[place] * side)
 
     def witness(self, cell: int, bounds: Bounds, deviation: float, weights: np.ndarray) -> np.ndarray | None:
-        """Return (cells,) deviations with a given one, and else as few as a linear program finds."""
-        table = np.zeros(self._cells)
+        """Return deviations of `columns` with a given one of a cell, and else as few as a program finds."""
         if deviation == 0:
-            return table
+            return np.zeros(len(self.columns))
         count, scale = len(self.columns), abs(deviation)
         fall, rise = self._limits(bounds, scale)
         place = int(np.searchsorted(self.columns, cell))
@@ -159,8 +182,8 @@ class _Ranges:
         solution = few.solve()
         if solution.status is not Status.OPTIMAL or solution.values is None:
             return None
-        table[self.columns] = scale * (solution.values[:count] - solution.values[count:])
-        return table
+        found: np.ndarray = scale * (solution.values[:count] - solution.values[count:])
+        return found
 
     @property
     def _few(self) -> Master:
@@ -181,45 +204,60 @@ class _Places:
     """The programs of each primary: over all suppressed cells, or in large tables over those near it."""
 
     def __init__(self, problem: SuppressionProblem, suppressed: np.ndarray) -> None:
-        self._suppressed, self._relations = suppressed, sparse.csc_matrix(problem.relations)
+        self._suppressed, self._table = suppressed, Neighbourhoods(problem.relations)
+        #: (cells,) deviations to both sides that tables of other primaries prove, in large tables.
+        self.reached = np.zeros(problem.cells)
         self._whole: _Ranges | None = None
         self._unpublished: _Ranges | None = None
         self.exact = int(problem.primary.sum()) * int(suppressed.sum()) <= _WHOLE
-        self._near = None if self.exact else Neighbourhoods(problem.relations)
 
     def of(self, cell: int, bounds: Bounds, levels: _Levels) -> tuple[_Ranges, float, float]:
         """Return the programs of a primary, and the largest decrease and increase in them."""
-        for most in _NEAR if self._near is not None else ():
-            ranges = _Ranges(self._relations, self._cells_near(cell, bounds, levels, most))
-            if cell in ranges.columns:
-                fall, rise = ranges.ends(cell, bounds)
+        for most in () if self.exact else NEAR:
+            near = self._cells_near(cell, bounds, levels, most)
+            if cell in near:
+                ranges = _Ranges(self._table, near)
+                fall, rise = ranges.ends(cell, bounds, levels.largest)
                 if levels.margin(fall, rise) >= 0:
+                    if ranges.symmetric(bounds):
+                        self.reached[near] = np.maximum(self.reached[near], ranges.both_ways())
                     return ranges, fall, rise
-        return self.whole, *self.whole.ends(cell, bounds)
+        return self.whole, *self.whole.ends(cell, bounds, levels.largest)
+
+    def of_attacker(
+        self, cell: int, bounds: Bounds, levels: _Levels, ranges: _Ranges
+    ) -> tuple[float, float, float]:
+        """Return the largest decrease and increase for a contributor, and what exceeds the levels."""
+        fall, rise = ranges.ends(cell, bounds, levels.largest)
+        margin = levels.margin(fall, rise)
+        if margin < 0 and ranges is not self.whole:
+            fall, rise = self.whole.ends(cell, bounds, levels.largest)
+            margin = levels.margin(fall, rise)
+        if margin < 0:
+            most = self.unpublished.ends(cell, bounds, levels.largest)
+            margin = levels.at_most(*most).margin(fall, rise)
+        return fall, rise, margin
 
     @property
     def whole(self) -> _Ranges:
         """The programs over all suppressed cells."""
         if self._whole is None:
-            self._whole = _Ranges(self._relations, np.flatnonzero(self._suppressed))
+            self._whole = _Ranges(self._table, np.flatnonzero(self._suppressed))
         return self._whole
 
     @property
     def unpublished(self) -> _Ranges:
         """The programs over all cells of the table."""
         if self._unpublished is None:
-            self._unpublished = _Ranges(self._relations, np.arange(self._relations.shape[1]))
+            self._unpublished = _Ranges(self._table, np.arange(len(self._suppressed)))
         return self._unpublished
 
     def _cells_near(self, cell: int, bounds: Bounds, levels: _Levels, most: int) -> np.ndarray:
-        assert self._near is not None
-        enough = max(levels.lower, levels.upper, levels.sliding)
-
         def prices(cells: np.ndarray) -> np.ndarray:
-            room = np.minimum(np.maximum(bounds.fall[cells], bounds.rise[cells]), enough)
+            room = np.minimum(np.maximum(bounds.fall[cells], bounds.rise[cells]), levels.largest)
             return np.where(self._suppressed[cells] & (room > 0), -room, np.inf)
 
-        return self._near.around(np.array([cell]), prices, most)
+        return self._table.around(np.array([cell]), prices, most)
 
 
 def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Sequence[str] = KINDS) -> Audit:
@@ -260,32 +298,31 @@ def audit(problem: SuppressionProblem, suppressed: np.ndarray, *, attackers: Seq
     shape = (len(cells), len(kinds))
     lowest, highest = (np.repeat(problem.values[cells][:, None], len(kinds), axis=1) for _ in range(2))
     narrow, who = np.zeros(shape, dtype=bool), np.full((*shape, 2), -1, dtype=np.int64)
-    for row, cell in enumerate(cells):
+    for row in np.argsort(-np.maximum(problem.lower_level, problem.upper_level)[cells], kind="stable"):
+        cell = int(cells[row])
         if not suppressed[cell]:
             narrow[row] = True
             continue
-        levels = _Levels.of(problem, int(cell))
-        ranges, fall, rise = places.of(int(cell), outsider, levels)
+        levels, reached = _Levels.of(problem, cell), places.reached[cell]
+        if len(kinds) == 1 and levels.margin(reached, reached) >= 0:
+            lowest[row], highest[row] = problem.values[cell] - reached, problem.values[cell] + reached
+            continue
+        ranges, fall, rise = places.of(cell, outsider, levels)
         lowest[row], highest[row] = problem.values[cell] - fall, problem.values[cell] + rise
         narrow[row] = levels.margin(fall, rise) < 0
         if len(kinds) == 1 or narrow[row, 0]:
             continue
         down, up = levels.reached(fall, rise)
-        tables = [ranges.witness(int(cell), outsider, d, suspicions.weights) for d in (-down, up)]
+        found = [ranges.witness(cell, outsider, d, suspicions.weights) for d in (-down, up)]
         lowest[row, 1:], highest[row, 1:] = problem.values[cell] - down, problem.values[cell] + up
-        worst = np.full(len(kinds), np.inf)
-        for number in suspicions.excluding(tables):
+        worst, of_units = np.full(len(kinds), np.inf), dict[tuple[int, ...], tuple[float, float, float]]()
+        for number in suspicions.excluding(ranges.columns, found):
             one = coalitions[number]
             if cell in one.cells[one.known]:
                 continue
-            bounds, kind = bounds_of(problem, one), kinds.index(one.kind)
-            fall, rise = ranges.ends(int(cell), bounds)
-            margin = levels.margin(fall, rise)
-            if margin < 0 and ranges is not places.whole:
-                fall, rise = places.whole.ends(int(cell), bounds)
-                margin = levels.margin(fall, rise)
-            if margin < 0:
-                margin = levels.at_most(*places.unpublished.ends(int(cell), bounds)).margin(fall, rise)
+            if one.units not in of_units:  # a unit can be of two kinds
+                of_units[one.units] = places.of_attacker(cell, bounds_of(problem, one), levels, ranges)
+            (fall, rise, margin), kind = of_units[one.units], kinds.index(one.kind)
             narrow[row, kind] |= margin < 0
             if margin < worst[kind]:
                 worst[kind] = margin
@@ -302,24 +339,27 @@ class _Suspicions:
     """Which attackers know that a table of deviations is not the original one."""
 
     def __init__(self, problem: SuppressionProblem, coalitions: Sequence[Attacker]) -> None:
-        bounds = [bounds_of(problem, one) for one in coalitions]
-        empty = [np.empty(0)]
-        self._cells = np.concatenate([one.cells for one in coalitions] or empty).astype(np.int64)
-        pairs = list(zip(coalitions, bounds, strict=True))
-        self._fall = np.concatenate([b.fall[one.cells] for one, b in pairs] or empty)
-        self._rise = np.concatenate([b.rise[one.cells] for one, b in pairs] or empty)
-        self._one = np.repeat(np.arange(len(coalitions)), [len(one.cells) for one in coalitions])
+        empty = np.empty(0)
+        cells = np.concatenate([one.cells for one in coalitions] or [empty]).astype(np.int64)
+        amounts = np.concatenate([one.amounts for one in coalitions] or [empty])
+        known = np.concatenate([one.known for one in coalitions] or [empty]).astype(bool)
+        order = np.argsort(cells, kind="stable")
+        bounds = bounds_of_contributed(problem, cells, amounts, known)
+        self._fall, self._rise = bounds.fall[order], bounds.rise[order]
+        self._one = np.repeat(np.arange(len(coalitions)), [len(one.cells) for one in coalitions])[order]
+        self._starts = np.searchsorted(cells[order], np.arange(problem.cells + 1))
         self.weights = np.ones(problem.cells)
-        for one in coalitions:
-            self.weights[one.cells[one.known]] = _WATCHED
+        self.weights[cells[known]] = WATCHED
 
-    def excluding(self, tables: Sequence[np.ndarray | None]) -> np.ndarray:
-        """Return the attackers who can exclude one of the tables; all, if a table is missing."""
-        wrong = np.zeros(len(self._one), dtype=bool)
+    def excluding(self, cells: np.ndarray, tables: Sequence[np.ndarray | None]) -> np.ndarray:
+        """Return the attackers who can exclude one of some tables of deviations; all, if one is missing."""
+        wrong = [np.empty(0, dtype=np.int64)]
         for table in tables:
             if table is None:
                 return np.unique(self._one)
-            d = table[self._cells]
+            used = np.flatnonzero(table)
+            entry = gather(np.arange(len(self._one)), self._starts, cells[used])
+            d = np.repeat(table[used], self._starts[cells[used] + 1] - self._starts[cells[used]])
             slack = _WITNESS_TOLERANCE * np.abs(d)
-            wrong |= (d < -self._fall - slack) | (d > self._rise + slack)
-        return np.unique(self._one[wrong])
+            wrong.append(self._one[entry[(d < -self._fall[entry] - slack) | (d > self._rise[entry] + slack)]])
+        return np.unique(np.concatenate(wrong))

@@ -85,10 +85,13 @@ class Pool:
                 more, further = self.matrix(self.cuts[len(least) :])
                 self._all = sparse.vstack([matrix, more], format="csr"), np.concatenate([least, further])
             return self._all
-        chosen = cuts
-        sizes = np.array([len(cut.cells) for cut in chosen], dtype=np.int64)
+        sizes = np.array([len(cut.cells) for cut in cuts], dtype=np.int64)
         indptr = np.concatenate([[0], np.cumsum(sizes)])
-        indices = np.concatenate([cut.cells for cut in chosen] or [np.empty(0)]).astype(np.int64)
-        data = np.concatenate([cut.weights for cut in chosen] or [np.empty(0)])
-        matrix = sparse.csr_matrix((data, indices, indptr), shape=(len(chosen), self._cells))
-        return matrix, np.array([cut.least for cut in chosen])
+        indices = np.concatenate([cut.cells for cut in cuts] or [np.empty(0)]).astype(np.int64)
+        data = np.concatenate([cut.weights for cut in cuts] or [np.empty(0)])
+        matrix = sparse.csr_matrix((data, indices, indptr), shape=(len(cuts), self._cells))
+        return matrix, np.array([cut.least for cut in cuts])
+
+    def covering(self) -> tuple[sparse.csr_matrix, np.ndarray]:
+        """Return matrix and right-hand sides of the cuts without negative weights."""
+        return self.matrix([cut for cut in self.cuts if cut.least > 0])

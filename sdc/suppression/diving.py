@@ -8,6 +8,7 @@ from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.knowledge import OUTSIDER
 from microguard.sdc.suppression.local_cuts import LocalCuts
 from microguard.sdc.suppression.local_search import LocalSearch
+from microguard.sdc.suppression.problem import PROVED
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
 from microguard.sdc.suppression.witnesses import Witnesses
@@ -22,8 +23,8 @@ _SWEEPS = 0.5
 #: Part by which sweeps must raise the bound to be repeated.
 _PROGRESS = 5e-4
 _WHOLE = 1e-6
-#: Relative gap at which a pattern counts as optimal: rounding of sums of costs.
-_PROVED = 1e-7
+#: Cells above which no integer program chooses about the whole table.
+_OPENED = 10_000
 
 
 def dive(relaxation: Relaxation, local: LocalCuts, deadline: Deadline) -> np.ndarray:
@@ -99,13 +100,16 @@ class LargeTable:
             if search.cost <= bound * (1 + gap) or deadline.passed:
                 break
             search.renew()
-        proved = search.cost <= bound * (1 + _PROVED)
+        proved = search.cost <= bound * (1 + PROVED)
         return search.pattern.suppressed, bound, "proof" if proved else "time" if deadline.passed else "work"
 
     def _start(self) -> LocalSearch:
         chosen = dive(self._relaxation, self._local, self._deadline)
-        search = LocalSearch(self._witnesses, self._local, self._relaxation, self._seed)
-        search.protect(chosen)
+        search = LocalSearch(self._witnesses, self._local, self._relaxation, self._seed, self._deadline)
+        if self._problem.cells > _OPENED:
+            search.open(chosen)
+        else:
+            search.protect(chosen)
         search.trim()
         return search
 

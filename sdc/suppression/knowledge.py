@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from microguard.sdc.suppression.attackers import attackers_of
+from microguard.sdc.suppression.attackers import attackers_of, bounds_of_contributed
 from microguard.sdc.suppression.problem import SuppressionProblem
 
 #: The attacker who contributes to no cell.
@@ -27,6 +27,8 @@ class Knowledge:
     def __init__(self, problem: SuppressionProblem, candidates: np.ndarray, kinds: Sequence[str]) -> None:
         self.fall = problem.values - problem.lower_bound
         self.rise = problem.upper_bound - problem.values
+        if "unit" in kinds:  # who is alone in some cell is one of the units
+            kinds = [kind for kind in kinds if kind != "single"]
         attackers = attackers_of(problem, candidates, kinds) if len(kinds) > 1 else []
         self.count = len(attackers)
         sizes = np.array([len(one.cells) for one in attackers], dtype=np.int64)
@@ -35,11 +37,8 @@ class Knowledge:
         self._cells = np.concatenate([one.cells for one in attackers] or [empty]).astype(np.int64)
         amounts = np.concatenate([one.amounts for one in attackers] or [empty])
         self._known = np.concatenate([one.known for one in attackers] or [empty]).astype(bool)
-        others = np.maximum(problem.values[self._cells] - amounts, 0.0)
-        signed = problem.lower_bound[self._cells] < 0
-        fall = self.fall[self._cells]
-        self._fall = np.where(self._known, 0.0, np.where(signed, fall, np.minimum(fall, others)))
-        self._rise = np.where(self._known, 0.0, self.rise[self._cells])
+        bounds = bounds_of_contributed(problem, self._cells, amounts, self._known)
+        self._fall, self._rise = bounds.fall, bounds.rise
         self._attacker = np.repeat(np.arange(self.count), sizes)
         by_cell = np.lexsort((self._attacker, self._fall, ~self._known, self._cells))
         self._by_cell = by_cell

@@ -34,11 +34,6 @@ class LocalCuts:
     near : Neighbourhoods
     seed : int
         Draws the order of the targets.
-
-    Attributes
-    ----------
-    programs : int
-        Linear programs so far.
     """
 
     def __init__(
@@ -47,7 +42,6 @@ class LocalCuts:
         self._problem, self._knowledge, self._near = problem, knowledge, near
         self._rng = np.random.default_rng(seed)
         self._targets: list[Target] = []
-        self.programs = 0
         primaries = np.flatnonzero(problem.primary)
         lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
         if np.array_equal(knowledge.fall, knowledge.rise):
@@ -117,7 +111,6 @@ class LocalCuts:
         side = float(np.sign(amount))
         costs, zeros = np.zeros(len(used)), np.zeros(len(relations))
         costs[np.searchsorted(used, cell)] = -side
-        self.programs += 1
         solution = solve(
             Program(costs, matrix[:, inside], zeros, zeros, -down, up), Limits(options={"presolve": "off"})
         )
@@ -128,7 +121,7 @@ class LocalCuts:
         duals = np.where(np.abs(solution.row_duals) > 1e-9, solution.row_duals, 0.0)
         reduced = matrix.T @ duals
         reduced[place] += side
-        there = np.abs(reduced) > 1e-9
         weights = np.where(reduced > 0, reduced * rise, -reduced * fall)
+        there = weights > 0
         cut = capacity_cut(self._problem, part[there], weights[there], size)
         return [] if cut is None else [cut]

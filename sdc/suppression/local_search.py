@@ -11,8 +11,11 @@ from __future__ import annotations
 import numpy as np
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import Limits
+from microguard.sdc.stop import Deadline
+from microguard.sdc.suppression.cover import complete
 from microguard.sdc.suppression.cuts import Cut, impossible
 from microguard.sdc.suppression.local_cuts import LocalCuts, Target
+from microguard.sdc.suppression.opening import open_witnesses
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.witnesses import Pattern, Witness, Witnesses
 
@@ -20,6 +23,8 @@ from microguard.sdc.suppression.witnesses import Pattern, Witness, Witnesses
 _LEAST, _MOST = 50, 400
 #: Rounds of cuts in which the whole choice is made anew.
 _ROUNDS = 8
+#: Price of a cell that the relaxation chooses, as a part of its cost.
+_CHOSEN = 0.1
 #: Gap and work of an integer program of the whole table, and of a neighbourhood.
 _WHOLE, _PART = Limits(relative_gap=0.01, steps=100), Limits(relative_gap=0.002, steps=100)
 
@@ -31,13 +36,18 @@ class LocalSearch:
     ----------
     witnesses, local, relaxation : of one problem
     seed : int
+    deadline : Deadline
+        After it, patterns are completed by a heuristic, and no cell is published again.
 
     Attributes
     ----------
     pattern : Pattern
     """
 
-    def __init__(self, witnesses: Witnesses, local: LocalCuts, relaxation: Relaxation, seed: int) -> None:
+    def __init__(
+        self, witnesses: Witnesses, local: LocalCuts, relaxation: Relaxation, seed: int, deadline: Deadline
+    ) -> None:
+        self._deadline = deadline
         self.problem = witnesses.problem
         self._witnesses, self._local, self._relaxation = witnesses, local, relaxation
         self.pattern = Pattern(self.problem.must.copy())
@@ -56,25 +66,20 @@ class LocalSearch:
         if not self._protect(self._primaries.tolist(), free, float("inf")):
             raise SolverFailed("a pattern satisfies all cuts and is attacked: tolerances are exceeded")
 
+    def open(self, suppressed: np.ndarray) -> None:
+        """Suppress further cells for one primary after the other, without a program of the whole table.
+
+        Cells that the relaxation chooses are cheap.
+        """
+        self.pattern.suppressed[:] = suppressed | self.problem.must
+        costs = np.maximum(self._relaxation.reduced_costs, _CHOSEN * self.problem.costs)
+        open_witnesses(self._witnesses, self.pattern, costs)
+
     def trim(self, cells: np.ndarray | None = None) -> None:
         """Publish secondary cells without which all their users find other witnesses, the dearest first."""
-        problem, pattern = self.problem, self.pattern
-        free = pattern.suppressed & ~problem.must
+        free = self.pattern.suppressed & ~self.problem.must
         cells = np.flatnonzero(free) if cells is None else cells[free[cells]]
-        for cell in cells[np.argsort(-problem.costs[cells], kind="stable")].tolist():
-            pattern.suppressed[cell] = False
-            before = {}
-            for primary in sorted(pattern.users.get(cell, ())):
-                found, failed = self._witnesses.of(primary, pattern, thorough=0)
-                if failed:
-                    break
-                before[primary] = pattern.witnesses[primary]
-                pattern.put(primary, found)
-            else:
-                continue
-            for primary, old in before.items():
-                pattern.put(primary, old)
-            pattern.suppressed[cell] = True
+        self._witnesses.trim(self.pattern, cells, self._deadline)
 
     def renew(self) -> None:
         """Choose anew about the neighbourhood of a random secondary cell, and keep a better pattern."""
@@ -106,6 +111,15 @@ class LocalSearch:
                 if pattern.witnesses[primary] is not found:
                     pattern.put(primary, found)
 
+    def _chosen(self, limits: Limits, free: np.ndarray, base: np.ndarray) -> np.ndarray | None:
+        """Return a pattern of the cuts; of the whole table by a heuristic if work or time ends first."""
+        found = None
+        if not self._deadline.passed:
+            found, _ = self._relaxation.integer(limits, None, ~free & ~base, base)
+        if found is None and limits is _WHOLE:
+            found = complete(*self._relaxation.pool.covering(), base, self.problem.costs, free)
+        return found
+
     def _attacked(self, primary: int) -> tuple[dict[int, tuple[Witness, ...]], list[Target], list[Cut]]:
         """Return the witnesses of a primary, or the target without one and the cut that it violates."""
         for thorough in (False, True):
@@ -124,7 +138,7 @@ class LocalSearch:
         pattern, problem = self.pattern, self.problem
         base, limits = pattern.suppressed.copy(), _PART if np.isfinite(most) else _WHOLE
         for number in range(_ROUNDS if np.isfinite(most) else 10**9):
-            found, _ = self._relaxation.integer(limits, None, ~free & ~base, base)
+            found = self._chosen(limits, free, base)
             if found is None or problem.costs[found].sum() >= most:
                 return False
             pattern.suppressed[:] = found

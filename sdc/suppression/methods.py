@@ -17,13 +17,15 @@ from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.cover import complete, prune
 from microguard.sdc.suppression.cuts import Cut, Pool
 from microguard.sdc.suppression.diving import LargeTable
-from microguard.sdc.suppression.problem import SuppressionProblem
+from microguard.sdc.suppression.opening import very_large_table
+from microguard.sdc.suppression.problem import PROVED, SuppressionProblem
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
-from scipy import sparse
 
 #: Cells up to which "auto" searches for a proof.
 EXACT_CELLS = 500
+#: Cells above which no program covers the whole table.
+LARGE_CELLS = 50_000
 #: Times the work of the effort that "auto" spends on a table of up to so many cells.
 _SMALL = 10
 #: By effort: relative gap that ends the search, rounds of the relaxation, integer programs, and interrupt
@@ -39,8 +41,6 @@ _LARGE_EFFORTS: dict[str, tuple[float, int, int, int]] = {
     "standard": (0.01, 8, 200, 100),
     "thorough": (0.002, 20, 2_000, 1_000),
 }
-#: Relative gap at which a pattern counts as optimal: rounding of sums of costs.
-_PROVED = 1e-7
 _ALWAYS = 10**9
 #: Relative gap and interrupt checks of an integer program until its pattern withstands the attacks.
 _ROUGH_GAP, _ROUGH_STEPS = 0.03, 60
@@ -81,6 +81,8 @@ def exact(task: Task) -> Choice:
 def heuristic(task: Task) -> Choice:
     """Stop at the gap and after the work of the effort."""
     problem = task.problem
+    if problem.cells > LARGE_CELLS:
+        return very_large_table(Separation(problem, task.kinds, task.seed), task.deadline)
     symmetric = np.array_equal(problem.values - problem.lower_bound, problem.upper_bound - problem.values)
     if problem.sliding_level.any() and not (symmetric and len(task.kinds) == 1):
         # witnesses split a width into a decrease and an increase; another split may protect as well
@@ -110,7 +112,7 @@ class _Search:
         bound = relaxation.bound
         rough = True
         for number in range(1, programs + 1):
-            if self._close(bound, max(gap, _PROVED)):
+            if self._close(bound, max(gap, PROVED)):
                 break
             if self._deadline.passed:
                 if self._best is None:
@@ -121,7 +123,7 @@ class _Search:
                 steps=_ROUGH_STEPS if rough else steps,
                 seconds=max(self._deadline.remaining, 1.0),
             )
-            beyond = relaxation.bound + relaxation.reduced_costs > self._cost * (1 + _PROVED)
+            beyond = relaxation.bound + relaxation.reduced_costs > self._cost * (1 + PROVED)
             chosen, proved = relaxation.integer(limits, self._best, beyond & ~self._problem.must)
             bound = max(bound, min(proved, self._cost))
             if chosen is None:
@@ -130,7 +132,7 @@ class _Search:
             elif number % _REPAIRS == 0 or number == programs or not self._attacked(chosen):
                 rough = rough and number % _REPAIRS == 0
                 self._repair(chosen)
-        return self._chosen(), bound, "proof" if self._close(bound, _PROVED) else "work"
+        return self._chosen(), bound, "proof" if self._close(bound, PROVED) else "work"
 
     def _close(self, bound: float, gap: float) -> bool:
         return self._cost <= bound * (1 + gap) + 1e-12
@@ -185,7 +187,7 @@ class _Search:
     def _completed(self, chosen: np.ndarray) -> np.ndarray:
         problem = self._problem
         costs = np.maximum(self._relaxation.reduced_costs, 0.01 * problem.costs)
-        chosen = complete(*self._rows(), chosen | problem.must, costs, ~problem.keep)
+        chosen = complete(*self._relaxation.pool.covering(), chosen | problem.must, costs, ~problem.keep)
         while True:
             # a secondary cell alone in a relation protects nothing until the relation has another one
             alone = self._relaxation.bridges.cuts(chosen.astype(float))
@@ -197,8 +199,4 @@ class _Search:
             chosen = more
 
     def _pruned(self, chosen: np.ndarray) -> np.ndarray:
-        return prune(*self._rows(), chosen, self._problem.costs, self._problem.must)
-
-    def _rows(self) -> tuple[sparse.csr_matrix, np.ndarray]:
-        pool = self._relaxation.pool
-        return pool.matrix([cut for cut in pool.cuts if cut.least > 0])
+        return prune(*self._relaxation.pool.covering(), chosen, self._problem.costs, self._problem.must)

@@ -9,6 +9,8 @@ from scipy import sparse
 
 #: Prices of cells by their positions; infinity if a cell cannot deviate.
 Prices = Callable[[np.ndarray], np.ndarray]
+#: Cells of the first and second linear program of a primary in large tables; the third has all.
+NEAR = (250, 2_000)
 
 
 class Neighbourhoods:
@@ -27,11 +29,11 @@ class Neighbourhoods:
 
     def relations_of(self, cells: np.ndarray) -> np.ndarray:
         """Return the relations that contain some cells."""
-        return np.unique(_gather(self._rows, self._row_starts, cells))
+        return np.unique(gather(self._rows, self._row_starts, cells))
 
     def members(self, relations: np.ndarray) -> np.ndarray:
         """Return the cells of relations, one relation after the other."""
-        return _gather(self._cells, self._cell_starts, relations)
+        return gather(self._cells, self._cell_starts, relations)
 
     def around(self, cells: np.ndarray, prices: Prices, most: int) -> np.ndarray:
         """Return cells that can deviate together with some cells, in ascending order.
@@ -90,7 +92,7 @@ class Neighbourhoods:
         """Return the cells of some relations, in ascending order, and the relations over these cells."""
         sizes = self._cell_starts[relations + 1] - self._cell_starts[relations]
         cells, place = np.unique(self.members(relations), return_inverse=True)
-        entries = _gather(self._entries, self._cell_starts, relations)
+        entries = gather(self._entries, self._cell_starts, relations)
         matrix = sparse.csr_matrix(
             (entries, place, np.concatenate([[0], np.cumsum(sizes)])), shape=(len(relations), len(cells))
         )
@@ -100,7 +102,7 @@ class Neighbourhoods:
         """Leave out cells that are alone in a relation, until there are none."""
         while len(cells):
             starts = self._row_starts
-            rows = _gather(self._rows, starts, cells)
+            rows = gather(self._rows, starts, cells)
             _, place, times = np.unique(rows, return_inverse=True, return_counts=True)
             alone = (times == 1)[place]
             if not alone.any():
@@ -112,11 +114,11 @@ class Neighbourhoods:
     def part(self, cells: np.ndarray) -> sparse.csc_matrix:
         """Return the relations of some cells, which the other cells do not enter."""
         starts = self._row_starts
-        used, place = np.unique(_gather(self._rows, starts, cells), return_inverse=True)
+        used, place = np.unique(gather(self._rows, starts, cells), return_inverse=True)
         sizes = starts[cells + 1] - starts[cells]
         return sparse.csc_matrix(
             (
-                _gather(self._signs, starts, cells),
+                gather(self._signs, starts, cells),
                 place,
                 np.concatenate([[0], np.cumsum(sizes)]),
             ),
@@ -124,7 +126,7 @@ class Neighbourhoods:
         )
 
 
-def _gather(array: np.ndarray, starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+def gather(array: np.ndarray, starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """Return several parts of an array, one after the other."""
     sizes = starts[chosen + 1] - starts[chosen]
     offsets = np.repeat(starts[chosen] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)

@@ -20,8 +20,10 @@ from scipy import sparse
 KINDS = ("outsider", "single", "pair", "unit")
 #: Relative to the absolute values that a constraint sums.
 ADDITIVITY_TOLERANCE = 1e-6
-#: Part of a required width or deviation that may be missing: rounding of sums and of linear programs.
+#: Part of a level that may be missing: rounding of sums and of linear programs.
 LEVEL_TOLERANCE = 1e-6
+#: Relative gap at which a pattern counts as optimal: rounding of sums of costs.
+PROVED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +172,11 @@ class SuppressionProblem:
         self._refuse(
             self.keep & self.must, InvalidParameter, "must be both published and suppressed; drop one"
         )
-        slack = LEVEL_TOLERANCE * np.maximum(width, np.finfo(float).tiny)
-        outside = (self.values - self.lower_level < self.lower_bound - slack) | (
-            self.values + self.upper_level > self.upper_bound + slack
+        enough = 1 - LEVEL_TOLERANCE
+        outside = (self.values - self.lower_bound < enough * self.lower_level) | (
+            self.upper_bound - self.values < enough * self.upper_level
         )
-        narrow = self.upper_bound - self.lower_bound < self.sliding_level - slack
+        narrow = self.upper_bound - self.lower_bound < enough * self.sliding_level
         self._refuse(
             primary & (outside | narrow),
             ImpossibleProtection,

@@ -41,13 +41,18 @@ class Ranges:
             Program(columns, self._matrix, rows, rows, columns, columns), Limits(options=_OPTIONS)
         )
         self._sparse: Master | None = None
-        self.programs = 0
 
     def end(
-        self, cell: int, side: int, fall: np.ndarray, rise: np.ndarray
+        self, cell: int, side: int, fall: np.ndarray, rise: np.ndarray, scale: float
     ) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
-        """Return the largest deviation to one side, and the cells and entries of r that prove it."""
-        scale, solution = self._solve(cell, side, fall, rise)
+        """Return the largest deviation to one side, and the cells and entries of r that prove it.
+
+        Parameters
+        ----------
+        scale : float
+            Unit of the deviations in the program: the level, so that it is as precise as the level.
+        """
+        solution = self._solve(cell, side, fall, rise, scale)
         if solution is None:
             return 0.0, (np.array([cell]), np.array([float(side)]))
         assert solution.values is not None
@@ -55,7 +60,7 @@ class Ranges:
         duals = np.where(np.abs(solution.row_duals) > 1e-9, solution.row_duals, 0.0)
         reduced = self._transposed @ duals
         reduced[cell] += side
-        cells = np.flatnonzero(np.abs(reduced) > 1e-9)
+        cells = np.flatnonzero(reduced)
         return float(side * solution.values[self._place[cell]]) * scale, (cells, reduced[cells])
 
     def symmetric(self, fall: np.ndarray, rise: np.ndarray) -> bool:
@@ -84,7 +89,6 @@ class Ranges:
         upper[count + place] = 0.0
         self._sparse.change_bounds(np.arange(2 * count), lower, upper)
         self._sparse.change_costs(np.concatenate([costs, costs]))
-        self.programs += 1
         solution = self._sparse.solve()
         if solution.status is not Status.OPTIMAL or solution.values is None:
             return None
@@ -93,11 +97,10 @@ class Ranges:
         return table
 
     def _solve(
-        self, cell: int, side: int, fall: np.ndarray, rise: np.ndarray
-    ) -> tuple[float, Solution | None]:
-        scale = float(max(fall[cell], rise[cell]))
-        if scale <= 0:
-            return 0.0, None
+        self, cell: int, side: int, fall: np.ndarray, rise: np.ndarray, scale: float
+    ) -> Solution | None:
+        if max(fall[cell], rise[cell]) <= 0:
+            return None
         x, most = self.x[self.open], _LARGEST_DEVIATION
         down, up = (
             np.minimum(fall[self.open] / scale * x, most),
@@ -108,10 +111,9 @@ class Ranges:
         self._master.change_cost(place, -float(side))
         solution = self._master.solve()
         self._master.change_cost(place, 0.0)
-        self.programs += 1
         if solution.status is not Status.OPTIMAL or solution.values is None:
             raise SolverFailed(f"the interval of cell {cell} could not be solved: {solution.status.value}")
-        return scale, solution
+        return solution
 
     def joint(self, cells: np.ndarray, levels: np.ndarray, signs: np.ndarray, room: np.ndarray) -> np.ndarray:
         """Return for which cells one table of deviations, and its mirror image, reach the level.
@@ -146,7 +148,6 @@ class Ranges:
         beyond = most[places] - targets
         matrix = sparse.hstack([self._matrix, self._matrix[:, places]], format="csc")
         zeros = np.zeros(len(self._rows))
-        self.programs += 1
         solution = Master(
             Program(
                 np.concatenate([costs, np.zeros(len(cells))]),

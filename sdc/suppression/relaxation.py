@@ -42,7 +42,6 @@ class Relaxation:
         self._base = float(problem.costs[problem.must].sum())
         self.bridges = Bridges(problem)
         self.x, self.bound, self.reduced_costs = lower, self._base, costs
-        self.rounds = 0
         self._fixed = False
 
     def solve(self) -> None:
@@ -56,7 +55,6 @@ class Relaxation:
         if solution.status is not Status.OPTIMAL or solution.values is None or solution.reduced_costs is None:
             raise SolverFailed(f"the choice of cells could not be solved: {solution.status.value}")
         self.x = np.clip(solution.values, 0.0, 1.0)
-        self.rounds += 1
         if self._fixed:
             return
         self.bound = max(self.bound, self._base + self._unit * solution.bound)

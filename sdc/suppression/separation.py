@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from microguard.sdc.suppression.attackers import WATCHED
 from microguard.sdc.suppression.cuts import Cut, capacity_cut, impossible
 from microguard.sdc.suppression.knowledge import Knowledge
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
@@ -23,8 +24,6 @@ from scipy import sparse
 
 #: Groups of attackers who pool their knowledge.
 _GROUPS = 12
-#: Weight of a cell that some attacker knows, in tables that should be contradicted by few; others weigh 1.
-_WATCHED = 10.0
 #: A joint program is repeated while it proves at least this share of what is left, and as often as this.
 _WORTH, _JOINT = 0.1, 6
 
@@ -48,12 +47,11 @@ class Separation:
         self._columns = sparse.csc_matrix(problem.relations)
         self._seed = seed
         self._groups = self.knowledge.groups(_GROUPS)
-        self._weights = 1.0 + _WATCHED * self.knowledge.watched
+        self._weights = np.where(self.knowledge.watched, WATCHED, 1.0)
         lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
         self._level = np.maximum(np.maximum(lower, upper), sliding / 2)
         self._unpublished: Ranges | None = None
         self._known_beforehand: dict[tuple[int, int], tuple[float, float]] = {}
-        self.programs = 0
 
     def cuts(
         self,
@@ -95,7 +93,6 @@ class Separation:
                     attacked.append(cell)
                 if len(found) >= most:
                     break
-        self.programs += ranges.programs
         return found, np.unique(np.array(attacked, dtype=np.int64))
 
     def line_cuts(self) -> Iterable[Cut]:
@@ -133,7 +130,8 @@ class Separation:
         self, ranges: Ranges, cell: int, fall: np.ndarray, rise: np.ndarray, member: int | None = None
     ) -> list[Cut]:
         """Return the cuts of one primary and one attacker, of whom None is the outsider."""
-        rise_to, up = ranges.end(cell, 1, fall, rise)
+        scale = float(self._level[cell])
+        rise_to, up = ranges.end(cell, 1, fall, rise, scale)
         lower, upper, sliding = (
             float(levels[cell])
             for levels in (self.problem.lower_level, self.problem.upper_level, self.problem.sliding_level)
@@ -141,7 +139,7 @@ class Separation:
         if lower == upper and ranges.symmetric(fall, rise):
             fall_to, down = rise_to, (up[0], -up[1])
         else:
-            fall_to, down = ranges.end(cell, -1, fall, rise)
+            fall_to, down = ranges.end(cell, -1, fall, rise, scale)
         if member is not None and _short(rise_to, fall_to, lower, upper, sliding).any():
             most_up, most_down = self._beforehand(cell, member, fall, rise)
             lower, upper, sliding = (
@@ -165,7 +163,8 @@ class Separation:
         if (cell, member) not in self._known_beforehand:
             if self._unpublished is None:
                 self._unpublished = Ranges(self.problem, np.ones(self.problem.cells))
-            ends = [self._unpublished.end(cell, side, fall, rise)[0] for side in (1, -1)]
+            scale = float(self._level[cell])
+            ends = [self._unpublished.end(cell, side, fall, rise, scale)[0] for side in (1, -1)]
             self._known_beforehand[cell, member] = ends[0], ends[1]
         return self._known_beforehand[cell, member]
 

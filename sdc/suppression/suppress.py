@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from microguard.sdc.algorithms.suppression import SUPPRESSION
 from microguard.sdc.arguments import check_name, checked_seed
+from microguard.sdc.errors import SolverFailed
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.audit import Audit, audit
 from microguard.sdc.suppression.methods import Task
@@ -39,8 +40,10 @@ class Suppression:
 
     @property
     def gap(self) -> float:
-        """Relative gap of the cost to the lower bound."""
-        return max(0.0, self.cost / self.lower_bound - 1) if self.lower_bound > 0 else float(self.cost > 0)
+        """Relative gap of the cost to the lower bound, infinite if nothing was proved of a positive cost."""
+        if self.lower_bound > 0:
+            return max(0.0, self.cost / self.lower_bound - 1)
+        return float("inf") if self.cost > 0 else 0.0
 
     @property
     def optimal(self) -> bool:
@@ -63,6 +66,8 @@ def suppress(
     ------
     ImpossibleProtection
         If not even the suppression of all cells that may be suppressed protects a primary.
+    SolverFailed
+        If a linear program fails, or the audit finds a primary that the pattern does not protect.
     """
     check_name("algorithm", algorithm, tuple(SUPPRESSION))
     SUPPRESSION[algorithm].check(algorithm, effort, None)
@@ -70,11 +75,18 @@ def suppress(
     task = Task(problem, kinds, effort, checked_seed(seed), Deadline.after(time_limit))
     chosen, bound, stopped_by = SUPPRESSION[algorithm].solve(task)
     cost = float(problem.costs[chosen].sum())
+    audited = audit(problem, chosen, attackers=kinds)
+    if not audited.protected:
+        narrow = audited.cells[audited.too_narrow.any(axis=1)]
+        raise SolverFailed(
+            f"cell {narrow[0]} is protected by the search and too narrow by the audit ({len(narrow)} such "
+            "cells): expected none; choose another seed or effort"
+        )
     return Suppression(
         suppressed=chosen,
         cost=cost,
         lower_bound=min(bound, cost),
         algorithm=algorithm,
         stopped_by=stopped_by,
-        audit=audit(problem, chosen, attackers=kinds),
+        audit=audited,
     )

@@ -7,26 +7,28 @@ ones.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import Limits, Program, Status, solve
+from microguard.sdc.stop import Deadline
+from microguard.sdc.suppression.attackers import WATCHED
 from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.local_cuts import Target
-from microguard.sdc.suppression.neighbourhoods import Neighbourhoods
+from microguard.sdc.suppression.neighbourhoods import NEAR, Neighbourhoods
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
 from scipy import sparse
 
-#: Price of a cell that some attacker knows in a witness, which should be excluded by few; others cost 1.
-_WATCHED = 10.0
 #: Deviations below this part of the level are rounding errors.
 _NOTHING = 1e-9
 #: Part of a level that a witness reaches: the rest is less than the tolerance of the audit.
 _ENOUGH = 1 - 0.9 * LEVEL_TOLERANCE
+#: Price of using a suppressed cell, as a part of the mean cost, where witnesses may use others.
+_USED = 0.01
 #: Relative tolerance of bounds.
 _SLACK = 1e-9
-#: Cells of the first and second linear program of a witness; the third has all.
-_CELLS = (250, 2_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,30 +72,23 @@ class Pattern:
 
 
 class Witnesses:
-    """Searches witnesses of the primaries of one problem.
-
-    Attributes
-    ----------
-    work : int
-        Simplex iterations and programs so far.
-    """
+    """Searches witnesses of the primaries of one problem."""
 
     def __init__(self, problem: SuppressionProblem, knowledge: Knowledge) -> None:
         self.problem = problem
         self.knowledge = knowledge
         self.near = Neighbourhoods(problem.relations)
-        self.fall, self.rise = knowledge.fall, knowledge.rise
         self.watched = knowledge.watched
         lower, upper, sliding = problem.lower_level, problem.upper_level, problem.sliding_level
-        up = np.minimum(np.maximum(upper, sliding / 2), np.maximum(self.rise, upper))
-        self._down = np.minimum(np.maximum(lower, sliding - up), np.maximum(self.fall, lower))
+        up = np.minimum(np.maximum(upper, sliding / 2), np.maximum(knowledge.rise, upper))
+        self._down = np.minimum(np.maximum(lower, sliding - up), np.maximum(knowledge.fall, lower))
         self._up = np.maximum(up, sliding - self._down)
+        self._mean_cost = float(problem.costs.mean())
         self._most: dict[tuple[int, int, float], float] = {}
         self.level = np.maximum(self._down, self._up)
-        self.work = 0
 
     def of(
-        self, primary: int, pattern: Pattern, *, thorough: int
+        self, primary: int, pattern: Pattern, *, thorough: int, costs: np.ndarray | None = None
     ) -> tuple[dict[int, tuple[Witness, ...]], list[Target]]:
         """Return witnesses of a primary for the outsider and all attackers who exclude his, and what fails.
 
@@ -103,6 +98,8 @@ class Witnesses:
         ----------
         thorough : 0, 1 or 2
             How far from the primary to search. If 2, a target fails only if no witness exists.
+        costs : (cells,) array, optional
+            If given, witnesses may use other cells too, infinite ones excepted; these are then suppressed.
         """
         old = pattern.witnesses.get(primary, {})
         found: dict[int, tuple[Witness, ...]] = {}
@@ -111,13 +108,58 @@ class Witnesses:
             attacker = waiting.pop()
             group = old.get(attacker)
             if group is None or not all(pattern.suppressed[one.cells].all() for one in group):
-                group, failed = self._search(primary, attacker, pattern.suppressed, thorough)
+                group, failed = self._search(primary, attacker, pattern.suppressed, thorough, costs)
                 if failed:
                     return found, failed
             found[attacker] = group
             if attacker == OUTSIDER and self.knowledge.count:
                 waiting = self._excluding(primary, group)
         return found, []
+
+    def share(self, pattern: Pattern, found: Iterable[Witness], waiting: np.ndarray) -> None:
+        """Let witnesses serve the outsider for further primaries too, if they and their mirror images can.
+
+        Parameters
+        ----------
+        waiting : (cells,) boolean array
+            Primaries that have no witness yet.
+        """
+        for one in found:
+            if not (self._allowed(OUTSIDER, one, 1.0) & self._allowed(OUTSIDER, one, -1.0)).all():
+                continue
+            for place in np.flatnonzero(waiting[one.cells]).tolist():
+                cell, d = int(one.cells[place]), float(one.deviations[place])
+                amount = max(self._demand(cell, OUTSIDER, side) for side in (1.0, -1.0))
+                if abs(d) >= amount and cell not in pattern.witnesses:
+                    pattern.put(cell, {OUTSIDER: (Witness(one.cells, one.deviations * (amount / d)),)})
+
+    def trim(self, pattern: Pattern, cells: np.ndarray, deadline: Deadline, searches: float = np.inf) -> None:
+        """Publish cells, the dearest first, without which all their users find other witnesses.
+
+        Parameters
+        ----------
+        searches : searches of a user's witnesses; after them only cells without users are published
+        """
+        for cell in cells[np.argsort(-self.problem.costs[cells], kind="stable")].tolist():
+            if deadline.passed:
+                break
+            users = sorted(pattern.users.get(cell, ()))
+            searches -= len(users)
+            if searches < 0 and users:
+                continue
+            pattern.suppressed[cell] = False
+            before = {}
+            for primary in users:
+                found, failed = self.of(primary, pattern, thorough=0)
+                if failed:
+                    break
+                before[primary] = pattern.witnesses[primary]
+                pattern.put(primary, found)
+            else:
+                continue
+            for primary, old in before.items():
+                pattern.put(primary, old)
+            pattern.suppressed[cell] = True
 
     def _excluding(self, primary: int, group: tuple[Witness, ...]) -> list[int]:
         """Return the attackers who can exclude a witness, or its mirror image if it serves both sides."""
@@ -134,7 +176,12 @@ class Witnesses:
         return sorted(found)
 
     def _search(
-        self, primary: int, attacker: int, suppressed: np.ndarray, thorough: int
+        self,
+        primary: int,
+        attacker: int,
+        suppressed: np.ndarray,
+        thorough: int,
+        costs: np.ndarray | None,
     ) -> tuple[tuple[Witness, ...], list[Target]]:
         found: list[Witness] = []
         for side in (1.0, -1.0):
@@ -143,16 +190,17 @@ class Witnesses:
                 continue
             if found and self._serves(found[0], attacker, -1.0, primary, amount):
                 continue
-            one = self._witness(primary, attacker, side * amount, suppressed, thorough)
+            one = self._witness(primary, attacker, side * amount, suppressed, thorough, costs)
             key = primary, attacker, side
             if one is None and thorough and attacker != OUTSIDER and key not in self._most:
                 # no demand exceeds this; what the attacker cannot have believed anyway is not demanded
                 asked = max(float(self.level[primary]), float(self.problem.sliding_level[primary]))
                 part = self._largest(primary, attacker, side * asked)
                 self._most[key] = asked * part if part < 1 - _SLACK else np.inf
-                return self._search(primary, attacker, suppressed, thorough)
+                return self._search(primary, attacker, suppressed, thorough, costs)
             if one is None:
                 return (), [(primary, attacker, side * amount)]
+            suppressed[one.cells] = True
             found.append(one)
         return tuple(found), []
 
@@ -187,7 +235,7 @@ class Witnesses:
             return np.where((fall > 0) | (rise > 0), 1.0, np.inf)
 
         reached = 0.0
-        for most in (*_CELLS, self.problem.cells):
+        for most in (*NEAR, self.problem.cells):
             cells = self.near.around(np.array([primary]), prices, most)
             if primary in cells:
                 reached = self._reached_in(cells, primary, attacker, amount)
@@ -206,24 +254,34 @@ class Witnesses:
         matrix = self.near.part(cells)
         zeros = np.zeros(matrix.shape[0])
         solution = solve(Program(costs, matrix, zeros, zeros, -fall, rise))
-        self.work += 1 + solution.iterations
-        assert solution.objective is not None
+        if solution.objective is None:
+            raise SolverFailed(f"the interval of cell {primary} could not be solved: {solution.status.value}")
         return min(1.0, -solution.objective)
 
     def _witness(
-        self, primary: int, attacker: int, amount: float, suppressed: np.ndarray, thorough: int
+        self,
+        primary: int,
+        attacker: int,
+        amount: float,
+        suppressed: np.ndarray,
+        thorough: int,
+        costs: np.ndarray | None,
     ) -> Witness | None:
-        """Return deviations of few suppressed cells with a given one; None if there are none."""
+        """Return deviations of few or cheap cells with a given one; None if there are none."""
         size = abs(amount)
+        unit = 1.0 if costs is None else _USED * self._mean_cost
 
         def prices(cells: np.ndarray) -> np.ndarray:
             fall, rise = self.knowledge.bounds(attacker, cells)
             part = np.minimum(np.maximum(fall, rise) / size, 1.0)
-            use = np.where(self.watched[cells], _WATCHED, 1.0) / np.maximum(part, 1e-9)
-            return np.where((part > 0) & suppressed[cells], use, np.inf)
+            use = np.where(self.watched[cells], WATCHED, 1.0) / np.maximum(part, 1e-9)
+            if costs is None:
+                return np.where((part > 0) & suppressed[cells], use, np.inf)
+            return np.where(part > 0, use * (unit + np.where(suppressed[cells], 0.0, costs[cells])), np.inf)
 
         before = np.empty(0)
-        for most in (*_CELLS, self.problem.cells)[: 1 + thorough]:
+        sizes = (*NEAR, self.problem.cells)[0 if costs is None else 1 : 1 + thorough]
+        for most in sizes:
             cells = self.near.around(np.array([primary]), prices, most)
             place = int(np.searchsorted(cells, primary))
             if place >= len(cells) or cells[place] != primary or np.array_equal(cells, before):
@@ -255,7 +313,6 @@ class Witnesses:
             ),
             Limits(options={"presolve": "off"}),
         )
-        self.work += 1 + solution.iterations
         if solution.status is not Status.OPTIMAL or solution.values is None:
             return None
         d = solution.values[:count] - solution.values[count:]

@@ -29,6 +29,7 @@ from microguard.pipelines.tables.published_before import PublishedCell
 from microguard.pipelines.tables.published_cells import read_published_cells
 from microguard.pipelines.tables.read_back import WrittenTable, verify_written_table
 from microguard.pipelines.tables.suppression.contributors import contributions_of_records
+from microguard.pipelines.tables.tau_argus import write_tau_argus
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification
 from microguard.schemas.specification.table import Table
@@ -101,6 +102,8 @@ class SuppressingOffice:
         (files / FOLDER).mkdir(parents=True, exist_ok=True)
         for name, content in protected.contents.items():
             pq.write_table(content, files / FOLDER / name)
+        if product.table.tau_argus:
+            write_tau_argus(files, protected.contents, product.table)
         original, groupings = product.original(protected)
         layout = layout_of(product.table, protected.contents, groupings)
         written = verify_written_table(

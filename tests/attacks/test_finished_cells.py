@@ -162,7 +162,8 @@ def test_a_run_on_finished_cells_and_one_on_their_records_do_not_both_publish(
     frame = firms(1, 6)
     (tmp_path / "data").mkdir()
     frame.to_parquet(tmp_path / "data" / "firms.parquet", index=False)
-    cells(frame).to_parquet(tmp_path / "cells.parquet", index=False)
+    contributors = cells(frame.assign(turnover=1.0))["value"].astype(int)
+    cells(frame).assign(firms=contributors).to_parquet(tmp_path / "cells.parquet", index=False)
     numeric = {"role": "quasi_identifier", "kind": "numeric"}
     roles = {
         "region": {"role": "region"},
@@ -170,14 +171,20 @@ def test_a_run_on_finished_cells_and_one_on_their_records_do_not_both_publish(
         "turnover": numeric,
         "weight": {"role": "weight"},
     }
-    table = {"source": "cells", "value": "value", "tables": [CODES], "effort": "fast"}
+    table = {
+        "source": "cells",
+        "value": "value",
+        "contributors": "firms",
+        "tables": [CODES],
+        "effort": "fast",
+    }
     finished = build_specification(
         {
             "release": {"name": "municipalities", "k": 3},
             "input": {"path": "cells.parquet"},
             "variables": {
                 **{name: {"role": "other"} for name in CODES},
-                "value": {"role": "other", "kind": "numeric"},
+                **{name: {"role": "other", "kind": "numeric"} for name in ("value", "firms")},
             },
             "table": table,
             "publish": {"path": "tables", "evidence": "evidence"},
@@ -188,5 +195,5 @@ def test_a_run_on_finished_cells_and_one_on_their_records_do_not_both_publish(
     steps = [lambda: run(spark, records), lambda: adjusted(finished)]
     first, second = steps if records_first else steps[::-1]
     first()
-    with pytest.raises(GateRefused, match="were published before"):
+    with pytest.raises(GateRefused, match="published before, as 1 release"):
         second()

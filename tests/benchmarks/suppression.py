@@ -9,16 +9,21 @@ from __future__ import annotations
 import os
 import platform
 import resource
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import chdir
 from datetime import UTC, datetime
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from microguard.pipelines.engine.versions import deciding_versions, in_words
+from microguard.sdc.cta.table.relations import TOTAL, Dimension
 from microguard.sdc.suppression import KINDS, Suppression, SuppressionProblem, audit, suppress
 
+import microguard
 from tests.benchmarks.parts import say
 from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.suppression_tables import (
@@ -27,6 +32,7 @@ from tests.benchmarks.tabular.suppression_tables import (
     regional_problem,
     survey_nodes,
     survey_problem,
+    survey_records,
     turnover_problem,
 )
 from tests.reference import REFERENCE_FOLDER
@@ -38,18 +44,49 @@ GENERATED: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
     "5.6 x 4.4 x 4": (((5, 6), (4, 4), (4,)), 15_000),
     "6.8 x 5.5 x 4.3": (((6, 8), (5, 5), (4, 3)), 150_000),
 }
+#: Generated tables that are searched by one small program for each primary.
+LARGE: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
+    "10.10.5 x 9.10": (((10, 10, 5), (9, 10, 1)), 100_000),
+    "10.10.10 x 10.10.10": (((10, 10, 10), (10, 10, 10)), 1_000_000),
+}
+PAGE = Path(__file__).parents[2] / "docs/benchmarks/suppression.md"
 #: Generated tables that are also protected from contributors.
 _ATTACKED = ("3.4 x 3.3 x 4", "5.6 x 4.4 x 4")
-#: Tables that pytauargus takes: flat dimensions.
-FLAT = tuple(name for name in SURVEY if ">" not in name)
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Return the tables: reference files, the business survey beside pytauargus, generated tables."""
+    """Return the tables: reference files, the business survey beside pytauargus, generated tables.
+
+    A full run writes them as a page of the manual.
+    """
+    tables = []
+    for table in _tables(quick):
+        tables.append(table)
+        yield table
+    if not quick:
+        PAGE.write_text(page(tables), encoding="utf-8")
+
+
+def _tables(quick: bool) -> Iterator[Table]:
     if (REFERENCE_FOLDER / "business_survey.csv").is_file():
         yield reference_tables(quick)
-        yield survey_tables(list(FLAT)[: 2 if quick else None])
+        yield survey_tables(list(SURVEY)[: 2 if quick else None])
     yield generated_tables(list(GENERATED)[: 1 if quick else None])
+    if not quick:
+        yield large_tables(list(LARGE))
+
+
+def page(tables: list[Table]) -> str:
+    """Return the page of the manual."""
+    where = (
+        f"*Command:* `microguard benchmark suppression`. *Machine:* {os.cpu_count()} cores, "
+        f"{platform.machine()}, shared, one thread used. *Version:* {microguard.__version__}, "
+        f"{in_words(deciding_versions())}. *Date:* {datetime.now(UTC).date()}."
+    )
+    lines = ["# Cell suppression", "", " ".join((__doc__ or "").split("\n\n")[1].split()), ""]
+    for table in tables:
+        lines += [f"## {table.title}", where, "", table.markdown().split("\n\n", 1)[1].strip(), ""]
+    return "\n".join(lines)
 
 
 def measured(problem: SuppressionProblem, attackers: tuple[str, ...]) -> tuple[Suppression, float]:
@@ -60,15 +97,6 @@ def measured(problem: SuppressionProblem, attackers: tuple[str, ...]) -> tuple[S
     assert answer.audit.protected
     assert answer.lower_bound <= answer.cost * (1 + 1e-9)
     return answer, seconds
-
-
-def where() -> str:
-    """Return the machine, the versions and the date of a measurement."""
-    today = datetime.now(UTC).date().isoformat()
-    return (
-        f"{platform.machine()}, {os.cpu_count()} cores, one thread used; Python {platform.python_version()}, "
-        f"{in_words(deciding_versions())}; {today}."
-    )
 
 
 def reference_tables(quick: bool) -> Table:
@@ -86,7 +114,7 @@ def reference_tables(quick: bool) -> Table:
             rows.append((name, costs, *_size(problem), *_figures(answer), answer.stopped_by, seconds))
             say(f"{name}, {costs}: {seconds:.0f} s")
     columns = ("table", "costs", "cells", "primaries", "suppressed", "gap %", "stopped by", "CPU s")
-    return Table("Turnover, dominance (1, 85), 3 businesses, outsider", columns, rows, where())
+    return Table("Turnover, dominance (1, 85), 3 businesses, outsider", columns, rows)
 
 
 def survey_tables(names: list[str]) -> Table:
@@ -98,9 +126,10 @@ def survey_tables(names: list[str]) -> Table:
         rows.append(_row(name, "outsider", problem, outsider.suppressed, seconds, 100 * outsider.gap))
         everybody, seconds = measured(problem, KINDS)
         rows.append(_row(name, "all attackers", problem, everybody.suppressed, seconds, 100 * everybody.gap))
-        if find_spec("pytauargus"):
-            suppressed, seconds = by_pytauargus(name, problem)
-            rows.append(_row(name, "pytauargus", problem, suppressed, seconds, None))
+        for how in ("OPT(1)", "MOD(1,5,1,1,1)") if find_spec("pytauargus") else ():
+            suppressed, seconds = by_pytauargus(name, problem, how)
+            if suppressed is not None:
+                rows.append(_row(name, f"pytauargus {how}", problem, suppressed, seconds, None))
         say(name)
     columns = (
         "table",
@@ -116,26 +145,54 @@ def survey_tables(names: list[str]) -> Table:
         "known to single",
         "CPU s",
     )
-    return Table("Business survey, NK(1, 85), FREQ(3, 20), costs by value", columns, rows, where())
+    return Table("Business survey, NK(1, 85), FREQ(3, 20), costs by value", columns, rows)
 
 
-def by_pytauargus(name: str, problem: SuppressionProblem) -> tuple[np.ndarray, float]:
-    """Return the pattern of pytauargus (OPT) and its CPU seconds."""
+def by_pytauargus(name: str, problem: SuppressionProblem, how: str) -> tuple[np.ndarray | None, float]:
+    """Return the pattern of pytauargus and its CPU seconds, or None if it fails.
+
+    Parameters
+    ----------
+    how : "OPT(1)" or "MOD(1,5,1,1,1)"
+        Optimal; modular with its protection of singletons.
+    """
     from pytauargus import protect
 
-    survey = pd.read_csv(REFERENCE_FOLDER / "business_survey.csv", dtype={"a88": str})
-    columns = [levels[-1] for levels in SURVEY[name]]
-    start = time.process_time()
-    answer = protect(
-        survey[[*columns, "turnover"]],
-        columns,
-        response="turnover",
-        safety_rules="NK(1,85)|FREQ(3,20)",
-        suppress="OPT(1)",
-    )
-    seconds = time.process_time() - start
-    cells = pd.DataFrame(answer.tables[0].dataframe())
+    dimensions, nodes, turnover = survey_records(name)
+    frame = pd.DataFrame(
+        {d.name: [f"n{node:04d}" for node in of] for d, of in zip(dimensions, nodes, strict=True)}
+    ).assign(turnover=turnover)
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):  # its solver writes into the current one
+        hierarchies = {}
+        for dimension in dimensions:
+            if (dimension.parents[1:] > 0).any():
+                hierarchies[dimension.name] = f"{folder}/{dimension.name}.hrc"
+                Path(hierarchies[dimension.name]).write_text("\n".join(_tree(dimension, 0, "")) + "\n")
+        start = time.process_time()
+        try:
+            answer = protect(
+                frame,
+                [dimension.name for dimension in dimensions],
+                response="turnover",
+                safety_rules="NK(1,85)|FREQ(3,20)",
+                suppress=how,
+                hrc=hierarchies or None,
+                hierleadstring="@" if hierarchies else None,
+                workdir=folder,
+            )
+        except Exception as error:  # of any kind: the row says that there is no answer
+            say(f"{name}, pytauargus {how}: {type(error).__name__}: {error}")
+            return None, time.process_time() - start
+        seconds = time.process_time() - start
+        cells = pd.DataFrame(answer.tables[0].dataframe())
     return pattern(name, problem, cells), seconds
+
+
+def _tree(dimension: Dimension, above: int, lead: str) -> Iterator[str]:
+    """Return the lines of a hierarchy of tau-ARGUS below a node."""
+    for node in np.flatnonzero(dimension.parents == above).tolist():
+        yield f"{lead}n{node:04d}"
+        yield from _tree(dimension, node, lead + "@")
 
 
 def pattern(name: str, problem: SuppressionProblem, cells: pd.DataFrame) -> np.ndarray:
@@ -143,15 +200,29 @@ def pattern(name: str, problem: SuppressionProblem, cells: pd.DataFrame) -> np.n
     columns = [levels[-1] for levels in SURVEY[name]]
     hidden = cells[cells["status"].isin(["U", "M"])]
     codes = hidden[columns].astype(str).apply(lambda column: column.str.strip())  # padded to one width
-    keys = set(codes.itertuples(index=False, name=None))
-    return np.array([key in keys for key in survey_nodes(name)]) | problem.primary
+    keys = {
+        tuple(0 if code == TOTAL else int(code[1:]) for code in row)
+        for row in codes.itertuples(index=False, name=None)
+    }
+    return np.array([tuple(row) in keys for row in survey_nodes(name).tolist()]) | problem.primary
 
 
 def generated_tables(names: list[str]) -> Table:
     """Return gap and time of generated hierarchical tables of three dimensions."""
+    return _generated("Generated hierarchical tables, costs by value", names, GENERATED)
+
+
+def large_tables(names: list[str]) -> Table:
+    """Return gap, time and memory of tables that no program covers as a whole."""
+    return _generated("Large generated tables of two hierarchies, costs by value", names, LARGE)
+
+
+def _generated(
+    title: str, names: list[str], tables: dict[str, tuple[tuple[tuple[int, ...], ...], int]]
+) -> Table:
     rows: list[tuple[object, ...]] = []
     for name in names:
-        branchings, units = GENERATED[name]
+        branchings, units = tables[name]
         problem = generated_problem(branchings, units, 1)
         for who, attackers in (("outsider", OUTSIDER), ("all attackers", KINDS)):
             if attackers is KINDS and name not in _ATTACKED:
@@ -172,7 +243,7 @@ def generated_tables(names: list[str]) -> Table:
         "CPU s",
         "largest memory so far, MB",
     )
-    return Table("Generated hierarchical tables, costs by value", columns, rows, where())
+    return Table(title, columns, rows)
 
 
 def _size(problem: SuppressionProblem) -> tuple[int, int]:

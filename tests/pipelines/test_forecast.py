@@ -81,9 +81,9 @@ def test_a_sample_is_stated_and_an_estimate_is_called_one():
 
 def test_a_sample_that_cannot_be_protected_is_a_row_with_its_cause():
     error = ProtectionFailed("Block 3 failed.\n  Raise blocking.max_records.")
-    found = forecast.Forecast((forecast._not_protected(error), FAILURE), 600, 900)
+    found = forecast.Forecast((forecast.not_protected(error, "the sample"), FAILURE), 600, 900)
     rows = found.text.splitlines()
     assert rows[0].startswith("Forecast: protect would refuse this release for 2 reasons")
     assert rows[2].split() == ["protection", "of", "the", "sample", "failed"]
-    assert rows[3].endswith("The cause: Block 3 failed. Raise blocking.max_records.")
+    assert rows[3].endswith("remove the cause: Block 3 failed. Raise blocking.max_records.")
     assert "for 1 reason (" in replace(found, failures=(FAILURE,)).text

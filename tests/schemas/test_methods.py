@@ -79,10 +79,13 @@ def test_reading_a_specification_imports_no_algorithm_and_no_numeric_library() -
             "algorithms",
             "algorithms.adjustment",
             "algorithms.algorithm",
+            "algorithms.correlated_noise",
             "algorithms.microaggregation",
             "algorithms.local_suppression",
             "algorithms.nominal",
             "algorithms.parameters",
+            "algorithms.pram",
+            "algorithms.rank_swapping",
             "algorithms.recoding",
             "algorithms.safe",
             "algorithms.swapping",
@@ -269,7 +272,7 @@ def test_clusters_of_nominal_variables_take_what_clusters_them() -> None:
         with pytest.raises(SpecificationError, match=r"\[method\] algorithm.*needs clusters"):
             build("nominal", representative=representative, algorithm="own-eee")
         with pytest.raises(SpecificationError, match=r"\[method\] effort.*local-search"):
-            build("nominal", representative=representative, algorithm="local-search", effort="fast")
+            build("nominal", representative=representative, algorithm="local-search", effort="exact")
     for representative in BY_CONTROL_TABLES:
         with pytest.raises(SpecificationError, match=r"\[method\] algorithm"):
             build("nominal", representative=representative, algorithm="mdav")

@@ -1,9 +1,9 @@
-"""Count cells of protected tables whose original value follows from records or from another table.
+"""Count cells of protected tables whose original value follows from records.
 
 Class means preserve totals, so records published as means disclose each region's total of every numeric
 variable. If a cell of a protected table is such a total and has another value, the records disclose its
-adjustment. If two tables have different values for one cell, their mean is closer to the original value than
-either of them.
+adjustment. Whether two tables have different values for one cell is counted by the joint audit, which knows
+the units of cells: cells of other units have other values.
 """
 
 from __future__ import annotations
@@ -63,11 +63,8 @@ def read_table(folder: Path) -> PublishedTable:
 
 
 def count_disclosed_cells(tables: Sequence[PublishedTable], records: Sequence[PublishedRecords]) -> int:
-    """Count the cells that records or another table of the same variable disclose."""
-    exposed_cells = sum(len(_undone(table, release)) for table in tables for release in records)
-    for position, table in enumerate(tables):
-        exposed_cells += sum(_moved_twice(table, other) for other in tables[position + 1 :])
-    return exposed_cells
+    """Count the cells of tables of one period whose original value records of the period disclose."""
+    return sum(len(_undone(table, release)) for table in tables for release in records)
 
 
 def _cells(folder: Path, table: Mapping[str, Any], value: str) -> pd.DataFrame:
@@ -111,19 +108,3 @@ def rounding_of_means(values: np.ndarray, unit: float) -> np.ndarray:
             divides = np.abs(scaled - np.rint(scaled)) <= GRID_TOLERANCE * np.maximum(np.abs(scaled), 1.0)
             steps = np.where(divides & (step <= most) & (step > steps), step, steps)
     return np.nan_to_num(steps) / 2
-
-
-def _moved_twice(table: PublishedTable, other: PublishedTable) -> int:
-    """Count the cells that have different values in two tables of one variable."""
-    if table.value != other.value:
-        return 0
-    levels = sorted({name for each in (table, other) for name in each.cells.columns} - {_VALUE})
-    left, right = (_over(each, levels) for each in (table, other))
-    joined = left.merge(right, on=levels or None, how="inner") if levels else left.merge(right, how="cross")
-    return int((joined[f"{_VALUE}_x"] != joined[f"{_VALUE}_y"]).sum())
-
-
-def _over(table: PublishedTable, levels: Sequence[str]) -> pd.DataFrame:
-    """Return the cells with columns for all levels, and with the code "" for totals."""
-    frame = table.cells.reindex(columns=[*levels, _VALUE])
-    return frame.assign(**{name: frame[name].fillna("").replace(table.total, "") for name in levels})

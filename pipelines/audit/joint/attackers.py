@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,8 @@ GROWTH = 0.1
 DENSE, PROGRAMS = 600, 5_000
 #: Unknowns of a component that are examined by linear programs at most, and iterations of these.
 MOST_EXAMINED, ITERATIONS = 64, 200_000
-#: Sums of list values that are enumerated for one number of units at most.
-MOST_SUMS = 500_000
+#: Sums of list values that are enumerated for one number of units at most: of three units and 200 values.
+MOST_SUMS = 1_500_000
 ATTACKERS = ("outsider", "contributor", "second", "growth", "member", "list")
 
 
@@ -63,18 +64,21 @@ class Learnt:
         Secrets that were not examined because the component is large.
     contradictory : int
         Components whose statements contradict each other.
+    not_listed : int
+        Sets of units whose multisets of list values were not enumerated because there are too many.
     """
 
     known: tuple[int, ...] = (0,) * len(ATTACKERS)
     of: tuple[int, ...] = (0,) * len(ATTACKERS)
     sampled: int = 0
     contradictory: int = 0
+    not_listed: int = 0
 
     @classmethod
     def from_list(cls, values: list[Any]) -> Learnt:
         """Return the counts that were kept as a list of the attributes."""
-        known, of, sampled, contradictory = values
-        return cls(tuple(known), tuple(of), sampled, contradictory)
+        known, of, *rest = values
+        return cls(tuple(known), tuple(of), *rest)
 
     def __add__(self, other: Learnt) -> Learnt:
         """Add the counts of two components."""
@@ -83,6 +87,7 @@ class Learnt:
             tuple(a + b for a, b in zip(self.of, other.of, strict=True)),
             self.sampled + other.sampled,
             self.contradictory + other.contradictory,
+            self.not_listed + other.not_listed,
         )
 
 
@@ -129,11 +134,12 @@ def _learnt(system: System) -> Learnt:
         contributors, others = _by_contributor(system, elimination, known)
     contributors += 2 * int((news & (system.units == 2)).sum())
     others += 2 * int((system.units == 2).sum())
-    listed, listable = _by_list(system, lower, upper)
+    listed, listable, not_listed = _by_list(system, lower, upper)
     return Learnt(
         (int((news & values).sum()), contributors, second, growth, int((news & sums).sum()), listed),
         (int(values.sum()), others, pairs, predecessors, int(sums.sum()), listable),
         left,
+        not_listed=not_listed,
     )
 
 
@@ -201,12 +207,12 @@ def _by_contributor(system: System, elimination: Elimination, known: np.ndarray)
 
 
 def _is_one_set(system: System, one: int, other: int) -> bool:
-    """Return whether a release publishes the sum of two units, so that its own rule allowed for that."""
+    """Return whether a release by itself publishes the sum of two units, as its own rule allows."""
     columns = system.rows.tocsc()
     shared = np.intersect1d(
         *(columns.indices[columns.indptr[i] : columns.indptr[i + 1]] for i in (one, other))
     )
-    return bool((np.diff(system.rows.indptr)[shared] == 2).any())
+    return bool(((np.diff(system.rows.indptr)[shared] == 2) & (system.row_release[shared] >= 0)).any())
 
 
 def _by_second(system: System, upper: np.ndarray) -> tuple[int, int]:
@@ -249,11 +255,18 @@ def _by_growth(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[in
     return int(found), len(wanted)
 
 
-def _by_list(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int]:
-    """Count sets of units whose values are one multiset of list values, and are not by one release alone."""
+def _by_list(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int, int]:
+    """Count sets of units whose values are one multiset of list values, and are not by one release alone.
+
+    Returns
+    -------
+    found, examined, not_examined : int
+    """
     if not len(system.values):
-        return 0, 0
-    sets = np.flatnonzero((system.units > 0) & (system.units <= MOST_UNITS))
+        return 0, 0, 0
+    small = np.flatnonzero((system.units > 0) & (system.units <= MOST_UNITS))
+    counts = [math.comb(len(system.values) + int(units) - 1, int(units)) for units in system.units[small]]
+    sets = small[np.array(counts, np.int64) <= MOST_SUMS]
     joint = _multisets(system, lower, upper, sets)
     one = sets[joint == 1]
     alone = np.zeros(len(system), bool)
@@ -264,16 +277,14 @@ def _by_list(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int,
         except Contradiction:
             continue
         alone[one] |= _multisets(system, *bounds, one) == 1
-    return int((~alone[one]).sum()), len(sets)
+    return int((~alone[one]).sum()), len(sets), len(small) - len(sets)
 
 
 def _multisets(system: System, lower: np.ndarray, upper: np.ndarray, sets: np.ndarray) -> np.ndarray:
     """Return the number of multisets of list values with a sum in the interval of each set of units."""
-    count = np.full(len(sets), 2)
+    count = np.zeros(len(sets), np.int64)
     for units in np.unique(system.units[sets]):
-        if math.comb(len(system.values) + int(units) - 1, int(units)) > MOST_SUMS:
-            continue
-        sums = _sums(system.values, int(units))
+        sums = _sums(system.values.tobytes(), int(units))
         mine = system.units[sets] == units
         slack = 1e-9 * np.abs(sums).max()
         low, high = lower[sets[mine]] - slack, upper[sets[mine]] + slack
@@ -281,8 +292,10 @@ def _multisets(system: System, lower: np.ndarray, upper: np.ndarray, sets: np.nd
     return count
 
 
-def _sums(values: np.ndarray, units: int) -> np.ndarray:
-    """Return the sum of every multiset of values, sorted."""
+@lru_cache(maxsize=MOST_UNITS)
+def _sums(content: bytes, units: int) -> np.ndarray:
+    """Return the sum of every multiset of values (the content of an array), sorted."""
+    values = np.frombuffer(content)
     sums, last = np.zeros(1), np.zeros(1, np.int64)
     for _ in range(units):
         counts = len(values) - last

@@ -48,14 +48,23 @@ class Records:
 
 @dataclass(frozen=True)
 class Built:
-    """A system, how many large sets are in it by their differences only, and how many pairs are not.
+    """A system, and how much of what was published is not in it.
 
-    `cells` has the period, the label and the unknown of each cell of a table.
+    Attributes
+    ----------
+    system : System
+    left_out, skipped : int
+        Large sets that are in the system by their differences only, and pairs of them that are not.
+    revised : int
+        Cells of the same units in a period whose amounts differ, which are therefore no equation.
+    cells : pandas.DataFrame
+        Period, label and unknown of each cell of a table.
     """
 
     system: System
     left_out: int
     skipped: int
+    revised: int
     cells: pd.DataFrame
 
 
@@ -82,7 +91,7 @@ def build(
     partitions = [each for t in records for each in t.partitions]
     partitions += [t.partition for t in tables if t.partition is not None]
     starts = np.cumsum([0, *(len(t.cells.labels) for t in tables)])
-    cell_of = _unknown_cells(tables, starts)
+    cell_of, revised = _unknown_cells(tables, starts)
     n_cells = int(cell_of.max(initial=-1)) + 1
     cells = _CellColumns.collect(tables, starts, cell_of, n_cells)
     relations = _relation_rows(tables, starts, cell_of)
@@ -137,23 +146,29 @@ def build(
         for t in tables
     ]
     listed = pd.concat(cells_of_tables or [pd.DataFrame(columns=["period", "label", "unknown"])])
-    return Built(system, left_out, apart.skipped, listed.drop_duplicates(ignore_index=True))
+    return Built(system, left_out, apart.skipped, revised, listed.drop_duplicates(ignore_index=True))
 
 
-def _unknown_cells(tables: Sequence[Table], starts: np.ndarray) -> np.ndarray:
-    """Number the cells of all tables, (c,): equal codes in a period, equal contributors or equal units."""
+def _unknown_cells(tables: Sequence[Table], starts: np.ndarray) -> tuple[np.ndarray, int]:
+    """Number the cells of all tables, (c,): equal codes in a period, equal contributors or equal units.
+
+    Cells whose amounts differ are not the same: one of them was revised. These of equal units are counted.
+    """
     if not tables:
-        return np.zeros(0, np.int64)
+        return np.zeros(0, np.int64), 0
     labels = np.concatenate([_identities(t) for t in tables])
     marks = np.concatenate(
         [text_hash([f"{t.release.period}\x1e{m}\x1e{v!r}" if m and v else "" for m, v in
                     zip(t.cells.members, t.cells.truth.tolist(), strict=True)]) for t in tables]
     )  # fmt: skip
     marked = np.concatenate([(t.cells.members != "") & (t.cells.truth != 0) for t in tables])
-    sets = np.zeros(len(labels), np.uint64)
+    sets, units = np.zeros(len(labels), np.uint64), np.zeros(len(labels), np.uint64)
     for start, table in zip(starts, tables, strict=False):
         if table.sets is not None:
-            sets[start + table.sets.cells] = table.sets.hashes()
+            amounts = text_hash([f"{amount:.12g}" for amount in table.cells.truth[table.sets.cells]])
+            units[start + table.sets.cells] = table.sets.hashes()
+            sets[start + table.sets.cells] = mix_bits(table.sets.hashes() ^ amounts, 20)
+    revised = len(np.unique(sets[units != 0])) - len(np.unique(units[units != 0]))
     rows = np.arange(len(labels))
     names = np.concatenate([labels, marks[marked], sets[sets != 0]])
     places = np.concatenate([rows, rows[marked], rows[sets != 0]])
@@ -161,7 +176,7 @@ def _unknown_cells(tables: Sequence[Table], starts: np.ndarray) -> np.ndarray:
     graph = sparse.csr_matrix((np.ones(len(name)), (places, len(labels) + name)),
                               (len(labels) + name.max() + 1,) * 2)  # fmt: skip
     _, component = connected_components(graph, directed=False)
-    return np.unique(component[: len(labels)], return_inverse=True)[1].reshape(-1)
+    return np.unique(component[: len(labels)], return_inverse=True)[1].reshape(-1), revised
 
 
 def _identities(table: Table) -> np.ndarray:

@@ -13,8 +13,8 @@ from scipy.sparse.csgraph import connected_components
 
 #: Largest number of units whose values are looked for in a public list.
 MOST_UNITS = 4
-#: Intervals of at most this relative width are one value.
-FIXED = 1e-12
+#: Intervals of at most this relative width are one value, and ends that cross by more contradict each other.
+FIXED, CROSSED = 1e-12, 1e-9
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def published_secrets(system: System) -> tuple[np.ndarray, np.ndarray]:
 
 def _is_fixed(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):
-        return np.isfinite(lower) & np.isfinite(upper) & (upper - lower <= FIXED * (1 + np.abs(lower)))
+        width, size = upper - lower, 1 + np.abs(lower)
+        return np.isfinite(lower) & np.isfinite(upper) & (width <= FIXED * size) & (width >= -CROSSED * size)
 
 
 def _attributed(system: System, fixed: np.ndarray) -> System:
@@ -118,7 +119,7 @@ def _split(part: System) -> Iterator[Component]:
 
 
 def _worth(part: System, count: int, of_row: np.ndarray, of_unknown: np.ndarray) -> np.ndarray:
-    """Return which components have a secret, and statements of two releases."""
+    """Return the (count,) components to examine: with a secret, and with statements of two releases."""
     smallest = np.where(len(part.values) > 0, np.maximum(part.k, MOST_UNITS + 1), part.k)
     secret = part.secret | ((part.units > 0) & (part.units < smallest))
     has = np.bincount(of_unknown, secret, count) > 0

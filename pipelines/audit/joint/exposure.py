@@ -11,24 +11,17 @@ from typing import Any
 
 import numpy as np
 from microguard.pipelines.audit.joint.attackers import ATTACKERS, Learnt, learnt
-from microguard.pipelines.audit.joint.build import Built, build
+from microguard.pipelines.audit.joint.build import Built, Table, build
 from microguard.pipelines.audit.joint.components import components, published_secrets
 from microguard.pipelines.audit.joint.differences import MOST_APART
 from microguard.pipelines.audit.joint.draws import repeated_draws, shared_draws
 from microguard.pipelines.audit.joint.kept import Kept
-from microguard.pipelines.audit.joint.measures import joined, relations
+from microguard.pipelines.audit.joint.limits import RATED, Rate, Rates, beyond_limits, limit_of
+from microguard.pipelines.audit.joint.measures import joined, not_related, relations
 from microguard.pipelines.audit.joint.partitions import text_hash
 from microguard.pipelines.audit.joint.releases import LOST, Release
 from microguard.pipelines.audit.joint.statements import Statements, name_of, read
 from microguard.pipelines.audit.joint.system import System
-
-#: Chance of each secret to be learnt from safe releases by an attacker who guesses an interval; others must
-#: learn nothing. A factor of the last period is near this period's with the chance "draws".
-CHANCE = {"growth": 0.02, "draws": 0.1}
-#: Share of the sets of units with a public list of values of which one multiset may remain.
-MULTISETS = 0.05
-#: Chance of an audit of safe releases to pass a limit by such guesses.
-FALSE_ALARM = 1e-3
 
 
 @dataclass(frozen=True)
@@ -41,6 +34,8 @@ class AreaExposure:
         Ids of the audited releases.
     known, of : mapping of attacker to int
         Secrets learnt within 1 %, and secrets that the attacker could learn; see `attackers`.
+    rates : mapping of text to Rates
+        The same of each variable, for attackers who may learn some, and for draws of each of its periods.
     repeated_draws : int
         Sensitive cells that were published with two values, whose mean is nearer to the true one.
     shared_draws, comparable_draws : int
@@ -54,6 +49,16 @@ class AreaExposure:
         Large sets of units, which were compared only with sets that differ from them by few units.
     skipped : int
         Pairs of large sets that were not compared, because there are too many.
+    revised : int
+        Cells of the same units whose amounts differ, so that the units of one of them are not known.
+    not_listed : int
+        Sets of units whose multisets of list values were not enumerated, because there are too many.
+    not_related : int
+        Variables in periods that were not compared with all others for linear relations.
+    without_units : int
+        Releases of related numbers whose evidence does not know the units.
+    without_largest : int
+        Sensitive cells of several units whose two largest contributions are not in the evidence.
     components, solved : int
         Components with secrets and two releases, and those that were not answered before.
     not_compared : tuple of str
@@ -63,6 +68,7 @@ class AreaExposure:
     releases: tuple[str, ...] = ()
     known: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ATTACKERS, 0))
     of: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ATTACKERS, 0))
+    rates: dict[str, Rates] = field(default_factory=dict)
     repeated_draws: int = 0
     shared_draws: int = 0
     comparable_draws: int = 0
@@ -70,6 +76,11 @@ class AreaExposure:
     sampled: int = 0
     left_out: int = 0
     skipped: int = 0
+    revised: int = 0
+    not_listed: int = 0
+    not_related: int = 0
+    without_units: int = 0
+    without_largest: int = 0
     components: int = 0
     solved: int = 0
     not_compared: tuple[str, ...] = ()
@@ -80,42 +91,55 @@ class AreaExposure:
         for name in ("known", "of"):
             mine, theirs = getattr(self, name), getattr(other, name)
             counts[name] = {attacker: mine[attacker] + theirs[attacker] for attacker in ATTACKERS}
-        return replace(self, **counts)
+        return replace(self, **counts, rates={**self.rates, **other.rates})
 
     def limit(self, attacker: str) -> int:
         """Return how many secrets an attacker may learn: what chance explains, or a share of multisets."""
-        if attacker == "list":
-            return int(MULTISETS * self.of[attacker])
-        return chance_limit(self.of[attacker], CHANCE[attacker]) if attacker in CHANCE else 0
+        return limit_of(attacker, self.of[attacker])
 
     def faults(self) -> tuple[str, ...]:
-        """Return one phrase for each limit that is passed, with counts and ids only."""
+        """Return one phrase for each limit that is passed, with counts, ids and names of variables only."""
         phrases = [
             f"{self.known[name]} of {self.of[name]} secrets are known within 1 % to the attacker "
-            f"{name!r} (limit {self.limit(name)})"
+            f"{name!r} (limit {self.limit(name)}{self._of_variables(name)})"
             for name in ATTACKERS
-            if self.known[name] > self.limit(name)
+            if self.known[name] > self.limit(name) or self._of_variables(name)
         ]
         if self.repeated_draws:
             phrases.append(f"{self.repeated_draws} sensitive cells have two published values (limit 0)")
-        most = chance_limit(self.comparable_draws, CHANCE["draws"])
-        if self.shared_draws > most:
+        most = limit_of("draws", self.comparable_draws)
+        if self.shared_draws > most or self._of_variables("draws"):
             phrases.append(
                 f"{self.shared_draws} of {self.comparable_draws} sensitive cells have the factor of the last "
-                f"period (limit {most})"
+                f"period (limit {most}{self._of_variables('draws')})"
             )
         if self.not_compared:
             phrases.append(f"releases cannot be compared with ({', '.join(self.not_compared)})")
         return tuple(phrases)
 
+    def _of_variables(self, kind: str) -> str:
+        """Return the variables whose own limit is passed, as part of a phrase."""
+        names = beyond_limits(self.rates, kind) if kind in RATED else []
+        return f", passed by {', '.join(names)}" if names else ""
+
     def beyond(self, accepted: AreaExposure) -> AreaExposure:
-        """Return the exposure in excess of that of some releases; what cannot be compared stays."""
-        known = {name: max(0, self.known[name] - accepted.known[name]) for name in ATTACKERS}
+        """Return the exposure in excess of that of some releases; what cannot be compared stays.
+
+        Secrets that were learnt before are none any more: limits that grow with their number grow with those
+        that were left.
+        """
+        left = {
+            name: {kind: _left(rate, accepted.rates.get(name, {}).get(kind)) for kind, rate in rates.items()}
+            for name, rates in self.rates.items()
+        }
         return replace(
             self,
-            known=known,
+            known=_less(self.known, accepted.known),
+            of=_less(self.of, accepted.known),
+            rates=left,
             repeated_draws=max(0, self.repeated_draws - accepted.repeated_draws),
             shared_draws=max(0, self.shared_draws - accepted.shared_draws),
+            comparable_draws=max(0, self.comparable_draws - accepted.shared_draws),
         )
 
     @property
@@ -130,19 +154,7 @@ class AreaExposure:
 
     def notes(self) -> tuple[str, ...]:
         """Return what the audit did not examine, or only in part."""
-        texts = []
-        if self.sampled:
-            texts.append(f"{self.sampled} secrets in large components were examined by intervals only")
-        if self.left_out:
-            texts.append(
-                f"{self.left_out} large sets of units were compared by differences of at most {MOST_APART} "
-                "units only"
-            )
-        if self.skipped:
-            texts.append(f"{self.skipped} pairs of large sets of units were not compared")
-        if self.contradictory:
-            texts.append(f"{self.contradictory} components have statements about different records")
-        return tuple(texts)
+        return tuple(text.format(getattr(self, name)) for name, text in _NOTES.items() if getattr(self, name))
 
     def content(self) -> dict[str, Any]:
         """Return all counts with their limits, and the verdict."""
@@ -151,18 +163,29 @@ class AreaExposure:
                 "notes": list(self.notes())}  # fmt: skip
 
 
-_COUNTS = ("repeated_draws", "shared_draws", "comparable_draws", "contradictory", "sampled", "left_out",
-           "skipped", "components", "solved", "not_compared")  # fmt: skip
+#: What was not examined, by the attribute that counts it.
+_NOTES = {
+    "sampled": "{} secrets in large components were examined by intervals only",
+    "left_out": f"{{}} large sets of units were compared by differences of at most {MOST_APART} units only",
+    "skipped": "{} pairs of large sets of units were not compared",
+    "contradictory": "{} components have statements about different records",
+    "revised": "{} cells of the same units have other amounts (revised), and were compared by codes only",
+    "not_listed": "{} sets of units have too many combinations of list values to be enumerated",
+    "not_related": "{} variables in periods were not compared with all others for sums and differences",
+    "without_units": "{} releases have no units in their evidence, and were compared by codes only",
+    "without_largest": "{} sensitive cells have no largest contributions in their evidence",
+}
+_COUNTS = (*_NOTES, "repeated_draws", "shared_draws", "comparable_draws", "components", "solved",
+           "not_compared")  # fmt: skip
 
 
-def chance_limit(number: int, chance: float) -> int:
-    """Return the number of successes that more of `number` trials exceed with at most `FALSE_ALARM`."""
-    below, term, limit = 0.0, (1.0 - chance) ** number, 0
-    while below + term < 1.0 - FALSE_ALARM and limit < number:
-        below += term
-        term *= (number - limit) / (limit + 1) * chance / (1.0 - chance)
-        limit += 1
-    return limit
+def _less(counts: dict[str, int], accepted: dict[str, int]) -> dict[str, int]:
+    return {name: max(0, counts[name] - accepted[name]) for name in counts}
+
+
+def _left(rate: Rate, accepted: Rate | None) -> Rate:
+    known = accepted[0] if accepted is not None else 0
+    return max(0, rate[0] - known), max(0, rate[1] - known)
 
 
 def audit(releases: Sequence[Release], folder: Path | None = None, key: bytes = b"") -> AreaExposure:
@@ -182,7 +205,9 @@ def audit(releases: Sequence[Release], folder: Path | None = None, key: bytes = 
     total = AreaExposure(tuple(release.release_id for release in releases))
     for name in sorted(groups):
         kept = Kept(folder, f"{text_hash([name])[0]:016x}", key)
-        total += _audit_group(groups[name], kept)
+        of_group = _audit_group(groups[name], kept)
+        rates = {f"{variable} of {name}": each for variable, each in of_group.rates.items()}
+        total += replace(of_group, rates=rates)
         kept.write()
     return total
 
@@ -196,9 +221,14 @@ def _audit_group(releases: Sequence[Release], kept: Kept) -> AreaExposure:
     known = kept.get("exposures", whole)
     if known is not None:
         kept.keep_all()
-        return replace(AreaExposure(**known), not_compared=tuple(known["not_compared"]), solved=0)
+        rates = {
+            name: {kind: (rate[0], rate[1]) for kind, rate in each.items()}
+            for name, each in known["rates"].items()
+        }
+        return replace(AreaExposure(**known), releases=(), not_compared=(), rates=rates, solved=0)
     total = _audit_statements(read(releases, names, kept), len(releases), kept)
-    kept.put("exposures", whole, asdict(total))
+    if not total.not_compared:  # a file that could not be read is read again next time
+        kept.put("exposures", whole, asdict(total))
     return total
 
 
@@ -217,22 +247,47 @@ def _audit_statements(said: Statements, releases: int, kept: Kept) -> AreaExposu
         built[measure] = build(tables, records, values, counts, kept)
         alone[measure] = AreaExposure()
         if len(tables) + len(records) > 1:
-            shared, comparable = shared_draws(tables)
+            draws = shared_draws(tables)
+            found = _rated(measure, _audit_system(built[measure].system, kept))
             alone[measure] = replace(
-                _audit_system(built[measure].system, kept),
-                repeated_draws=repeated_draws(tables),
-                shared_draws=shared,
-                comparable_draws=comparable,
+                found,
+                rates=found.rates | {f"{measure} in {each}": {"draws": rate} for each, rate in draws.items()},
+                repeated_draws=repeated_draws(built[measure].system),
+                shared_draws=sum(rate[0] for rate in draws.values()),
+                comparable_draws=sum(rate[1] for rate in draws.values()),
                 left_out=built[measure].left_out,
                 skipped=built[measure].skipped,
+                revised=built[measure].revised,
+                without_units=sum(not each.partitions for each in records)
+                + sum(each.partition is None for each in tables),
+                without_largest=sum(map(_without_largest, tables)),
             )
         total += alone[measure]
+    total = replace(total, not_related=not_related(built))
     for relation in relations(built):
-        found = _audit_system(joined(relation, built), kept)
+        every = _audit_system(joined(relation, built), kept)
+        found = every
         for measure in relation.measures:
             found = found.beyond(alone[measure])
+        name = " and ".join(" ".join(term) for term in relation.terms)
+        found = _rated(name, replace(found, of=every.of))
         total += replace(found, of=found.known)
     return total
+
+
+def _without_largest(table: Table) -> int:
+    """Return the number of sensitive amounts of which the attacker "second" is not examined."""
+    cells, layout = table.cells, table.release.table
+    if layout is None or layout.counts:
+        return 0
+    unknown = np.isnan(cells.second) | np.isnan(cells.largest)
+    return int((cells.sensitive & unknown & ~(cells.contributors <= 1) & (cells.truth != 0)).sum())
+
+
+def _rated(variable: str, exposure: AreaExposure) -> AreaExposure:
+    """Note how many of the secrets of a variable attackers learn who may learn some."""
+    rates = {kind: (exposure.known[kind], exposure.of[kind]) for kind in RATED if kind in ATTACKERS}
+    return replace(exposure, rates={variable: rates})
 
 
 def _audit_system(system: System, kept: Kept) -> AreaExposure:
@@ -249,6 +304,7 @@ def _audit_system(system: System, kept: Kept) -> AreaExposure:
         of=dict(zip(ATTACKERS, total.of, strict=True)),
         contradictory=total.contradictory,
         sampled=total.sampled,
+        not_listed=total.not_listed,
         components=count,
         solved=solved,
     )

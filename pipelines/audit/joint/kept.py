@@ -1,7 +1,8 @@
 """Results of earlier audits in the evidence area, so that an audit costs what changed.
 
-Everything that is kept is named by a digest of the files that it follows from and of the code of the audit,
-and is signed with the agency's key. What is missing, was changed or has another signature is computed again.
+Everything that is kept is named by a digest of the files that it follows from, of the code of the audit and
+of the versions of its libraries, and is signed with the agency's key. What is missing, was changed or has
+another signature is computed again. Nothing is kept without a key, or where the code cannot be read.
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ import shutil
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import scipy
 
 #: Arrays of at least so many bytes have a file of their own, which is mapped to memory and read in parts.
 MAPPED = 1 << 20
@@ -38,16 +43,16 @@ class Kept:
     """
 
     def __init__(self, folder: Path | None, name: str, key: bytes) -> None:
-        self._folder, self._name, self._key = folder, name, key
+        self._folder, self._name, self._key = folder if key and code() else None, name, key
         self._files: dict[str, list[Any]] = {}
         self._arrays: dict[str, str] = {}
         self._seen: dict[str, list[Any]] = {}
         self.known: dict[str, dict[str, Any]] = {}
         self.used: dict[str, dict[str, Any]] = {"answers": {}, "differences": {}, "exposures": {}}
         self._loaded: dict[str, str] = {}
-        if folder is not None:
+        if self._folder is not None:
             with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # damaged: empty
-                self._read(json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
+                self._read(json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8")))
 
     def _read(self, content: dict[str, Any]) -> None:
         signature = content.pop("signature")
@@ -151,10 +156,19 @@ class Kept:
         return hmac.new(self._key, b"joint audit " + text, hashlib.sha256).hexdigest()
 
 
+@cache
 def code() -> str:
-    """Return the hash of the code of the audits, so that results of other code are not used."""
-    files = sorted(Path(__file__).parents[1].rglob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    """Return the hash of the code of the audits and of what it computes with; empty if it cannot be read.
+
+    Results of other code are not used. Code in an archive cannot be read.
+    """
+    folder = Path(__file__).parents[1]
+    files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*.py")}
+    if not files:
+        return ""
+    parts = [[name, files[name].read_text(encoding="utf-8")] for name in sorted(files)]
+    versions = [each.__version__ for each in (np, pd, pa, scipy)]
+    return hashlib.sha256(json.dumps([parts, versions]).encode()).hexdigest()
 
 
 def _inside(place: Path) -> dict[str, Path]:

@@ -72,6 +72,21 @@ def relations(built: Mapping[str, Built]) -> Iterator[Relation]:
             yield Relation(some, coefficients)
 
 
+def not_related(built: Mapping[str, Built]) -> int:
+    """Return how many measures in periods are not compared with all others, because there are many."""
+    terms = [
+        (name, period)
+        for name, each in sorted(built.items())
+        if not each.system.whole
+        for period in sorted(each.cells["period"].unique())
+    ]
+    beyond: set[Term] = set()
+    for which in (0, 1):
+        for alike in {term[which] for term in terms}:
+            beyond |= set([term for term in terms if term[which] == alike][MOST_COMPARED:])
+    return len(beyond)
+
+
 def _truths(built: Built) -> pd.Series:
     """Return the true value of each cell by period and label, of the first table that has it."""
     cells = built.cells.drop_duplicates(["period", "label"]).set_index(["period", "label"])["unknown"]

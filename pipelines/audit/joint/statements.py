@@ -47,7 +47,11 @@ class Statements:
 def name_of(release: Release, kept: Kept) -> str:
     """Return the digest of all that the audit reads of a release: files, layout, period and population."""
     digest = kept.digest(_files(release))
-    about = [digest, release.release_id, release.group, release.period, release.series, repr(release.table)]
+    manifest = (
+        None if release.manifest is None else [release.manifest.get(each) for each in ("value", "tables")]
+    )
+    about = [digest, release.release_id, release.group, release.period, release.series, repr(release.table),
+             manifest]  # fmt: skip
     return hashlib.sha256(json.dumps([code(), *about]).encode()).hexdigest()
 
 

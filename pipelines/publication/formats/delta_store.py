@@ -1,10 +1,9 @@
 """The Delta table of a public area in an object store, at ``delta`` in the area.
 
 A store has no links: the store itself copies each file of a release into the table, and it is read back. One
-commit makes a release the newest state. To remove a release one commit makes the newest remaining release the
-state. Then a checkpoint replaces the earlier log, and files that the state does not name are deleted. The
-table therefore has no version of a removed release, and none older than the removal. Readers see the state
-before, or the state after.
+commit makes a release the newest state. To remove a release the remaining ones are committed again, oldest
+first. Then a checkpoint of the oldest replaces the earlier log, and files that no remaining release has are
+deleted. The table therefore has no version of a removed release. Meanwhile readers see a release that stands.
 """
 
 from __future__ import annotations
@@ -107,20 +106,13 @@ class StoredDeltaTable:
         with self._answering():
             history = self.committed()
             left = [each for each in history if each != release_id and self.public.exists(each)]
-            if not left:
-                for name in self.public.storage.list_files(FOLDER):
-                    self.public.storage.delete(name)
-                return
-            if release_id in history:
-                self._make_current(left[-1], without=release_id)
-                self._forget_the_log(left[-1], release_id)
-                held = _named(DeltaTable(self._address))
+            if left and release_id in history:
+                self._begin_again(left, release_id)
+            held = {_copy_of(name) for each in left for name in record_files(self.public, each, release_id)}
             for name in self.public.storage.list_files(FOLDER):
                 file = name.removeprefix(f"{FOLDER}/")
-                if file.endswith(".parquet") and "/" not in file:
-                    unnamed = file not in held if release_id in history else file.startswith(release_id)
-                    if unnamed:
-                        self.public.storage.delete(name)
+                if not left or (file not in held and file.endswith(".parquet") and "/" not in file):
+                    self.public.storage.delete(name)
 
     @property
     def _address(self) -> str:
@@ -164,16 +156,22 @@ class StoredDeltaTable:
         ]
         _write(table, [*adds, *leaving], "append", schema, release_id)
 
-    def _forget_the_log(self, newest: str, removed: str) -> None:
-        """Replace the log by a checkpoint of the current state; the line of a removed release goes last."""
+    def _begin_again(self, standing: Sequence[str], removed: str) -> None:
+        """Make each release that stands a version again, oldest first, and begin the log with them.
+
+        The line of a removed release goes last, so that a killed run begins this again.
+        """
+        self._make_current(standing[0], removed)
         table = DeltaTable(self._address)
-        _write(table, [], "append", table.schema(), newest)
-        table = DeltaTable(self._address)
-        table.create_checkpoint()
+        _write(table, [], "append", table.schema(), standing[0])  # its line does not name removed files
+        first = DeltaTable(self._address).version()
+        for each in standing[1:]:
+            self._make_current(each, removed)
+        DeltaTable(self._address, version=first).create_checkpoint()
         storage, older = self.public.storage, []
         for name in storage.list_files(_LOG):
             version = _VERSION.match(name)
-            if version and int(version[1]) < table.version():
+            if version and int(version[1]) < first:
                 content = storage.get(name)
                 older.append((content is not None and removed.encode() in content.content, name))
         for _, name in sorted(older):

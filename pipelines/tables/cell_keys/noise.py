@@ -54,10 +54,20 @@ class NoisyCounts:
 
 
 def noise_table(specification: Specification) -> NoiseTable:
-    """Return the noise of a specification, its defaults resolved."""
+    """Return the noise of a specification, its defaults resolved.
+
+    Raises
+    ------
+    SpecificationError
+        If its own p-table cannot be used.
+    """
     table = specification.table
     assert table is not None
     least = table.minimum_frequency or specification.release.k
+    if table.noise_table is not None:
+        from microguard.pipelines.tables.cell_keys.p_table import read_p_table
+
+        return read_p_table(specification.resolve(table.noise_table), least)
     return NoiseTable.of(CellKeyParameters.of_threshold(least, table.largest_noise, table.noise_variance))
 
 

@@ -69,6 +69,10 @@ class Joined:
     problem: SuppressionProblem
     earlier: EarlierCells | None
 
+    def suppressed(self, own: np.ndarray) -> np.ndarray:
+        """Return the (cells,) suppressed cells, given those of this table."""
+        return own if self.earlier is None else np.concatenate([own, self.earlier.suppressed])
+
 
 def write_suppressed(
     folder: Path,
@@ -89,7 +93,7 @@ def write_suppressed(
     attackers : tuple of str
         From whom the table promises to protect.
     """
-    own, problem, earlier = len(cells), joined.problem, joined.earlier
+    own, problem = len(cells), joined.problem
     arrays, none = amounts_of(problem), [None] * (problem.cells - own)
     members = [None if cells.members is None else str(each) or None for each in _members(cells)]
     columns: dict[str, Any] = {
@@ -98,7 +102,7 @@ def write_suppressed(
         "codes": [json.dumps(codes) for codes in cell_codes(cells, table)] + none,
         "members": pa.array(members + none, pa.string()),
         "sensitive": problem.primary,
-        "suppressed": suppressed if earlier is None else np.concatenate([suppressed, earlier.suppressed]),
+        "suppressed": joined.suppressed(suppressed),
     }
     columns |= {
         name: [str(each) for each in decimals(np.rint(arrays[name]), table.digits)] for name in _AMOUNTS

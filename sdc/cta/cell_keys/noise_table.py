@@ -16,6 +16,9 @@ import numpy as np
 from microguard.sdc.cta.cell_keys.entropy import noise_of_largest_entropy
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 
+#: How far probabilities of a p-table may be from a sum of 1, and the noise of a count from a mean of 0: files
+#: round them, and optimisers stop.
+PROBABILITY_ERROR, MEAN_ERROR = 1e-6, 0.01
 #: Keys are integers below this; sums are taken modulo it.
 KEY_SPAN = 1 << 32
 
@@ -63,12 +66,13 @@ class CellKeyParameters:
 
 @dataclass(frozen=True, eq=False)
 class NoiseTable:
-    """Odds of the noise by original count; all counts from `largest + k` on are alike.
+    """Odds of the noise by original count; all counts from that of the last row on are alike.
 
     Attributes
     ----------
     parameters : CellKeyParameters
-    odds : (D + k + 1, 2 D + 1) float array, one row a count, one column a value of `noise`
+    odds : (counts, 2 D + 1) float array, one row a count from 0, one column a value of `noise`
+        Of largest entropy up to the count D + k; of a p-table up to its largest count.
     """
 
     parameters: CellKeyParameters
@@ -85,6 +89,52 @@ class NoiseTable:
             possible = (published == 0) | (published >= parameters.k)
             odds[count, possible] = noise_of_largest_entropy(noise[possible], parameters.variance)
         return cls(parameters, odds)
+
+    @classmethod
+    def from_transitions(
+        cls, counts: np.ndarray, published: np.ndarray, probabilities: np.ndarray
+    ) -> NoiseTable:
+        """Build the noise of an office's own p-table (format ptable: i, j and p of each line).
+
+        Parameters
+        ----------
+        counts, published, probabilities : (lines,) arrays
+            True count i, published count j, and the probability of j given i. All counts from the largest i
+            on have its noise.
+
+        Raises
+        ------
+        InvalidParameter
+            If it has no line of a count, probabilities do not add up to 1, noise has a mean other than 0, 0
+            does not stay 0, or a count of 1 may be published.
+        """
+        counts, published = np.asarray(counts, np.int64), np.asarray(published, np.int64)
+        lines, last = len(counts), int(counts.max(initial=-1))
+        if not lines or not len(published) == len(probabilities) == lines:
+            raise InvalidParameter("a p-table needs one count, published count and probability a line")
+        if counts.min() < 0 or published.min() < 0 or not (np.asarray(probabilities) >= 0).all():
+            raise InvalidParameter("a p-table has no negative count, published count or probability")
+        largest = int(np.abs(published - counts).max())
+        odds = np.zeros((last + 1, 2 * largest + 1))
+        np.add.at(odds, (counts, published - counts + largest), probabilities)
+        wrong = np.abs(odds.sum(axis=1) - 1) > PROBABILITY_ERROR
+        if wrong.any():
+            raise InvalidParameter(
+                f"probabilities of count {int(np.argmax(wrong))} of a p-table: expected a sum of 1, found "
+                f"{odds.sum(axis=1)[np.argmax(wrong)]:.6g}"
+            )
+        noise = np.arange(-largest, largest + 1)
+        biased = np.abs(odds @ noise) > MEAN_ERROR
+        if biased.any():
+            raise InvalidParameter(
+                f"noise of count {int(np.argmax(biased))} of a p-table: expected mean 0, found "
+                f"{(odds @ noise)[np.argmax(biased)]:.4g}"
+            )
+        positive = published[(published > 0) & (np.asarray(probabilities) > 0)]
+        if odds[0, largest] < 1 - PROBABILITY_ERROR or not len(positive):
+            raise InvalidParameter("a p-table publishes 0 for 0, and a count above 0 for others")
+        variance = float(odds[-1] @ noise**2 - (odds[-1] @ noise) ** 2)
+        return cls(CellKeyParameters(int(positive.min()), largest, variance), odds)
 
     @property
     def noise(self) -> np.ndarray:

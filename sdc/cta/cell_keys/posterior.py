@@ -94,7 +94,7 @@ def candidates(table: NoiseTable, counts: np.ndarray, published: np.ndarray, ali
     possible = first[:, None] + np.arange(2 * largest + 1)
     whole = np.maximum(possible, 0)
     draws = table.odds[np.minimum(whole, len(table.odds) - 1), largest + published[:, None] - whole]
-    frequent = table.parameters.k + 2 * largest
+    frequent = len(table.odds) - 1 + largest
     odds = np.where(possible >= 0, draws, 0.0)
     for family in np.unique(alike):
         small = np.asarray(counts[(alike == family) & (counts < frequent)], np.int64)

@@ -17,7 +17,7 @@ solver's tolerance for at most n / k clusters, at a mean loss of 1 per record, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -60,6 +60,7 @@ BRANCHES = 129
 #: Branching limits of small files, whose nodes take 0.1 to 0.3 seconds. Limits proportional to n squared
 #: would end it after about 30 nodes.
 SMALL_BRANCHING = Branching(401, Allowance(evaluations=4_000_000_000, pivots=400_000_000))
+NO_BRANCHING = Branching(0, Allowance(0, 0), -1.0)
 #: Branching is tried up to this relative gap, because it closes only hundredths of a percent of a large
 #: file's gap.
 BRANCHED_GAP = 0.002
@@ -87,6 +88,8 @@ class Work:
         Maximum number of branch-and-bound nodes of an integer program.
     branching : Branching
         Limits of the last step.
+    thorough_gap : float
+        A thorough local search is tried if the gap is larger than this.
     """
 
     allowance: Allowance
@@ -96,6 +99,22 @@ class Work:
     largest_program: int
     nodes: int
     branching: Branching
+    thorough_gap: float = THOROUGH_GAP
+
+    @classmethod
+    def quick(cls, n: int) -> Work:
+        """Return the limits of effort standard for n records: tenths of a second for 100 records.
+
+        Another clustering is given as the start, and branching is left out.
+        """
+        return replace(
+            cls.for_records(n),
+            starts=0,
+            largest_program=10_000,
+            nodes=200,
+            branching=NO_BRANCHING,
+            thorough_gap=1.0,
+        )
 
     @classmethod
     def for_records(cls, n: int) -> Work:
@@ -119,14 +138,23 @@ class Work:
         )
 
 
-def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work | None = None) -> Clustering:
+def solve(
+    records: Records,
+    k: int,
+    *,
+    deadline: Deadline,
+    seed: int,
+    work: Work | None = None,
+    start: Clustering | None = None,
+) -> Clustering:
     """Cluster records of equal weight near-optimally and prove a lower bound.
 
-    The work limits are those of `Work.for_records` by default.
+    The work limits are those of `Work.for_records` by default. `start` is a further initial clustering.
     """
     n = len(records)
     work = work or Work.for_records(n)
-    searched = [
+    searched = [] if start is None else [start]
+    searched += [
         local_search.search(records, k, deadline=deadline, seed=seed + shift, effort="start")
         for shift in range(work.starts)
     ]
@@ -147,10 +175,10 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int, work: Work
     certifier = _Certifier(distances, k, start.labels, others, work, deadline)
     certifier.bound()
     thorough = partial(local_search.search, records, k, deadline=deadline, seed=seed, effort="thorough")
-    if n >= THOROUGH_FROM and certifier.gap > THOROUGH_GAP:
+    if n >= THOROUGH_FROM and certifier.gap > work.thorough_gap:
         certifier.take_in(thorough().labels)
     certifier.close()
-    if n < THOROUGH_FROM and certifier.gap > THOROUGH_GAP and certifier.take_in(thorough().labels):
+    if n < THOROUGH_FROM and certifier.gap > work.thorough_gap and certifier.take_in(thorough().labels):
         certifier.close()
     certifier.branch()
     labels = labels_of(certifier.columns.members[certifier.incumbent], n)

@@ -8,6 +8,10 @@ with different roots, so
     lower_bound = sum of duals - sum of penalties times right-hand sides + sum of rewards
                   + the floor(n / k) smallest reduced costs over the roots.
 
+Aloise, Hansen, Rocha and Santi (2014, *Journal of Global Optimization*, 10.1007/s10898-014-0149-3) published
+the first bounds by column generation for microaggregation, Gentile et al. (2020) the heuristic of
+`column_generation`. Castro, Gentile and Spagnolo-Arrizabalaga (2022) split the file first.
+
 For fractional clusterings (`shared`), the number of clusters is at most n / k, so it is rounded up.
 """
 

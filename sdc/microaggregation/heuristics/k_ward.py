@@ -46,7 +46,7 @@ def solve(
     clusters of 2k or more that wait for step 3 are cut along their first principal component instead.
     """
     ranking = parameters.ranking or "maximum-distance"
-    if ranking == "maximum-distance":
+    if ranking in ("maximum-distance", "md"):
         return cluster(records, k, maximum_distance_ends(records, k), deadline)
     if ranking == "pv":
         numeric = records.values[:, : records.variables].T

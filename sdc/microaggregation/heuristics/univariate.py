@@ -18,6 +18,9 @@ Larger = Literal["mode", "first", "last"]
 #: If values exceed this, their squares would overflow, so all values are multiplied by 2^-600. This is exact
 #: for every value that is not negligible next to them.
 LARGEST_VALUE, SCALED_DOWN = 1e150, 2.0**-600
+#: Paths whose costs differ by a smaller share are equally cheap, and the one with the earlier tail is taken.
+#: Without it, rounding errors would decide, and the clusters would depend on the unit.
+TIE = 1e-13
 
 
 def fixed_size(values: np.ndarray, k: int, *, larger: Larger = "mode") -> np.ndarray:
@@ -137,10 +140,11 @@ def relative_error(n: int, k: int) -> float:
     """Return an upper bound on the relative error of the SSE of `shortest_path`.
 
     A distance from the mean is at least the distance from the first value divided by the cluster size. Its
-    relative error is therefore at most 2k times that of a sum of 2k terms. A path sums up to n / k costs.
+    relative error is therefore at most 2k times that of a sum of 2k terms. A path sums up to n / k costs, and
+    each of its arcs may be dearer by the share `TIE`.
     """
     unit = float(np.finfo(np.float64).eps)
-    return (8 * (2 * k) ** 2 + n) * unit
+    return (8 * (2 * k) ** 2 + n) * unit + n / k * TIE
 
 
 def labels_of(starts: np.ndarray, n: int) -> np.ndarray:
@@ -172,7 +176,7 @@ def _shortest_path(steps, k):
             mean += change / size
             within += change * change * ((size - 1) / size)
             head = i + size
-            if size >= k and cost[i] + within < cost[head]:
+            if size >= k and cost[i] + within < cost[head] * (1.0 - TIE):
                 cost[head] = cost[i] + within
                 tail[head] = i
     return tail, cost

@@ -1,12 +1,14 @@
 """Local search for the efforts fast, standard and thorough.
 
-- fast: MDAV, of the whole file or, for large files, in blocks.
+The effort is a number of visits per record.
+
+- fast: MDAV, of the whole file or, for large files, in blocks, and a few greedy sweeps.
 - standard: First a few short annealings from MDAV, which place the records with large scales; the results are
   combined by partition crossover. Then one long annealing for all other records, which also removes the loss
   at block borders. Smaller files are searched several times. Their best partition is then annealed
   repeatedly, and crossover with the previous best keeps every component that improved. For small files, a
   set-partitioning program recombines the clusters of all searches. Finally, the most expensive clusters are
-  dissolved if that gains.
+  dissolved if that gains. Large files have one greedy annealing.
 - thorough: the same with more work.
 
 The work depends on n, k, the effort and the number of records of the run, never on the clock.
@@ -48,8 +50,6 @@ SEVERAL_RECORDS = 6_000
 RECOMBINED_RECORDS = 1_300
 #: Work before the first sweep (construction, near records), expressed in visits per record.
 VISITS_BEFORE = 15
-#: Minimum number of visits per record, for runs of any number of records.
-LEAST_VISITS = 80
 #: For k above COST_K, the number of visits falls with this power of k. The cost of a visit grows faster, so
 #: larger k takes up to about twice as long.
 COST_K, COST_POWER = 3, 0.6
@@ -65,7 +65,7 @@ SETTLED = 0.9
 HOTTEST, COLDEST, FAVOUR = 0.7, 0.1, 0.5
 #: With fewer sweeps than this, a heat bath is too destructive. The annealing is greedy instead, with one
 #: scale for all records, and its initial temperature grows with the square root of the number of sweeps.
-BATH_SWEEPS = 100
+BATH_SWEEPS = 20
 GREEDY_HOT, GREEDY_SWEEPS, GREEDY_COLD = 0.5, 5, 0.01
 #: Initial temperatures of repeated annealings of the best partition, in turn: one that is hot enough to leave
 #: the local optimum, and three mild ones, after which crossover has more independent components.
@@ -92,20 +92,22 @@ class Work:
     Attributes
     ----------
     visits : int
-        Total number of visits at k = 3. It is smaller for larger k, whose visits cost more.
+        Total number of visits of a block at k = 3. All visits are fewer for larger k, where they cost more.
     searches, search_share : int, float
         Number of searches of a small file from the initial partition, and the share of the visits of each.
     again, again_share : float, float
         Number of repeated annealings of the best partition, and the share of the visits of each.
     run_visits : int, optional
-        Total number of visits of all blocks of a run, with at least `LEAST_VISITS` per record. The blocks
-        also share the further searches and the repeated annealings. None: the limits apply to each block.
+        Total number of visits of all blocks of a run. The blocks also share the further searches and the
+        repeated annealings. None: the limits apply to each block.
     step_entries : int
         Limit on steps times matrix entries of a set-partitioning program.
     fewest_sweeps, most_sweeps : int
         Limits on the mean number of visits per record.
     neighbours, trees : int
         Minimum number of near records, and number of trees of the search for them.
+    descends : bool
+        Whether a descent follows the dissolution of expensive clusters. It takes longer than two sweeps.
     """
 
     visits: int
@@ -119,32 +121,42 @@ class Work:
     most_sweeps: int
     neighbours: int
     trees: int
+    descends: bool = True
 
     def sweeps(self, n: int, k: int) -> float:
         """Return the mean number of visits per record."""
-        visits = self.visits * min(1.0, COST_K / k) ** COST_POWER
-        return min(self.most_sweeps, max(self.fewest_sweeps, visits / n - VISITS_BEFORE))
+        return max(_cheaper(k) * self.fewest_sweeps, self.affordable_sweeps(n, k))
 
-    def shared(self, n: int, share: float) -> Work:
-        """Return the work limits of a block of n records that has this share of the records of its run.
+    def affordable_sweeps(self, n: int, k: int) -> float:
+        """Return the mean number of visits per record that the limit on all visits leaves, at least 0."""
+        return min(self.most_sweeps, max(0.0, _cheaper(k) * self.visits / n - VISITS_BEFORE))
+
+    def shared(self, share: float) -> Work:
+        """Return the work limits of a block that has this share of the records of its run.
 
         A run with many small regions thus takes no longer than one with a few large ones.
         """
         if self.run_visits is None:
             return self
-        visits = max(LEAST_VISITS * n, int(share * self.run_visits))
+        visits = min(self.visits, int(share * self.run_visits))
         searches = max(1, int(share * self.searches))
-        return replace(self, visits=min(self.visits, visits), searches=searches, again=share * self.again)
+        return replace(self, visits=visits, searches=searches, again=share * self.again)
 
     def near(self, k: int) -> int:
         """Return the number of near records."""
         return min(MOST_NEIGHBOURS, max(self.neighbours, NEIGHBOURS_PER_K * k))
 
 
-#: standard takes a second for a large file, and two to three for a small file that is the whole run. thorough
-#: takes half a minute.
+def _cheaper(k: int) -> float:
+    """Return the number of visits as a share of that at k = 3."""
+    return float(min(1.0, COST_K / k) ** COST_POWER)
+
+
+#: fast takes as long as MDAV in blocks, standard two seconds for a large file, and two to three for a small
+#: file that is the whole run. thorough takes half a minute.
 WORK = {
-    "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 4, 2_000, 8, 5),
+    "fast": Work(0, 1, 1.0, 0, 0.0, None, 0, 2, 2, 6, 2, descends=False),
+    "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 50, 2_000, 8, 5),
     "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, None, 300_000, 100, 40_000, 12, 8),
 }
 #: Work of the initial incumbent of a proof: one search of a small file.
@@ -152,7 +164,7 @@ WORK["start"] = replace(WORK["standard"], searches=1, again=0, run_visits=None)
 
 
 def construct(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
-    """Cluster by effort fast: MDAV of the whole file up to about 10,000 records, in blocks above.
+    """Cluster by MDAV, of the whole file up to about 10,000 records, in blocks above.
 
     It is deterministic and ignores the deadline.
     """
@@ -168,10 +180,12 @@ def search(
     seed: int,
     effort: str = "standard",
     share_of_run: float = 1.0,
+    start: np.ndarray | None = None,
 ) -> Clustering:
-    """Cluster by effort standard, thorough or "start" (the incumbent of a proof), by local search.
+    """Cluster by effort fast, standard, thorough or "start" (the incumbent of a proof), by local search.
 
-    `share_of_run` is the block's share of the records of a run, which limits the work of effort standard.
+    `share_of_run` is the block's share of the records of a run, which limits the work of effort standard. The
+    search begins with the labels `start`, which are from an earlier search, or with MDAV.
     """
     k = _smallest_size(records, k)
     content_ids = deduplicate(records.values)
@@ -180,12 +194,13 @@ def search(
     perturbed = perturb_records(records, labels, seed)
     if perturbed.diversity is not None:
         labels = merge_until_diverse(perturbed, labels, seed)
+    labels = labels if start is None else start
     initial = _initial_clustering(records, labels, "local-search")
     if len(records) < 2 * k:  # only one cluster is possible
         return replace(initial, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
     if initial.optimal:
         return initial
-    most = WORK[effort].shared(len(records), share_of_run)
+    most = WORK[effort].shared(share_of_run)
     searched, work = _search_from(perturbed, labels, content_ids, blocks, k, seed, most, deadline)
     stopped_by: StoppedBy = "time" if deadline.passed else "work"
     return Clustering.of(records, searched, "local-search", stopped_by=stopped_by, work=work)
@@ -211,7 +226,7 @@ def made_diverse(
     k = _smallest_size(records, k)
     if effort is not None and len(records) >= 2 * k:
         content_ids, blocks = deduplicate(records.values), divide(records, k)
-        most = WORK["standard" if effort == "standard" else "thorough"].shared(len(records), share_of_run)
+        most = WORK["standard" if effort == "standard" else "thorough"].shared(share_of_run)
         labels, searched = _search_from(perturbed, labels, content_ids, blocks, k, seed, most, deadline)
         work.update(searched)
     stopped_by: StoppedBy = "time" if deadline.passed or clustering.stopped_by == "time" else "work"
@@ -286,8 +301,8 @@ class _Searches:
         if self._records.diversity is not None or self._deadline.passed:
             return labels_found, work
         dissolved = dissolve_expensive_clusters(self._records, labels_found, self._near, self._k)
-        if np.array_equal(dissolved, labels_found):
-            return labels_found, work
+        if not self._work.descends or np.array_equal(dissolved, labels_found):
+            return dissolved, work
         settled, changes = self._descend_from(dissolved)
         return settled, {**work, "changes": work.get("changes", 0) + changes}
 
@@ -295,10 +310,11 @@ class _Searches:
         """Return the best labels of searches, repeated annealings and recombination, and the work."""
         n, work = len(self._records), self._work
         sweeps = work.sweeps(n, self._k)
+        total = work.again * work.again_share * work.affordable_sweeps(n, self._k)
         diversity = self._records.diversity
         if diversity is not None:
-            sweeps *= CONCEALED_SHARE if len(diversity.hidden) else DIVERSE_SHARE
-        total = work.again * work.again_share * sweeps
+            share_of_work = CONCEALED_SHARE if len(diversity.hidden) else DIVERSE_SHARE
+            sweeps, total = share_of_work * sweeps, share_of_work * total
         times = int(min(work.again, total / AGAIN_SWEEPS))
         several = n <= SEVERAL_RECORDS
         searches, share = (work.searches, work.search_share) if several else (1, 1.0)

@@ -18,8 +18,8 @@ from microguard.sdc.microaggregation.principal_component import POWER_ITERATIONS
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import squares_by_cluster
 
-#: A cluster is expensive if its SSE exceeds this share of the total. There are at most a thousand, and hardly
-#: any in most large files.
+#: A cluster is expensive if its SSE exceeds this share of the total. There are at most a thousand of them, in
+#: most large files none.
 EXPENSIVE = 0.001
 
 

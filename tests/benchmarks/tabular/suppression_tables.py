@@ -40,11 +40,18 @@ def survey_problem(name: str, costs: Costs = "value") -> SuppressionProblem:
     return from_units(dimensions, codes, survey["turnover"].to_numpy(), costs, percent=20)
 
 
-def survey_nodes(name: str) -> list[tuple[str, ...]]:
-    """Return the codes of each cell of `survey_problem`."""
+def survey_records(name: str) -> tuple[list[Dimension], list[np.ndarray], np.ndarray]:
+    """Return the dimensions of a table of the business survey, and nodes and turnover of each record."""
+    survey, dimensions, codes = _survey(name)
+    places = [{code: node for node, code in enumerate(dimension.codes)} for dimension in dimensions]
+    nodes = [np.array([place[code] for code in of]) for place, of in zip(places, codes, strict=True)]
+    return dimensions, nodes, survey["turnover"].to_numpy()
+
+
+def survey_nodes(name: str) -> np.ndarray:
+    """Return the (cells, dimensions) nodes of the cells of `survey_problem`."""
     _, dimensions, codes = _survey(name)
-    tabulation = tabulate(dimensions, codes)
-    return list(zip(*(tabulation.codes(d) for d in range(len(dimensions))), strict=True))
+    return tabulate(dimensions, codes).nodes
 
 
 def _survey(name: str) -> tuple[pd.DataFrame, list[Dimension], list[np.ndarray]]:

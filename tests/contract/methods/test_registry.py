@@ -28,9 +28,12 @@ OWN = '(type("Own", (MeasuredOnly,), {})(self'
 KINDS = {"records": RecordMethod, "table": TableMethod}
 
 
-def pram(folder, roles=NOMINAL, **method):
+def replacement(folder, roles=NOMINAL, **method):
     content = {"release": {"name": "persons", "k": 3}, "input": {"path": "data"}, "variables": roles}
-    content |= {"publish": {"path": "lake", "evidence": "evidence"}, "method": {"name": "pram", **method}}
+    content |= {
+        "publish": {"path": "lake", "evidence": "evidence"},
+        "method": {"name": "replacement", **method},
+    }
     return build_specification(content, folder)
 
 
@@ -66,29 +69,33 @@ def test_a_built_in_method_states_the_guarantees_of_its_row(tmp_path):
 
 
 def test_a_method_that_is_not_installed_is_refused_with_the_names_there_are(tmp_path):
-    with pytest.raises(SpecificationError, match=r'name: found "pram", allowed: microaggregation, safe'):
-        pram(tmp_path)
-    with pytest.raises(SpecificationError, match="There is no method pram"):
-        method_row("records", "pram")
+    with pytest.raises(
+        SpecificationError, match=r'name: found "replacement", allowed: microaggregation, safe'
+    ):
+        replacement(tmp_path)
+    with pytest.raises(SpecificationError, match="There is no method replacement"):
+        method_row("records", "replacement")
 
 
 def test_parameters_of_a_third_party_are_checked_as_those_of_microguard(tmp_path, monkeypatch):
-    install("pram", tmp_path, monkeypatch)
-    assert "pram" in method_names("records")
-    assert record_method(pram(tmp_path, parameters={"stay": 0.5})).parameters.stay == 0.5
-    assert record_method(pram(tmp_path)).parameters.stay == 0.8
+    install("replacement", tmp_path, monkeypatch)
+    assert "replacement" in method_names("records")
+    assert record_method(replacement(tmp_path, parameters={"stay": 0.5})).parameters.stay == 0.5
+    assert record_method(replacement(tmp_path)).parameters.stay == 0.8
     for given, named in (
         ({"parameters": {"stay": 1.5}}, r"\[method\] parameters.stay: found 1.5, allowed: at most 1"),
         ({"parameters": {"sty": 0.5}}, r"\[method\] parameters.sty: unknown key .did you mean .stay"),
-        ({"effort": "fast"}, r'\[method\] effort: found "fast", allowed: "standard" with method pram'),
-        ({"min_diversity": 2}, r"\[method\] min_diversity: found 2, allowed: 1 with method pram"),
-        ({"vmdav": {"gain": 0.2}}, r"\[method\] vmdav: .*no such section with method pram"),
+        ({"effort": "fast"}, r'\[method\] effort: found "fast", allowed: "standard" with method replacement'),
+        ({"min_diversity": 2}, r"\[method\] min_diversity: found 2, allowed: 1 with method replacement"),
+        ({"vmdav": {"gain": 0.2}}, r"\[method\] vmdav: .*no such section with method replacement"),
     ):
         with pytest.raises(SpecificationError, match=named):
-            pram(tmp_path, **given)
+            replacement(tmp_path, **given)
     numeric = NOMINAL | {"age": {"role": "quasi_identifier", "kind": "numeric"}}
-    with pytest.raises(SpecificationError, match=r'found "numeric", allowed: nominal with method pram'):
-        pram(tmp_path, numeric)
+    with pytest.raises(
+        SpecificationError, match=r'found "numeric", allowed: nominal with method replacement'
+    ):
+        replacement(tmp_path, numeric)
     with pytest.raises(SpecificationError, match=r"\[method\] parameters: .*method microaggregation"):
         specification(tmp_path, NOMINAL, method={"parameters": {"stay": 0.5}})
 
@@ -98,12 +105,18 @@ def test_parameters_of_a_third_party_are_checked_as_those_of_microguard(tmp_path
     [
         ({"__init__": ('("measured only",)', "()")}, "guarantees k-anonymity, .*found none"),
         ({"__init__": ('("measured only",)', '("nothing leaks",)')}, "found nothing leaks"),
-        ({"__init__": ('"pram", "records"', '"pram", "table"')}, "a method for records, found one for table"),
-        ({"__init__": ('"pram", "records"', '"swap", "records"')}, "a MethodRow of that name"),
+        (
+            {"__init__": ('"replacement",\n    "records"', '"replacement",\n    "table"')},
+            "a method for records, found one for table",
+        ),
+        (
+            {"__init__": ('"replacement",\n    "records"', '"swap",\n    "records"')},
+            "a MethodRow of that name",
+        ),
         ({"__init__": ("from typing import", "from nowhere import")}, "found ModuleNotFoundError"),
         (
-            {"__init__": ("pram.adapter:Pram", "pram.adapter:Ram")},
-            "adapter pram.adapter:Ram, found AttributeError",
+            {"__init__": ("replacement.adapter:Replacement", "replacement.adapter:Other")},
+            "adapter replacement.adapter:Other, found AttributeError",
         ),
         ({"adapter": ("def guarantees(self)", "def promises(self)")}, "a RecordMethod with all its methods"),
         (
@@ -116,20 +129,22 @@ def test_parameters_of_a_third_party_are_checked_as_those_of_microguard(tmp_path
 def test_a_third_party_without_a_guarantee_that_is_counted_is_refused_by_name(
     tmp_path, monkeypatch, replaced, refused
 ):
-    install("pram", tmp_path, monkeypatch, **replaced)
-    with pytest.raises(SpecificationError, match=rf"pram cannot be used: expected .*{refused}") as caught:
-        record_method(pram(tmp_path))
+    install("replacement", tmp_path, monkeypatch, **replaced)
+    with pytest.raises(
+        SpecificationError, match=rf"replacement cannot be used: expected .*{refused}"
+    ) as caught:
+        record_method(replacement(tmp_path))
     assert caught.value.exit_code == 2
 
 
 def test_the_version_of_a_third_party_is_known_and_a_method_of_two_packages_is_refused(tmp_path, monkeypatch):
-    install("pram", tmp_path, monkeypatch)
-    assert third_party_version("records", "pram") == {"pram": "1.0"}
+    install("replacement", tmp_path, monkeypatch)
+    assert third_party_version("records", "replacement") == {"replacement": "1.0"}
     assert third_party_version("records", "safe") == {}
     other = tmp_path / "other" / "swap-2.0.dist-info"
     other.mkdir(parents=True)
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: swap\nVersion: 2.0\n")
-    (other / "entry_points.txt").write_text("[microguard.methods]\npram = pram:METHOD\n")
+    (other / "entry_points.txt").write_text("[microguard.methods]\nreplacement = replacement:METHOD\n")
     monkeypatch.syspath_prepend(str(other.parent))
     with pytest.raises(SpecificationError, match="one package that registers it, found 2"):
-        method_row("records", "pram")
+        method_row("records", "replacement")

@@ -25,7 +25,7 @@ def perturbing(folder, **parameters):
     """The specification of a perturbation; its input is in the folder."""
     persons().drop(columns="income").to_parquet(folder / "data", index=False)
     given = content(ROLES)
-    given["method"] = {"name": "pram", "parameters": parameters}
+    given["method"] = {"name": "replacement", "parameters": parameters}
     return build_specification(given, folder)
 
 
@@ -33,13 +33,13 @@ def suppressing(folder, **given):
     return turnover.specification(folder, turnover.records(), method="cell_suppression", effort=None, **given)
 
 
-@pytest.mark.parametrize("name", ["pram", "suppression"])
+@pytest.mark.parametrize("name", ["replacement", "suppression"])
 def test_a_third_party_needs_at_most_five_source_files(name):
     assert 1 <= len(list((PLUGINS / name).rglob("*.py"))) <= 5
 
 
 def test_a_perturbation_is_published_as_measured_only_and_verified(spark, tmp_path, monkeypatch):
-    install("pram", tmp_path, monkeypatch)
+    install("replacement", tmp_path, monkeypatch)
     (tmp_path / "key").write_text("5a" * KEY_BYTES)
     (tmp_path / "key").chmod(0o600)
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key"))
@@ -60,7 +60,7 @@ def test_a_perturbation_is_published_as_measured_only_and_verified(spark, tmp_pa
     assert manifest["guarantee"]["name"] == "measured only"
     assert manifest["guarantee"]["variables"] == ["sex", "age"]
     assert "k" not in manifest["guarantee"]
-    assert manifest["method"]["name"] == "pram"
+    assert manifest["method"]["name"] == "replacement"
     assert any("transition probabilities" in limit for limit in manifest["limits"])
     assert quality(areas)["risk"]
     assert "measured only: " in verify(str(release)).text
@@ -73,7 +73,7 @@ def test_a_perturbation_is_published_as_measured_only_and_verified(spark, tmp_pa
 
 def test_a_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path, monkeypatch):
     install(
-        "pram",
+        "replacement",
         tmp_path,
         monkeypatch,
         __init__=('("measured only",)', '("k-anonymity",)'),

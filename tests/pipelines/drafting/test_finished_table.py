@@ -104,3 +104,9 @@ def test_tau_argus_files_are_drafted_by_their_metadata(tmp_path):
     specification = read_specification(draft_file)
     assert specification.table.tables == (("Year", "IndustryCode"),)
     assert specification.table.code_widths == {"IndustryCode": (3, 4, 5)}
+
+
+def test_a_decimal_comma_is_drafted(tmp_path):
+    path = tmp_path / "cells.csv"
+    path.write_text("a;amount;n\nTotal;9,5;5\nx;4,5;2\ny;5,0;3\n")
+    assert drafted(path).input.decimal == ","

@@ -52,7 +52,7 @@ QUALITY = {
     "loss": {"all": {"sse": 1.0, "sst": 10.0, "information_loss": 0.1, "objective": 1.0,
                      "lower_bound": 0.9,
                      "whole_file_lower_bound": 0.2, "by_variable": {"income": 0.1, "age": 0.12},
-                     "weighted_by": None, "trimmed": 0}},
+                     "weighted_by": None, "trimmed": 0, "sampled": None}},
     "moments": {"income": {"mean_before": 1, "mean_after": 1, "variance_before": 2, "variance_after": 1.9}},
     "correlations": {"all": {"variables": ["income", "age"], "before": [[1, 0.5], [0.5, 1]],
                              "after": [[1, 0.6], [0.6, 1]]}},
@@ -73,6 +73,7 @@ QUALITY = {
         "records": {"edges": [30, 40, 50], "counts": [2, 1]},
         "seconds": {"edges": [0.4, 0.5], "counts": [2]},
         "gaps": {"edges": [0, 1], "counts": [1]},
+        "certified": {"all": {"blocks": 0.5, "records": 0.4, "gap": 0.01}},
     },
 }  # fmt: skip
 #: Without what takes a plot.

@@ -25,8 +25,8 @@ def test_scales_from_sums_of_parts_equal_the_scales_of_the_whole_file(frame):
     assert scales_from_sums(parts, NAMES, MAGNITUDE) == whole
     values = np.array([row[2] for row in ROWS if row[2] is not None])
     assert whole["a.b"].present == len(values)
-    assert whole["a.b"].mean == pytest.approx(values.mean(), rel=1e-6)
-    assert whole["a.b"].deviation == pytest.approx(values.std(ddof=1), rel=1e-6)
+    assert whole["a.b"].mean == pytest.approx(values.mean(), rel=1e-14)
+    assert whole["a.b"].deviation == pytest.approx(values.std(ddof=1), rel=1e-13)
 
 
 def test_totals_from_sums_adds_parts_by_region_and_skips_missing_values(frame):

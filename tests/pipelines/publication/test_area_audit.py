@@ -42,7 +42,9 @@ class Office:
         identity = {"content": "table", "specification": content}
         entry = Entry("intended", release_id, f"table {release_id[0]}", "2026-01-01", identity)
         folder = release.public
-        shown = {**release.manifest, "release_id": release_id, "content": "table"}
+        file = {"file": "table/001.parquet", "columns": ["branch", "region", "value"]}
+        shown = {**release.manifest, "release_id": release_id, "content": "table", "total": "Total",
+                 "tables": [file]}  # fmt: skip
         staged = StagedFiles.from_folder(release_id, folder)
         publish.publish(staged, shown, areas, replace(entry, **changes), accepted=True)
 
@@ -100,6 +102,25 @@ def test_a_steward_may_accept_and_the_verb_still_refuses(office, tmp_path):
     kept = json.loads((office.evidence / IDS[1] / EXPOSURE).read_text())
     assert kept == {"not_audited": 'publish.successive = "accept"', "releases": [IDS[0]]}
     with pytest.raises(GateRefused, match="sensitive cells have two published values"):
+        audit_source(office.specification)
+
+
+@pytest.mark.parametrize("periods", [("2025", "2026"), ("2026", "2026")], ids=["periods", "parts"])
+def test_tables_of_other_periods_or_units_of_one_source_have_other_values_and_are_safe(
+    periods, office, tmp_path
+):
+    pair = whole_and_part(tmp_path / "safe", 3, False)
+    for release_id, release, period in zip(IDS, pair, periods, strict=True):
+        office.publish(release_id, replace(release, period=period), source="persons")
+    outcome = audit_source(office.specification)
+    assert "The 2 release(s) of the source 'persons' expose nobody" in outcome.text
+    assert (outcome.content["cells"], outcome.content["area"]["verdict"]) == (0, "green")
+
+
+def test_the_verb_names_what_a_source_and_what_its_area_discloses_in_one_report(office, tmp_path):
+    for release_id, release in zip(IDS, whole_and_part(tmp_path / "leak", 3, True), strict=True):
+        office.publish(release_id, release, source="persons", successive="accept")
+    with pytest.raises(GateRefused, match="evidence area disclose more together"):
         audit_source(office.specification)
 
 

@@ -1,21 +1,29 @@
 """The plan of blocks."""
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from microguard.pipelines.engine.row_hash import HASH
+from microguard.pipelines.intake.fixed_point import compute_scales
 from microguard.pipelines.intake.validate import PATTERN
 from microguard.pipelines.measures.pairs import ORIGINAL
 from microguard.pipelines.records.blocks import (
     BLOCK,
+    LEAST_SAMPLED,
     MOST_NUMBERS,
+    MOST_SAMPLED,
     Plan,
     block_and_hash,
     blocked,
+    leaves_of,
+    plan,
     records_within_memory,
 )
 from microguard.pipelines.records.coordinates import Coordinates
 from microguard.schemas.errors import InputRejected, ProtectionFailed
+from microguard.sdc.microaggregation.principal_cuts import CutTree
+from pyspark.sql import functions as f
 
 from tests.pipelines.microdata import specification
 
@@ -67,3 +75,45 @@ def test_a_block_and_its_hashes_sort_alike_as_one_number(spark, blocks):
     placed = frame.withColumn("place", block_and_hash(blocks)).orderBy("place", HASH).collect()
     assert [(row[BLOCK], row[HASH]) for row in placed] == rows
     assert all(row["place"] >= 0 for row in placed)
+
+
+@pytest.mark.parametrize(("records", "most"), [(300_000, 1_000), (150_000, 20_000)])
+def test_no_block_of_a_sampled_tree_is_larger_than_asked(records, most):
+    rng = np.random.default_rng(3)
+    values, keys = rng.lognormal(size=(records, 3)), rng.integers(-(2**63), 2**63 - 1, records)
+    (leaves,), share = leaves_of(np.array([records]), most)
+    sampled = int(share * records)
+    tree = CutTree.grow(values[:sampled], keys[:sampled], int(leaves))
+    assert np.bincount(tree.assign(values, keys)).max() <= most
+    assert leaves <= 1.5 * records / most
+
+
+def test_the_sample_of_trees_grows_with_the_number_of_blocks_up_to_what_a_driver_holds():
+    def sampled(records, most):
+        return leaves_of(np.array([records]), most)[1] * records
+
+    assert sampled(10**6, 100_000) == pytest.approx(LEAST_SAMPLED)
+    assert sampled(10**7, 10_000) == pytest.approx(10**6)
+    assert sampled(10**9, 10_000) == pytest.approx(MOST_SAMPLED)
+    assert leaves_of(np.array([50_000, 900]), 10_000)[0].tolist() == [5, 1]  # grown on all records
+
+
+@pytest.mark.spark
+def test_blocks_do_not_depend_on_units_origins_or_order(spark, tmp_path):
+    names = ["age", "income"]
+    roles = {name: {"role": "quasi_identifier", "kind": "numeric"} for name in names}
+    chosen = specification(tmp_path, roles, blocking={"max_records": 100}, method={"effort": "fast"})
+    random = np.random.default_rng(1)
+    values = random.integers(0, 12, size=(600, 2)) * np.array([1.0, 0.1])
+    strata = pa.table({PATTERN: [0], "records": [len(values)]})
+    blocks = []
+    for factors, origins in (((1, 1), (0, 0)), ((2.0**-9, 10), (0, 1000)), ((1e3, 1e-3), (-7, 0.5))):
+        changed = pd.DataFrame((values + origins) * factors, columns=names).assign(number=range(600))
+        frame = spark.createDataFrame(changed.sample(frac=1.0, random_state=2)).withColumn(PATTERN, f.lit(0))
+        largest = changed[names].abs().max().to_dict()
+        scales = compute_scales(frame, names, largest)
+        cut = plan(frame, strata, chosen.clusterings[0], chosen, scales, {})
+        placed = blocked(frame, cut, names, 0, chosen).toPandas()
+        blocks.append(placed.sort_values("number")[BLOCK].tolist())
+    assert len(set(blocks[0])) >= 6
+    assert blocks[0] == blocks[1] == blocks[2]

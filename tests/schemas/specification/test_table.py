@@ -131,6 +131,8 @@ def test_the_reader_of_a_table_leaves_out_what_the_table_does_not_name() -> None
         (COUNTS | {"largest_noise": 5}, "with method adjustment, but with cell_key"),
         (NOISY | {"noise_variance": 25.0}, "less than 25, the square"),
         (NOISY | {"largest_noise": 2}, "3 (the minimum frequency) or more"),
+        (NOISY | {"noise_table": "p.txt", "noise_variance": 2.0}, "no such key next to noise_table"),
+        (COUNTS | {"noise_table": "p.txt"}, "with method adjustment, but with cell_key"),
         (NOISY | {"minimum_frequency": 1}, "there is nothing to hide"),
         (NOISY | {"effort": "fast"}, "but with adjustment or rounding"),
         (NOISY | {"capacity": 50.0}, "with method cell_key"),

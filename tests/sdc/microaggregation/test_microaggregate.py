@@ -187,7 +187,7 @@ def test_microaggregate_loses_less_with_higher_effort():
     records = np.random.default_rng(4).normal(size=(3_500, 3))
     fast = microaggregate(records, 3, effort="fast")
     standard = microaggregate(records, 3, effort="standard")
-    assert standard.sse < 0.9 * fast.sse
+    assert standard.sse < 0.95 * fast.sse
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, NotAdditive
+from microguard.sdc.algorithms.suppression import SUPPRESSION
+from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, NotAdditive, SolverFailed
 from microguard.sdc.suppression import KINDS, Contributions, SuppressionProblem, audit, suppress
 from scipy import sparse
 
@@ -89,6 +90,48 @@ def test_suppress_keeps_the_sliding_level_from_who_knows_one_side_of_the_primary
     assert everybody.cost > alone.cost
 
 
+@pytest.mark.parametrize("seed", [11, 15, 37])
+def test_audit_is_as_precise_as_the_level_of_a_cell_that_may_deviate_much_further(seed: int) -> None:
+    """A level of 5 beside a value of 10^10: the tolerance of the solver is relative to the level."""
+    rng = np.random.default_rng(seed)
+    rise = rng.uniform(0.1, 0.8, 16) * 5.0
+    fall = rise * rng.uniform(0.5, 1.0, 16)
+    intervals = []
+    for times, most in ((1e9, 1e10), (1.0, 20.0)):
+        values = _square().values * times
+        lower, upper = values - fall, values + rise
+        lower[0], upper[0] = values[0] - most, values[0] + most
+        problem = replace(_square(), values=values, lower_bound=lower, upper_bound=upper)
+        found = audit(problem, np.ones(16, dtype=bool))
+        intervals.append((found.lowest[0, 0] - values[0], found.highest[0, 0] - values[0]))
+        assert found.too_narrow[0, 0]
+    assert intervals[0] == pytest.approx(intervals[1], rel=1e-5)
+
+
+def test_audit_finds_a_small_lower_level_missing_beside_a_large_upper_level() -> None:
+    first = np.arange(16) == 0
+    most = 2 * _square().values
+    most[1] = 10.0  # cell 1 cannot rise, so that cell 0 cannot fall
+    problem = _square(lower_level=5e-6 * first, upper_level=9.0 * first, upper_bound=most)
+    assert audit(problem, np.isin(np.arange(16), [0, 1, 4, 5])).too_narrow[0, 0]
+
+
+def test_suppress_refuses_a_pattern_that_its_audit_finds_too_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = SUPPRESSION["auto"]
+    monkeypatch.setattr(type(row), "solve", lambda self, task: (task.problem.must.copy(), 1.0, "proof"))
+    with pytest.raises(SolverFailed, match=r"cell 0 .* too narrow by the audit \(1 such"):
+        suppress(_square())
+
+
+def test_suppress_after_its_time_limit_protects_and_claims_no_proof() -> None:
+    problem = tiny_problem("3-D", 10)
+    answer = suppress(problem, algorithm="heuristic", time_limit=1e-9)
+    assert answer.audit.protected
+    assert answer.stopped_by == "time"
+    assert not answer.optimal
+    assert answer.lower_bound <= suppress(problem, algorithm="exact").cost * (1 + 1e-9)
+
+
 def _compare(kind: str, seed: int) -> None:
     problem = tiny_problem(kind, seed)
     kinds = KINDS if seed % 2 else ("outsider",)
@@ -149,13 +192,14 @@ def test_audit_by_near_cells_finds_the_same_primaries_too_narrow(
             with monkeypatch.context() as patched:
                 module = import_module("microguard.sdc.suppression.audit")
                 patched.setattr(module, "_WHOLE", -1)
-                patched.setattr(module, "_NEAR", (6, 10))
-                near = audit(problem, suppressed)
+                patched.setattr(module, "NEAR", (6, 10))
+                audits = [audit(problem, suppressed, attackers=kinds) for kinds in (KINDS, KINDS[:1])]
             assert whole.exact
-            assert not near.exact
-            assert np.array_equal(near.too_narrow, whole.too_narrow)
-            assert (near.lowest[:, 0] >= whole.lowest[:, 0] - 1e-6).all()
-            assert (near.highest[:, 0] <= whole.highest[:, 0] + 1e-6).all()
+            for near in audits:  # that of the outsider takes tables of other primaries
+                assert not near.exact
+                assert np.array_equal(near.too_narrow, whole.too_narrow[:, : len(near.kinds)])
+                assert (near.lowest[:, 0] >= whole.lowest[:, 0] - 1e-6).all()
+                assert (near.highest[:, 0] <= whole.highest[:, 0] + 1e-6).all()
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_TABLES)
@@ -163,6 +207,27 @@ def test_suppress_and_audit_agree_with_enumeration(kind: str) -> None:
     # table 111 has a sliding level that a contributor's interval reaches on one side only
     for seed in (10,) if kind == "3-D" else (*range(6), 111) if kind == "linked" else range(6):
         _compare(kind, seed)
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_TABLES)
+def test_searches_without_a_program_of_the_table_protect_and_their_bounds_are_below_the_optimum(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(5):
+        problem = tiny_problem(kind, seed)
+        kinds = KINDS if seed % 2 else ("outsider",)
+        try:
+            best = suppress(problem, attackers=kinds, algorithm="exact")
+        except ImpossibleProtection:
+            continue
+        for module, name in (("methods", "LARGE_CELLS"), ("diving", "_OPENED")):
+            with monkeypatch.context() as patched:
+                patched.setattr(import_module(f"microguard.sdc.suppression.{module}"), name, 0)
+                answer = suppress(problem, attackers=kinds, algorithm="heuristic", effort="fast")
+            assert protects(problem, answer.suppressed, kinds)
+            assert not (answer.suppressed & problem.keep).any()
+            assert answer.lower_bound <= best.cost * (1 + 1e-9) <= answer.cost * (1 + 2e-9)
+            assert answer.optimal <= (answer.cost == pytest.approx(best.cost))
 
 
 @pytest.mark.long

@@ -106,10 +106,3 @@ def test_count_disclosed_cells_finds_adjusted_cells_that_are_totals_of_records(t
         assert is_table(folder)
         assert not is_records(folder)
         assert count_disclosed_cells([read_table(folder)], [release]) == cells
-
-
-def test_count_disclosed_cells_finds_cells_with_two_values_in_two_tables(tmp_path):
-    one = pd.DataFrame({"region": ["n", "s", "T"], "income": [10.0, 20.0, 30.0]})
-    other = pd.DataFrame({"region": ["n", "s", "T"], "sex": ["T", "T", "T"], "income": [11.0, 19.0, 30.0]})
-    tables = [read_table(write_table(tmp_path, name, f, "income")) for name, f in (("a", one), ("b", other))]
-    assert count_disclosed_cells(tables, []) == 2

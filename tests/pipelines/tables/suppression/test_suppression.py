@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from microguard.pipelines.evidence import page as evidence_page
 from microguard.pipelines.guarantees.feasible_intervals import determined, too_narrow
 from microguard.pipelines.guarantees.original_cells import Contributed, OriginalCells
 from microguard.pipelines.guarantees.suppressed_table import SuppressedTable
 from microguard.pipelines.guarantees.table_files import table_files
+from microguard.pipelines.measures.registry import measures_of
 from microguard.pipelines.method import table_method
 from microguard.pipelines.tables.files import FOLDER
 from microguard.pipelines.tables.files import published as published_contents
@@ -25,6 +28,7 @@ from microguard.schemas.specification.tau_argus import parents_of
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.suppression import SuppressionProblem, audit
 from scipy import sparse
+from scipy.optimize import linprog
 
 import microguard
 from tests.attacks.office import specification
@@ -205,6 +209,23 @@ def test_the_count_on_the_files_finds_a_secondary_cell_that_was_published(tmp_pa
     assert metrics[MetricKey("intervals_too_narrow", "outsider")] == 1
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_the_widths_of_a_large_table_are_stated_as_at_least(tmp_path, monkeypatch, large):
+    module = import_module("microguard.sdc.suppression.audit")
+    if large:  # programs cover the cells near a primary
+        monkeypatch.setattr(module, "_WHOLE", -1)
+        monkeypatch.setattr(module, "NEAR", (6, 10))
+    published = SuppressingOffice(tmp_path).publish(*finished())
+    assert published.broken == []
+    section = published.protected.comparison.sections["intervals"]
+    assert [row["exact"] for row in section.values()] == [not large] * 4
+    measure = next(each for each in measures_of("table", ("intervals",)) if each.name == "intervals")
+    sentences = [sentence for _, sentence in measure.attacks(section, 3)]
+    assert [" is at least " in sentence for sentence in sentences] == [large] * 4
+    template = evidence_page._environment().get_template("sections/intervals.html")
+    assert template.render(section=section).count(">at least ") == 2 * 4 * large
+
+
 def random_table(seed):
     """A two-way table with random values, primary cells and suppressed cells."""
     random = np.random.default_rng(seed)
@@ -270,6 +291,47 @@ def test_tau_argus_files_have_a_status_and_no_number_where_a_cell_is_suppressed(
     assert "y;Total;150;S" in lines or "y;Total;;U" in lines
     assert '<UNSAFE> "U"' in next((published.files / TAU_ARGUS).glob("*.rda")).read_text()
     assert same_cells(published.files, contents, spec.table)
+
+
+def read_jj(path):
+    """Return cells (value, cost, status, bounds, levels), lines and right-hand sides of a `.jj` file."""
+    words = iter(path.read_text().replace(":", " ").split())
+    assert next(words) == "0"
+    cells = []
+    for number in range(int(next(words))):
+        row = [next(words) for _ in range(9)]
+        assert int(row[0]) == number
+        cells.append((float(row[1]), float(row[2]), row[3], *map(float, row[4:])))
+    lines = []
+    for _ in range(int(next(words))):
+        right, count = float(next(words)), int(next(words))
+        line = {int(next(words)): float(next(words).strip("()")) for _ in range(count)}
+        lines.append((right, line))
+    assert not list(words)
+    return cells, lines
+
+
+@pytest.mark.parametrize("decimals", [0, 2])
+def test_the_evidence_has_problem_and_solution_as_a_jj_file_that_another_audit_confirms(tmp_path, decimals):
+    published = SuppressingOffice(tmp_path).publish(*finished(tau_argus=True, decimals=decimals))
+    cells, lines = read_jj(published.evidence / "suppression.jj")
+    assert not list(published.files.rglob("*.jj"))
+    values, costs, status, lower, upper, *levels = map(np.array, zip(*cells, strict=True))
+    assert values == pytest.approx(published.cells.units * 10.0**-decimals)
+    assert np.array_equal(np.isin(status, ["u", "m"]), published.suppressed)
+    assert np.array_equal(status == "u", published.protected.comparison.by_rule.sensitive)
+    assert costs == pytest.approx(published.protected.comparison.problem.costs)
+    for right, line in lines:
+        assert sum(sign * values[cell] for cell, sign in line.items()) == pytest.approx(right)
+    matrix = np.zeros((len(lines), len(cells)))
+    for number, (_, line) in enumerate(lines):
+        matrix[number, list(line)] = list(line.values())
+    level = np.maximum(levels[0] + levels[1], levels[2])
+    hidden, equal = published.suppressed, {"A_eq": matrix, "b_eq": np.zeros(len(lines))}
+    bounds = np.column_stack([np.where(hidden, lower, values), np.where(hidden, upper, values)])
+    for cell in np.flatnonzero(status == "u"):
+        ends = [linprog(side * np.eye(len(cells))[cell], bounds=bounds, **equal).fun for side in (1, -1)]
+        assert -sum(ends) >= level[cell] * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("decimals", [0, 2])

@@ -9,7 +9,7 @@ from microguard.sdc.algorithms.parameters import Parameters
 
 
 @dataclass(frozen=True)
-class PramParameters(Parameters):
+class ReplacementParameters(Parameters):
     """Parameters of the transition matrix."""
 
     stay: Annotated[float, Ge(0), Le(1)] = 0.8
@@ -17,5 +17,10 @@ class PramParameters(Parameters):
 
 
 METHOD = MethodRow(
-    "pram", "records", ("measured only",), "pram.adapter:Pram", PramParameters, kinds=("nominal",)
+    "replacement",
+    "records",
+    ("measured only",),
+    "replacement.adapter:Replacement",
+    ReplacementParameters,
+    kinds=("nominal",),
 )

@@ -8,10 +8,10 @@ from microguard.pipelines.guarantees.measured_only import MeasuredOnly
 from microguard.pipelines.method import RecordMethod
 from pyspark.sql import functions as f
 
-from pram.transition import perturbed
+from replacement.transition import perturbed
 
 
-class Pram(RecordMethod):
+class Replacement(RecordMethod):
     """Random changes of nominal quasi-identifiers."""
 
     limits = ("Estimates from these records must be corrected for the transition probabilities.",)

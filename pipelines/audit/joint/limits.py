@@ -1,0 +1,46 @@
+"""How many secrets an attacker may learn before an area is called unsafe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scipy.special import bdtrc
+
+#: Chance of each secret to be learnt from safe releases by an attacker who guesses an interval; others must
+#: learn nothing. A factor of the last period is near this period's with the chance "draws".
+CHANCE = {"growth": 0.02, "draws": 0.1}
+#: Share of the sets of units with a public list of values of which one multiset may remain.
+MULTISETS = 0.05
+#: Chance of an audit of safe releases to pass a limit by such guesses.
+FALSE_ALARM = 1e-3
+#: What is limited in addition for each variable (draws: of each of its periods), so that no other hides it.
+RATED = ("growth", "list", "draws")
+
+#: Number of secrets learnt, and number of those that could be learnt; and these by attacker.
+Rate = tuple[int, int]
+Rates = Mapping[str, Rate]
+
+
+def limit_of(kind: str, of: int, among: int = 1) -> int:
+    """Return how many of some secrets may be learnt, where so many numbers of secrets are compared."""
+    if kind == "list":
+        return int(MULTISETS * of)
+    return chance_limit(of, CHANCE[kind], FALSE_ALARM / max(among, 1)) if kind in CHANCE else 0
+
+
+def chance_limit(number: int, chance: float, alarm: float = FALSE_ALARM) -> int:
+    """Return the number of successes that more of `number` trials exceed with at most the chance `alarm`."""
+    below, limit = -1, number
+    while limit - below > 1:
+        middle = (below + limit) // 2
+        if bdtrc(middle, number, chance) <= alarm:
+            limit = middle
+        else:
+            below = middle
+    return limit
+
+
+def beyond_limits(rates: Mapping[str, Rates], kind: str) -> list[str]:
+    """Return the variables of which an attacker learns more than the limit of the variable."""
+    tried = {name: each[kind] for name, each in rates.items() if kind in each and any(each[kind])}
+    return [name for name, (known, of) in tried.items() if known > limit_of(kind, of, len(tried))]

@@ -1,0 +1,97 @@
+"""Correlated noise on Spark: one aggregation gives the correlations, and each record draws by itself."""
+
+from __future__ import annotations
+
+import hmac
+from math import floor, log10
+
+import numpy as np
+import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.compat import with_values
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.methods.perturbation import RECORD, Perturbation, Written, uniforms
+from microguard.sdc.algorithms.correlated_noise import CorrelatedNoiseParameters
+from microguard.sdc.perturbation.correlated_noise import factor, with_noise
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+#: Standardised values are summed as whole multiples of this: exactly, in any order.
+STEP = 2.0**-20
+#: Digits of the noise's deviation that are published.
+DIGITS = 3
+_NOISY = "__noisy"
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 53}
+
+
+class CorrelatedNoise(Perturbation):
+    """Add normal noise to numeric variables, correlated as they are."""
+
+    limits = (
+        "Normal noise was added to values: a number may be outside its range, below 0 for example, and sums "
+        "of parts no longer add up to published totals.",
+    )
+
+    def perturb(
+        self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
+    ) -> DataFrame:
+        """Add noise to each quasi-identifier; missing values stay missing, whole numbers stay whole."""
+        names, parameters = self.specification.quasi_identifiers, self.parameters
+        assert isinstance(parameters, CorrelatedNoiseParameters)
+        means = np.array([screened.scales[name].mean for name in names])
+        deviations = np.array([screened.scales[name].deviation for name in names])
+        divisors = np.where(deviations > 0, deviations, 1.0)
+        lower = factor(_correlations(keyed, names, means, divisors, deviations > 0))
+        # Two releases with the same draws and other covariances would give the values away: two equations.
+        noise = repr((parameters, means.tolist(), deviations.tolist(), lower.tolist()))
+        secret = hmac.digest(secret, noise.encode(), "sha256")
+        kinds = [keyed.schema[name].dataType.simpleString() for name in names]
+        digits = [
+            0 if kind in _BITS or not spread else DIGITS - 1 - floor(log10(spread * parameters.share**0.5))
+            for kind, spread in zip(kinds, deviations, strict=True)
+        ]
+
+        def noisy(records: pa.Array, *values: pa.Array) -> pa.Array:
+            before = np.column_stack([each.to_numpy(zero_copy_only=False) for each in values])
+            draws = np.column_stack([uniforms(records, secret, f"noise of {name}") for name in names])
+            standard = (before.astype(np.float64) - means) / divisors
+            after = with_noise(standard, lower, draws, parameters.share, keep=parameters.keep_covariance)
+            after = np.where(deviations > 0, means + divisors * after, before.astype(np.float64))
+            columns = []
+            for kind, places, each in zip(kinds, digits, after.T, strict=True):
+                most = 2.0 ** (_BITS.get(kind, 1024) - 1) - 1 if kind in _BITS else np.inf
+                columns.append(pa.array(np.clip(np.round(each, places), -most, most), from_pandas=True))
+            return pa.StructArray.from_arrays(columns, [f"x{i}" for i in range(len(names))])
+
+        kind = t.StructType([t.StructField(f"x{i}", t.DoubleType()) for i in range(len(names))])
+        numbers = [column(name).cast("double") for name in names]
+        drawn = with_values(keyed, _NOISY, noisy, kind, [f.col(RECORD), *numbers])
+        new = {
+            name: f.col(_NOISY)[f"x{i}"].cast(keyed.schema[name].dataType).alias(name)
+            for i, name in enumerate(names)
+        }
+        return drawn.select(*[new.get(name, column(name)) for name in keyed.columns])
+
+
+def _correlations(
+    frame: DataFrame, names: tuple[str, ...], means: np.ndarray, divisors: np.ndarray, varies: np.ndarray
+) -> np.ndarray:
+    """Return the correlations of the variables, of records with both; 0 of a constant variable."""
+
+    def whole(i: int) -> Column:
+        standard = (column(names[i]).cast("double") - f.lit(float(means[i]))) / f.lit(float(divisors[i]))
+        return f.rint(standard / f.lit(STEP)).cast("decimal(18,0)")
+
+    pairs = [(i, j) for i in range(len(names)) for j in range(i)]
+    sums = [f.sum(whole(i) * whole(j)).alias(f"p{i}_{j}") for i, j in pairs]
+    sums += [f.count(whole(i) * whole(j)).alias(f"n{i}_{j}") for i, j in pairs]
+    matrix = np.diag(varies.astype(np.float64))
+    row = frame.agg(*sums).first() if pairs else None
+    for i, j in pairs:
+        assert row is not None
+        present = row[f"n{i}_{j}"]
+        if present > 1 and varies[i] and varies[j]:
+            found = float(row[f"p{i}_{j}"]) * STEP**2 / (present - 1)
+            matrix[i, j] = matrix[j, i] = min(max(found, -1.0), 1.0)
+    return matrix

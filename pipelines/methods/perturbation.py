@@ -1,0 +1,108 @@
+"""What perturbations share: one keyed key a record, draws that follow from it, records written down once.
+
+A draw depends on the agency's key and the content of a record, so that neither the order of rows nor
+partitions, cores or retries change it. Records with equal content are numbered: each has draws of its own,
+and as they are interchangeable any numbering gives the same release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.compat import of_texts
+from microguard.pipelines.guarantees.guarantee import Guarantee
+from microguard.pipelines.guarantees.measured_only import MeasuredOnly
+from microguard.pipelines.guarantees.record_files import RecordFiles
+from microguard.pipelines.intake.unit_key import unit_key
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.block_reports import BlockReports
+from microguard.pipelines.method import RecordMethod
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+#: Column with the key of a record, 16 bytes.
+RECORD = "__record"
+Written = Callable[[DataFrame, str], DataFrame]
+#: Name of the protected records in the work folder.
+_TARGET = "protected"
+
+
+class Perturbation(RecordMethod):
+    """A method that changes quasi-identifiers at random, and promises nothing."""
+
+    def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
+        """No formal promise."""
+        return (MeasuredOnly(self.specification.quasi_identifiers),)
+
+    @abstractmethod
+    def perturb(
+        self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
+    ) -> DataFrame:
+        """Return the records with perturbed quasi-identifiers, and any further columns.
+
+        Parameters
+        ----------
+        keyed : DataFrame
+            The records with `RECORD`, different in each.
+        screened : ValidatedInput
+            Statistics of the records.
+        secret : bytes
+            Key of the draws. It travels with the task and is in no plan that Spark shows.
+        written : callable
+            Writes a frame down under a name, and returns it as it was written: for frames of several uses.
+        """
+
+    def protect(
+        self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
+    ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
+        """Perturb the records, and write them down once."""
+        place = job.areas.staging_area(release_id, "resume")
+        context = f"perturbation {self.specification.method.name}".encode()
+        secret = hmac.digest(job.areas.key(), context, "sha256")
+        names = [column(name) for name in frame.columns]
+
+        def written(made: DataFrame, name: str) -> DataFrame:
+            place.write(made, name, "lz4")
+            return place.read(job.spark, name)
+
+        with job.progress.stage("protect"):
+            keyed = with_record_key(frame, self.specification.published, secret)
+            protected = self.perturb(keyed, screened, secret, written)
+        with job.progress.stage("reconcile"):
+            return written(protected.select(*names), _TARGET).select(*names), {}
+
+
+def content_and_number(frame: DataFrame, published: Sequence[str]) -> Column:
+    """Return the published content of a record as text, and its number among records with equal content."""
+    content = f.to_json(
+        f.struct(*[column(name) for name in published if name in frame.columns]),
+        {"ignoreNullFields": "false"},
+    )
+    number = f.row_number().over(Window.partitionBy(f.sha2(content, 256)).orderBy(f.lit(1)))
+    return f.concat(content, f.lit("\x1f"), number)
+
+
+def with_record_key(frame: DataFrame, published: Sequence[str], secret: bytes) -> DataFrame:
+    """Add `RECORD`, a keyed hash of the content of each record and its number."""
+
+    def keys(texts: pa.Array) -> pa.Array:
+        return pa.array([unit_key(text, secret) for text in texts.to_pylist()], pa.binary())
+
+    return frame.withColumn(RECORD, of_texts(keys, t.BinaryType())(content_and_number(frame, published)))
+
+
+def uniforms(records: pa.Array, secret: bytes, context: str) -> np.ndarray:
+    """Return a keyed number in [0, 1) for each record and context, (n,) multiples of 2^-53."""
+    derived = hmac.digest(secret, context.encode(), "sha256")
+    digests = b"".join(
+        hashlib.blake2b(each, key=derived, digest_size=8).digest() for each in records.to_pylist()
+    )
+    return (np.frombuffer(digests, ">u8") >> np.uint64(11)) * 2.0**-53

@@ -1,0 +1,102 @@
+"""PRAM on Spark: one aggregation counts the categories, and each record draws by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.compat import with_values
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.methods.perturbation import RECORD, Perturbation, Written, uniforms
+from microguard.schemas.errors import InputRejected
+from microguard.sdc.algorithms.pram import PramParameters
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.perturbation.pram import free_matrix, move, transition_matrix
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+#: Most categories of a variable: a matrix has the square of it.
+MOST_CATEGORIES = 2_000
+_MOVED = "__moved"
+
+
+class Pram(Perturbation):
+    """Move values of nominal variables between categories."""
+
+    limits = (
+        "Values were moved between categories by transition probabilities. Tables of several variables are "
+        "nearer to independence than those of the original records, and single records may be impossible.",
+    )
+
+    def perturb(
+        self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
+    ) -> DataFrame:
+        """Move the values of each quasi-identifier by its matrix; missing values stay missing."""
+        names = self.specification.quasi_identifiers
+        categories = _categories(keyed, names)
+        matrices = {name: self._matrix(name, counts) for name, counts in categories.items()}
+        known = {name: pa.array(list(counts), pa.string()) for name, counts in categories.items()}
+
+        def moved(records: pa.Array, *values: pa.Array) -> pa.Array:
+            columns = []
+            for name, before in zip(names, values, strict=True):
+                codes = pc.index_in(before, value_set=known[name], skip_nulls=True)
+                codes = pc.fill_null(codes, -1).to_numpy(zero_copy_only=False)
+                after = move(codes, matrices[name], uniforms(records, secret, name))
+                columns.append(known[name].take(pa.array(after, mask=after < 0)))
+            return pa.StructArray.from_arrays(columns, [f"v{i}" for i in range(len(names))])
+
+        kind = t.StructType([t.StructField(f"v{i}", t.StringType()) for i in range(len(names))])
+        texts = [column(name).cast("string") for name in names]
+        drawn = with_values(keyed, _MOVED, moved, kind, [f.col(RECORD), *texts])
+        places = {name: f"v{i}" for i, name in enumerate(names)}
+        return drawn.select(
+            *[
+                f.col(_MOVED)[places[name]].cast(drawn.schema[name].dataType).alias(name)
+                if name in places
+                else column(name)
+                for name in keyed.columns
+            ]
+        )
+
+    def _matrix(self, name: str, counts: Mapping[str, int]) -> np.ndarray:
+        """Return the transition matrix of a variable."""
+        parameters = self.parameters
+        assert isinstance(parameters, PramParameters)
+        given = {
+            (one, other): odds for variable, one, other, odds in parameters.transitions if variable == name
+        }
+        if not given:
+            every = np.array(list(counts.values()), np.float64)
+            return transition_matrix(every, parameters.stay, invariant=parameters.matrix == "invariant")
+        try:
+            return free_matrix(list(counts), given)
+        except InvalidParameter as error:
+            raise InputRejected(
+                f"method.parameters.transitions of {name}: expected categories that occur in the file, found "
+                "one that does not. Correct the transition, or leave it out."
+            ) from error
+
+
+def _categories(frame: DataFrame, names: tuple[str, ...]) -> dict[str, dict[str, int]]:
+    """Count the categories of each variable, ordered by their text."""
+    values = [f.struct(f.lit(i).alias("i"), column(n).cast("string").alias("v")) for i, n in enumerate(names)]
+    each = frame.select(f.explode(f.array(*values)).alias("each")).select("each.i", "each.v")
+    counted = each.where(f.col("v").isNotNull()).groupBy("i", "v").count()
+    wide = [
+        names[row["i"]]
+        for row in counted.groupBy("i").count().where(f.col("count") > MOST_CATEGORIES).collect()
+    ]
+    if wide:
+        raise InputRejected(
+            f"PRAM moves values between at most {MOST_CATEGORIES:,} categories of a variable: found more in "
+            f"{', '.join(wide)}. Recode to coarser categories, or give another role."
+        )
+    found: dict[str, dict[str, int]] = {name: {} for name in names}
+    for row in sorted(counted.collect(), key=lambda row: (row["i"], row["v"])):
+        found[names[row["i"]]][row["v"]] = row["count"]
+    return found

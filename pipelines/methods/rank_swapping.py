@@ -1,0 +1,118 @@
+"""Rank swapping on Spark: ranks of the whole file by counts of value ranges, exchanges by a join on ranks.
+
+The exchanges are drawn over ranks alone, on the driver, four bytes a record and variable. Equal values are
+ranked by the keyed number of their record.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from itertools import groupby
+
+import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.compat import with_values
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.methods.perturbation import RECORD, Perturbation, Written
+from microguard.sdc.algorithms.rank_swapping import RankSwappingParameters
+from microguard.sdc.perturbation.rank_swapping import partners
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+#: Records of a range of values that one task ranks, about; the result does not depend on it.
+RANGE_RECORDS = 250_000
+
+#: Name of the ranks in the work folder.
+_RANKS = "ranks"
+
+
+class RankSwapping(Perturbation):
+    """Exchange values of numeric variables between records of near ranks."""
+
+    limits = (
+        "Values were exchanged between records, each variable by itself: every value is that of some "
+        "original record. Relations between variables are weakened.",
+    )
+
+    def perturb(
+        self, keyed: DataFrame, screened: ValidatedInput, secret: bytes, written: Written
+    ) -> DataFrame:
+        """Exchange the values of each quasi-identifier; missing values stay where they are."""
+        names = self.specification.quasi_identifiers
+        values = [
+            f.struct(
+                f.lit(i).alias("i"), column(n).cast("double").alias("x"), column(n).cast("string").alias("v")
+            )
+            for i, n in enumerate(names)
+        ]
+        every = f.explode(f.array(*values)).alias("each")
+        tall = keyed.select(RECORD, every).select(RECORD, "each.*").where(f.col("x").isNotNull())
+        ranked = written(_ranked(tall, len(names), screened.remaining), _RANKS)
+        other = self._with_partners(ranked, names, secret)
+        taken = ranked.select("i", f.col("rank").alias("partner"), f.col("v").alias("new"))
+        wide = (
+            other.join(taken, on=["i", "partner"], how="inner")
+            .groupBy(RECORD)
+            .agg(
+                *[f.max(f.when(f.col("i") == i, f.col("new"))).alias(f"__new{i}") for i in range(len(names))]
+            )
+        )
+        new = {
+            name: f.col(f"__new{i}").cast(keyed.schema[name].dataType).alias(name)
+            for i, name in enumerate(names)
+        }
+        joined = keyed.join(wide, on=RECORD, how="left")
+        return joined.select(*[new.get(name, column(name)) for name in keyed.columns])
+
+    def _with_partners(self, ranked: DataFrame, names: Sequence[str], secret: bytes) -> DataFrame:
+        """Return record, variable and the rank whose value the record gets."""
+        assert isinstance(self.parameters, RankSwappingParameters)
+        sizes = {row["i"]: row["count"] for row in ranked.groupBy("i").count().collect()}
+        drawn = {}
+        for i, size in sizes.items():
+            seed = hmac.digest(secret, f"exchanges of {names[i]}".encode(), "sha256")
+            drawn[i] = partners(size, self.parameters.window, int.from_bytes(seed, "big"))
+
+        def partner(variables: pa.Array, ranks: pa.Array) -> pa.Array:
+            numbers, found = ranks.to_numpy().copy(), variables.to_numpy()
+            for i, other in drawn.items():
+                numbers[found == i] = other[numbers[found == i]]
+            return pa.array(numbers, pa.int64())
+
+        exchanged = with_values(ranked, "partner", partner, t.LongType(), [f.col("i"), f.col("rank")])
+        return exchanged.select(RECORD, "i", "partner")
+
+
+def _ranked(tall: DataFrame, variables: int, records: int) -> DataFrame:
+    """Add the rank of each value among those of its variable, from 0: `i`, `x`, `v`, `rank` by record."""
+    parts = records // RANGE_RECORDS
+    if parts:
+        shares = [(part + 1) / (parts + 1) for part in range(parts)]
+        found = tall.groupBy("i").agg(f.percentile_approx("x", shares).alias("limits")).collect()
+        limits = {row["i"]: sorted(set(row["limits"])) for row in found}
+        ranges = [_range(f.col("x"), limits.get(i, [])) for i in range(variables)]
+        which = f.coalesce(*[f.when(f.col("i") == i, each) for i, each in enumerate(ranges)])
+    else:
+        which = f.lit(0)
+    placed = tall.withColumn("range", which)
+    counts = placed.groupBy("i", "range").count().orderBy("i", "range").collect()
+    begins = []
+    for i, rows in groupby(counts, key=lambda row: row["i"]):
+        before = 0
+        for row in rows:
+            begins.append((i, row["range"], before))
+            before += row["count"]
+    begin = tall.sparkSession.createDataFrame(begins, "i int, range int, begin bigint")
+    inside = f.row_number().over(Window.partitionBy("i", "range").orderBy("x", RECORD))
+    return (
+        placed.withColumn("inside", inside)
+        .join(f.broadcast(begin), on=["i", "range"], how="inner")
+        .select(RECORD, "i", "x", "v", (f.col("begin") + f.col("inside") - 1).alias("rank"))
+    )
+
+
+def _range(value: Column, limits: Sequence[float]) -> Column:
+    """Return how many limits are below a value."""
+    return f.size(f.filter(f.array(*map(f.lit, limits)).cast("array<double>"), lambda limit: limit < value))

@@ -1,0 +1,91 @@
+"""The verb ``start``: a workbench in the browser for one file, on the loopback address of this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.extras import require_extras
+from microguard.schemas.errors import SpecificationError
+
+if TYPE_CHECKING:
+    from microguard.pipelines.workbench.workbench import Workbench
+
+OPEN_PAGE = '<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={address}">'
+LARGEST_PORT = 65_535
+
+
+def start(
+    named: str, *, port: str = "0", no_browser: bool = False, show: Callable[[str], None]
+) -> CommandResult:
+    """Open a workbench for a file or a specification, until it is interrupted (Ctrl-C).
+
+    Parameters
+    ----------
+    named : str
+        A Parquet or CSV file, folder or glob, or a specification (TOML).
+    port : str
+        Port of the loopback address; "0" is any that is free.
+    no_browser : bool
+        Whether only the address is printed.
+    show : callable
+        Prints the address.
+
+    Raises
+    ------
+    InputRejected
+        If the input cannot be read.
+    SpecificationError
+        If the specification is faulty or the port is in use.
+    """
+    require_extras("spark", "report", "workbench")
+    from microguard.pipelines.workbench.app import Server, build_app
+    from microguard.pipelines.workbench.open_file import open_file
+
+    workbench = open_file(named)
+    if not (port.isdecimal() and int(port) <= LARGEST_PORT):
+        raise SpecificationError("--port: expected a number from 0 (any that is free) to 65535.")
+    try:
+        server = Server(build_app(workbench), int(port))
+    except OSError as error:
+        raise SpecificationError(
+            f"--port: the port cannot be used ({os.strerror(error.errno or 0)}). Name another one, or none."
+        ) from None
+    with tempfile.TemporaryDirectory(prefix="microguard-") as private:
+
+        def started() -> None:
+            show(
+                f"The workbench is at {server.guard.address}\n"
+                "Open it in a browser on this machine. Whoever has the address sees the file. Ctrl-C ends it."
+            )
+            if not no_browser:
+                _open(server.guard.address, Path(private))
+
+        try:
+            server.run(started)
+        finally:
+            workbench.stop()
+    return CommandResult(_ended(workbench), {"specification": str(workbench.text.path)})
+
+
+def _open(address: str, private: Path) -> None:
+    """Open a browser by a private file: arguments of a process are seen by all users of a machine."""
+    page = private / "open.html"
+    page.touch(0o600)
+    page.write_text(OPEN_PAGE.format(address=address), encoding="utf-8")
+    try:
+        webbrowser.open(page.as_uri())
+    except webbrowser.Error:
+        print("No browser was found: open the address by hand.", file=sys.stderr)
+
+
+def _ended(workbench: Workbench) -> str:
+    path = workbench.text.path
+    state = "saved" if workbench.text.is_saved else "not saved"
+    return f"The workbench has ended. The specification {path.name} is {state}."

@@ -1,0 +1,198 @@
+"""Cut the records of a preview into blocks, cluster some of them, and estimate sums over all of them.
+
+A sample of single records would be thinner than the file: its records have farther neighbours, and its
+clusters lose more. A block has all records of one part of the data, so its clusters are as dense as those of
+a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from microguard.sdc.clusters.diversity import Diversity
+from microguard.sdc.errors import ImpossibleProtection, NoVariation
+from microguard.sdc.microaggregation import microaggregate
+from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
+
+BLOCK = 2_000
+"""Records of a block. Clusters at its borders lose a little more than those of a whole file."""
+WORK = 2_400_000
+"""Maximum number of clustered records times coordinates: less than a second."""
+LEAST = 8
+"""Number of blocks that are clustered whatever the work."""
+SEARCHED = 2
+"""Number of blocks that are clustered with the effort of the specification, half a second each."""
+ERRORS = 3.0
+"""A stated error is this number of standard errors: sums of blocks are skewed."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure, and the error that the sample brings to it: the true one is within `error` of `value`."""
+
+    value: float
+    error: float = 0.0
+
+    def times(self, other: Estimate) -> Estimate:
+        """Return the product; its relative error is the sum of theirs."""
+        value = self.value * other.value
+        return Estimate(
+            value, abs(value) * sum(each.error / each.value for each in (self, other) if each.value)
+        )
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records that are clustered.
+
+    Attributes
+    ----------
+    points : (n, p) float64 array
+        Standardised numbers, then codes of categories.
+    nominal : (p,) bool array
+    strata : (n,) int64 array
+        Region and missing pattern; no cluster crosses them.
+    sensitive : (n, s) int64 array
+        Codes of the sensitive variables, -1 where missing.
+    weights : (n,) float64 array or None
+    variable_weights : (p,) float64 array
+    """
+
+    points: np.ndarray
+    nominal: np.ndarray
+    strata: np.ndarray
+    sensitive: np.ndarray
+    weights: np.ndarray | None
+    variable_weights: np.ndarray
+
+    def blocks(self, k: int) -> list[np.ndarray]:
+        """Return the positions of the records of each block, without strata of fewer than k records."""
+        space = self._indicators()
+        blocks = []
+        for stratum in np.unique(self.strata):
+            members = np.flatnonzero(self.strata == stratum)
+            if len(members) < k:
+                continue
+            order, offsets = cut_into_blocks(space[members], BLOCK, k)
+            blocks += [np.sort(members[order[a:b]]) for a, b in pairwise(offsets)]
+        return blocks
+
+    def coordinates(self) -> int:
+        """Return the number of coordinates of a record: one of a number, one of a category."""
+        categories = self.points[:, self.nominal]
+        return int((~self.nominal).sum() + (categories.max(axis=0, initial=0) + 1).sum())
+
+    def _indicators(self) -> np.ndarray:
+        """Return points in which categories are indicators, so that neighbours agree in many of them."""
+        columns = [self.points[:, ~self.nominal]]
+        for codes in self.points[:, self.nominal].T.astype(np.int64):
+            columns.append(np.eye(codes.max(initial=0) + 1)[codes] / 2**0.5)
+        return np.ascontiguousarray(np.column_stack(columns))
+
+    def cluster(self, members: np.ndarray, k: int, effort: str, least: int, share: float) -> np.ndarray:
+        """Return the cluster of each record of a block, from 0."""
+        values = self.sensitive[members]
+        try:
+            diversity = Diversity.of(values, least) if least > 1 and values.shape[1] else None
+        except ImpossibleProtection:
+            diversity = None
+        try:
+            return microaggregate(
+                self.points[members],
+                k,
+                effort=effort,
+                standardise=False,
+                nominal=self.nominal,
+                record_weights=None if self.weights is None else self.weights[members],
+                variable_weights=self.variable_weights,
+                diversity=diversity,
+                share_of_run=share,
+            ).labels
+        except NoVariation:
+            return np.zeros(len(members), np.int64)
+
+    def spreads(self, blocks: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the (blocks, p) sums of squared differences within each block, by variable."""
+        return np.array([self.differences(each, np.zeros(len(each), np.int64)) for each in blocks])
+
+    def differences(self, members: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return the (p,) sums of squared errors of the clusters of a block; a mismatch costs as in a run."""
+        sizes, found = np.bincount(labels), []
+        for values, nominal in zip(self.points[members].T, self.nominal, strict=True):
+            if nominal:
+                codes = values.astype(np.int64)
+                width = int(codes.max(initial=0)) + 1
+                shares = np.bincount(labels * width + codes, minlength=len(sizes) * width)
+                squares = (shares.reshape(len(sizes), width).astype(float) ** 2).sum(axis=1)
+                found.append(float((sizes - squares / sizes).sum()) / 2)
+            else:
+                means = np.bincount(labels, values) / sizes
+                found.append(float(((values - means[labels]) ** 2).sum()))
+        return np.array(found)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The blocks that are clustered.
+
+    Attributes
+    ----------
+    certain : list of int
+        Those in which records differ most: a few of them may have most of the loss of a skewed variable.
+    some : list of int
+        Of all others, at equal distances in the order of their differences.
+    rest : list of int
+        All blocks that are not certain.
+    """
+
+    certain: list[int]
+    some: list[int]
+    rest: list[int]
+
+    @classmethod
+    def from_spreads(cls, spreads: np.ndarray, most: int) -> Drawn:
+        """Draw at most `most` blocks by their (blocks,) sums of squared differences."""
+        order = [int(b) for b in np.lexsort((np.arange(len(spreads)), -spreads))]
+        if most >= len(order):
+            return cls(order, [], [])
+        certain, rest = order[: most // 2], order[most // 2 :]
+        many = most - len(certain)
+        return cls(certain, [rest[int((i + 0.5) * len(rest) / many)] for i in range(many)], rest)
+
+    @property
+    def all(self) -> list[int]:
+        """All blocks that are clustered, certain ones first."""
+        return [*self.certain, *self.some]
+
+    def total(self, sums: np.ndarray, sizes: np.ndarray) -> Estimate:
+        """Estimate the sum over all blocks by a ratio to the sizes (Cochran 1977, chapter 6).
+
+        The variance is that of a systematic sample, by successive differences (Wolter 2007, section 8.2).
+
+        Parameters
+        ----------
+        sums : (drawn,) array
+            Of the blocks in `all`.
+        sizes : (blocks,) array
+            What the sums are about proportional to, of every block.
+        """
+        exact = float(sums[: len(self.certain)].sum())
+        drawn, theirs, m = sums[len(self.certain) :], sizes[self.some], len(self.some)
+        if not self.rest or theirs.sum() <= 0:
+            return Estimate(exact)
+        rate = float(drawn.sum() / theirs.sum())
+        estimated = rate * float(sizes[self.rest].sum())
+        if m < 2:
+            return Estimate(exact + estimated, estimated)
+        steps = np.diff(drawn - rate * theirs)
+        variance = (1 - m / len(self.rest)) * float((steps**2).sum()) * m / (2 * (m - 1))
+        return Estimate(exact + estimated, ERRORS * len(self.rest) / m * variance**0.5)
+
+
+def most_blocks(blocks: Sequence[np.ndarray], coordinates: int) -> int:
+    """Return how many blocks the work allows."""
+    work = sum(map(len, blocks)) * coordinates
+    return max(int(len(blocks) * WORK / max(work, 1)), min(len(blocks), LEAST))

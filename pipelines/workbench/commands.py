@@ -1,0 +1,101 @@
+"""Run verbs as child processes of the same command line, with their progress as it is printed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MOST_LINE = 1 << 20
+"""Maximum number of bytes of one line that a child prints."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The result of a verb.
+
+    Attributes
+    ----------
+    exit_code : int
+    text : str
+        What it printed for a person: the summary, or the reason for its failure.
+    content : dict
+        What it wrote for programs.
+    """
+
+    exit_code: int
+    text: str
+    content: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def failures(self) -> list[dict[str, str]]:
+        """What was refused, or will be: each with its remedy and, if there is one, a line that mends it."""
+        forecast = self.content.get("forecast", {})
+        return [*self.content.get("failures", []), *forecast.get("failures", [])]
+
+
+class Command:
+    """One verb that runs; `stop` ends it as Ctrl-C would.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        The verb and its arguments.
+    folder : Path
+        Working folder.
+    """
+
+    def __init__(self, arguments: Sequence[str], folder: Path) -> None:
+        self.arguments, self._folder = list(arguments), folder
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def run(self, progress: Callable[[str], None]) -> Finished:
+        """Run the verb; call `progress` with each line of standard error."""
+        with tempfile.TemporaryDirectory() as private:  # of mode 0700
+            outcome = Path(private) / "outcome.json"
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "microguard", *self.arguments, "--outcome", str(outcome),
+                cwd=self._folder,
+                env=os.environ | {"PYTHONPATH": _path()},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                limit=MOST_LINE,
+            )  # fmt: skip
+            assert self._process.stdout is not None
+            assert self._process.stderr is not None
+            printed, lines = await asyncio.gather(
+                self._process.stdout.read(), _lines(self._process.stderr, progress)
+            )
+            exit_code = await self._process.wait()
+            content = json.loads(outcome.read_text()) if outcome.exists() else {}
+        text = printed.decode(errors="replace").strip()
+        return Finished(exit_code, text if exit_code == 0 else "\n".join(lines), content)
+
+    def stop(self) -> None:
+        """Interrupt the verb; nothing that it has not finished is published."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.terminate()
+
+
+async def _lines(stream: asyncio.StreamReader, progress: Callable[[str], None]) -> list[str]:
+    """Read a stream to its end; return its lines without those of progress."""
+    kept = []
+    async for raw in stream:
+        line = raw.decode(errors="replace").rstrip()
+        progress(line.strip())
+        if " elapsed" not in line:
+            kept.append(line)
+    return kept
+
+
+def _path() -> str:
+    """Return the search path of modules, so that a child imports the same microguard."""
+    folder = str(Path(sys.modules["microguard"].__file__ or "").resolve().parent)
+    return os.pathsep.join([folder, *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -1,0 +1,148 @@
+"""The records that the workbench measures: read once, and recoded in memory as the specification says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from microguard.pipelines.draft import draft_records
+from microguard.pipelines.drafting.column import Column
+from microguard.pipelines.drafting.profile import Profile
+from microguard.pipelines.drafting.sniff import sniff
+from microguard.pipelines.workbench.files import Files
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Variable
+
+
+@dataclass(frozen=True)
+class Values:
+    """The recoded values of a column, in the order of `Profile.values`.
+
+    Attributes
+    ----------
+    codes : (n,) int64 array
+        Code of each value, -1 where it is missing.
+    names : sequence of str
+        The value of each code, in ascending order.
+    numbers : (n,) float64 array or None
+        The same values as numbers, NaN where missing; None if they are categories.
+    """
+
+    codes: np.ndarray
+    names: Sequence[Any]
+    numbers: np.ndarray | None = None
+
+    @property
+    def amounts(self) -> np.ndarray:
+        """The numbers of a column that has some."""
+        assert self.numbers is not None
+        return self.numbers
+
+    @classmethod
+    def from_series(cls, series: pd.Series) -> Values:
+        """Build values from numbers or text."""
+        codes, names = pd.factorize(series, sort=True)
+        numbers = series.to_numpy(np.float64) if pd.api.types.is_float_dtype(series) else None
+        return cls(codes.astype(np.int64), list(names), numbers)
+
+
+class Data:
+    """A file in memory, with the guessed roles of its columns.
+
+    Parameters
+    ----------
+    named : str
+        The input as a person named it.
+
+    Attributes
+    ----------
+    profile : Profile
+    draft : Draft
+    guesses : mapping of column to Guess
+    files : Files
+    """
+
+    def __init__(self, named: str) -> None:
+        source = sniff(named)
+        self.files = Files(source.files)
+        self.profile = Profile(source)
+        self.draft = draft_records(self.profile)
+        self.guesses = {each.name: each for each in self.draft.guesses}
+        self.columns: dict[str, Column] = {each.name: each for each in self.profile.columns}
+        self._read: dict[str, pd.Series] = {}
+        self._recoded: dict[tuple[str, str], Values] = {}
+        self._lock = threading.Lock()
+
+    def values(self, name: str, variable: Variable, specification: Specification) -> Values:
+        """Return the values of a column as the specification recodes them.
+
+        Raises
+        ------
+        SpecificationError
+            If the column has no values that can be profiled, or its hierarchy cannot be read.
+        """
+        if name not in self.columns:
+            raise SpecificationError(
+                f"variables.{name}: expected a column of the file with numbers, text or dates, found none of "
+                "that name. Change its role to identifier."
+            )
+        recodes = variable.recodes
+        key = name, repr((sorted(recodes.items()), variable.kind))
+        with self._lock:
+            if name not in self._read:
+                self._read[name] = self.profile.values(self.columns[name])
+            if key not in self._recoded:
+                series = recoded(name, self._read[name], variable, specification)
+                self._recoded[key] = Values.from_series(series)
+            return self._recoded[key]
+
+
+def recoded(name: str, series: pd.Series, variable: Variable, specification: Specification) -> pd.Series:
+    """Recode numbers or text in the order of a run: missing codes, year, then limits, bands or a level."""
+    if variable.missing:
+        series = series.where(~series.astype(str).isin(_spelled(variable.missing)))
+    if variable.date is not None:
+        text = series.astype("string")
+        series = text.str.extract(r"((?:1[5-9]|20|21)[0-9]{2})", expand=False).astype(float)
+    if variable.hierarchy is not None:
+        from microguard.pipelines.intake.recode import hierarchy
+
+        level = variable.level or 1
+        codes = hierarchy(specification.resolve(variable.hierarchy), level, name)
+        return _as_text(series).map(codes)
+    if not pd.api.types.is_float_dtype(series):
+        return series
+    if variable.bands is not None:
+        from microguard.pipelines.intake.recode import band_labels
+
+        labels = np.array(band_labels(variable.bands), dtype=object)
+        banded = pd.Series(labels[np.searchsorted(variable.bands, series.to_numpy(), side="right")])
+        return banded.where(series.notna().to_numpy())
+    if variable.round_to is not None:
+        series = np.rint(series / variable.round_to) * variable.round_to
+    return series.clip(lower=variable.bottom_code, upper=variable.top_code)
+
+
+def _spelled(codes: Sequence[Any]) -> list[str]:
+    """Return codes as text, numbers also with a decimal point."""
+    return [
+        text for code in codes for text in (str(code), str(float(code)) if _is_number(code) else str(code))
+    ]
+
+
+def _is_number(code: Any) -> bool:
+    return isinstance(code, int | float)
+
+
+def _as_text(series: pd.Series) -> pd.Series:
+    """Return numbers as text without a decimal point if they are whole."""
+    if not pd.api.types.is_float_dtype(series):
+        return series
+    return series.map(
+        lambda value: None if value != value else str(int(value)) if value == int(value) else str(value)
+    )

@@ -1,0 +1,135 @@
+"""Risk and loss of the specification as it is now, the limits that it exceeds, and the remedies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from microguard.pipelines.gate.plain_names import metric_in_words
+from microguard.pipelines.workbench.blocks import Estimate
+from microguard.pipelines.workbench.preview import CHANGED, Preview
+from microguard.pipelines.workbench.specification_text import REASON
+from microguard.pipelines.workbench.widgets import box, button, entry, table, text
+from microguard.pipelines.workbench.workbench import Workbench
+from microguard.schemas.requirements.requirement import MetricKey
+
+
+class FiguresView:
+    """The figures of the last preview, and a remedy for each limit that it exceeds."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
+        self._keys: dict[str, Any] = {}
+
+    def build(self) -> None:
+        """Create the containers."""
+        self._state = text("p", "", "soft", role="status")
+        self._figures = box("div")
+        self._remedies = box("div")
+
+    def sync(self) -> None:
+        """Show the figures; elements that stay the same keep the focus."""
+        workbench, found = self._workbench, self._workbench.preview
+        old = "The figures below are of the state before: " if found is not None else ""
+        if workbench.fault:
+            self._state.set_text(f"{old}{workbench.fault}")
+        elif workbench.measuring:
+            self._state.set_text("Measuring ...")
+        else:
+            self._state.set_text(
+                "" if found is None else "The figures are those of the specification as it is."
+            )
+        self._state.classes(replace="fault" if workbench.fault else "soft")
+        self._rebuild("figures", found, self._figures, lambda: self._show(found))
+        failing = [] if found is None else [each.failure for each in found.limits if each.failure is not None]
+        lines = [each.as_json() for each in failing]
+        shown = [(each.get("key"), each.get("line")) for each in lines]
+        self._rebuild("remedies", shown, self._remedies, lambda: remedies(workbench, lines, "preview"))
+
+    def _rebuild(self, name: str, key: Any, container: Any, build: Callable[[], None]) -> None:
+        if self._keys.get(name, ...) != key:
+            self._keys[name] = key
+            container.clear()
+            with container:
+                build()
+
+    def _show(self, found: Preview | None) -> None:
+        if found is None:
+            return
+        content = self._workbench.text.content()
+        k, accepted = content["release"]["k"], content.get("quality", {}).get("accept", {})
+        rows = [
+            ["combinations of quasi-identifiers, with the region", f"{found.classes:,}", "exact", "-"],
+            [
+                f"records in combinations below k = {k}, before",
+                f"{found.below_k:,}",
+                "exact",
+                "0 after protection",
+            ],
+            ["unique records, before", f"{found.uniques:,}", "exact", "0 after protection"],
+        ]
+        limits = {each.requirement.key: each for each in found.limits}
+        for key, estimate in found.metrics.items():
+            limit = limits.get(key)
+            asked = "accepted" if f"max_{key.metric}" in accepted else "none"
+            if limit is not None:
+                asked = f"{_percent_limit(limit.requirement)}: {'exceeded' if limit.failure else 'kept'}"
+            rows.append([_words(key, found.effort), percent(estimate.value), error_of(estimate), asked])
+        table("Risk and loss", ("figure", "value", "±", "limit"), rows, numbers=(1, 2), heard=True)
+        text("p", found.sample, "soft")
+        for note in found.notes:
+            text("p", note, "soft")
+
+
+def _words(key: MetricKey, effort: str) -> str:
+    if key == CHANGED:
+        return f"mean share of changed categories, effort {effort}"
+    return metric_in_words(key) + (f", effort {effort}" if key.metric == "information_loss" else "")
+
+
+def _percent_limit(requirement: Any) -> str:
+    return f"≤ {100 * requirement.at_most:g} %" if requirement.at_most is not None else requirement.limit
+
+
+def percent(value: float) -> str:
+    """Format a share in percent."""
+    return f"{100 * value:.3g} %"
+
+
+def error_of(estimate: Estimate) -> str:
+    """Format the error that the sample brings to a figure."""
+    return f"{100 * estimate.error:.2g} %" if estimate.error else "exact"
+
+
+def with_error(estimate: Estimate) -> str:
+    """Format a figure with its error."""
+    return percent(estimate.value) + (f" ± {error_of(estimate)}" if estimate.error else "")
+
+
+def remedies(workbench: Workbench, failures: Sequence[Mapping[str, str]], where: str) -> None:
+    """Show each refusal with what can be done; a line of the specification is applied by a button."""
+    if not failures:
+        return
+    text("h3", "A run would be refused" if where == "preview" else "Refused or foretold")
+    with box("ul", "remedies"):
+        for failure in failures:
+            found = f": {failure['found']}, allowed {failure['limit']}" if failure.get("limit") else ""
+            with box("li"):
+                text("p", f"{failure.get('what', '')}{found}. {failure.get('remedy', '').capitalize()}.")
+                _one_click(workbench, failure.get("line", ""))
+
+
+def _one_click(workbench: Workbench, line: str) -> None:
+    if not line:
+        return
+    if REASON not in line:
+        button(f"Set {line}", lambda: workbench.edit(lambda: workbench.text.apply_line(line)))
+        return
+    reason = {"": ""}
+    name = line.partition("{")[2].partition("=")[0].strip()
+    with box("div", "row"):
+        entry(
+            f"reason to accept {name}, and by whom", "", lambda value: reason.__setitem__("", value), "wide",
+            placeholder="reason, by whom",
+        )  # fmt: skip
+        button(f"Accept {name}", lambda: workbench.edit(lambda: workbench.text.apply_line(line, reason[""])))

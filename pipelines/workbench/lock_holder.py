@@ -1,0 +1,66 @@
+"""Tell who holds the lock of an evidence area, without touching the lock.
+
+Trying the lock would refuse a run that starts in that moment. Linux lists the locks of all processes.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from dataclasses import dataclass
+from pathlib import Path
+
+LOCKS = Path("/proc/locks")
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that holds a lock.
+
+    Attributes
+    ----------
+    process : int
+    user : str
+    own : bool
+        Whether this user started it.
+    """
+
+    process: int
+    user: str
+    own: bool
+
+    @property
+    def sentence(self) -> str:
+        """Who holds the lock, and what that means."""
+        whose = "A run of yours" if self.own else f"A run of {self.user}"
+        return (
+            f"{whose} (process {self.process} of this machine) holds the lock of this evidence area: nothing "
+            "else can check, protect, approve or withdraw here until it has ended."
+        )
+
+
+def holder_of(folder: Path) -> Holder | None:
+    """Return who holds the lock of a folder; None if nobody does, or the system does not list locks."""
+    try:
+        status = folder.stat()
+        lines = LOCKS.read_text().splitlines()
+    except OSError:
+        return None
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    for line in lines:
+        fields = line.split()
+        if len(fields) >= 6 and fields[1] == "FLOCK" and "->" not in fields and fields[5] == device:
+            return _holder(int(fields[4]))
+    return None
+
+
+def _holder(process: int) -> Holder | None:
+    try:
+        owner = Path(f"/proc/{process}").stat().st_uid
+    except OSError:  # in another container, or ended since
+        return Holder(process, "another user or container", False)
+    try:
+        name = pwd.getpwuid(owner).pw_name
+    except KeyError:
+        name = f"user {owner}"
+    return Holder(process, name, owner == os.getuid())

@@ -1,0 +1,57 @@
+"""Open a file or a specification in a workbench."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from microguard.pipelines.drafting.finished_table import draft_finished_table, draft_with_metadata
+from microguard.pipelines.drafting.sniff import sniff
+from microguard.pipelines.workbench.data import Data
+from microguard.pipelines.workbench.files import Files
+from microguard.pipelines.workbench.preview import preview
+from microguard.pipelines.workbench.specification_text import SpecificationText
+from microguard.pipelines.workbench.table_preview import preview_table
+from microguard.pipelines.workbench.workbench import Workbench
+from microguard.schemas.specification.read import read_specification
+
+
+def open_file(named: str) -> Workbench:
+    """Read a file, or the input of a specification, and draft what is not specified yet.
+
+    The draft of a file is saved in the working folder under the name of the file, or with a number behind it
+    if there is such a specification already.
+
+    Raises
+    ------
+    InputRejected, SpecificationError
+    """
+    if named.endswith(".toml"):
+        path = Path(named)
+        specification = read_specification(path)
+        text = SpecificationText(path.read_text(encoding="utf-8"), path, saved=True)
+        if specification.table is not None and not specification.quasi_identifiers:
+            return _of_table(text, specification.input_path)
+        return _of_records(text, Data(specification.input_path))
+    drafted = draft_with_metadata(named) or draft_finished_table(sniff(named))
+    path = _free_path(named)
+    if drafted is not None:
+        return _of_table(SpecificationText(drafted, path), named)
+    data = Data(named)
+    return _of_records(SpecificationText(data.draft.text, path), data)
+
+
+def _of_records(text: SpecificationText, data: Data) -> Workbench:
+    return Workbench(
+        text, data.files, lambda specification, show: preview(data, specification, show), data=data
+    )
+
+
+def _of_table(text: SpecificationText, named: str) -> Workbench:
+    files = Files(sniff(named).files if Path(named).suffix not in (".tab", ".asc") else [Path(named)])
+    return Workbench(text, files, lambda specification, _: preview_table(specification))
+
+
+def _free_path(named: str) -> Path:
+    stem = Path(named).name.split(".")[0] or "release"
+    names = [f"{stem}.toml", *(f"{stem}-{number}.toml" for number in range(2, 1000))]
+    return next(path for path in map(Path.cwd().joinpath, names) if not path.exists())

@@ -1,0 +1,210 @@
+"""The state of the workbench: the text of a specification, with its history.
+
+Every change of a person changes the text, and nothing else is kept. Comments and the order of the text stay
+as they are, so that two states can be compared line by line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from microguard.schemas.errors import SpecificationError
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.read import build_specification
+from tomlkit.items import Table
+
+#: Sections whose lines are one inline table each.
+INLINE = ("variables",)
+REASON = "REASON, BY WHOM"
+"""What stands for the reason in a line that accepts a limit (`accept_line`)."""
+
+
+class SpecificationText:
+    """The text of a specification; every change can be undone.
+
+    Parameters
+    ----------
+    text : str
+    path : Path
+        Where it is saved. Paths inside are relative to the folder of this file.
+    saved : bool
+        Whether the file has this text already.
+
+    Attributes
+    ----------
+    changes : list of str
+        What was done, a line each, as far as it was not undone.
+    """
+
+    def __init__(self, text: str, path: Path, saved: bool = False) -> None:
+        self.path = path
+        self.changes: list[str] = []
+        self._texts = [text]
+        self._undone: list[tuple[str, str]] = []
+        self._on_disk = _digest(text.encode()) if saved else None
+
+    @property
+    def text(self) -> str:
+        """The current text."""
+        return self._texts[-1]
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the file had this text when it was written or opened."""
+        return self._on_disk == _digest(self.text.encode())
+
+    def content(self) -> dict[str, Any]:
+        """Return the parsed text."""
+        return tomlkit.parse(self.text).unwrap()
+
+    def specification(self) -> Specification:
+        """Return the specification.
+
+        Raises
+        ------
+        SpecificationError
+            With every fault of the text.
+        """
+        return build_specification(self.content(), self.path.absolute().parent, self.path.name)
+
+    def set(self, done: str, *keys: tuple[Sequence[str], Any]) -> None:
+        """Change keys; None removes a key.
+
+        Parameters
+        ----------
+        done : str
+            The change in words, for the history.
+        keys : pairs of path and value
+            The path of each key, such as ("variables", "age", "role").
+        """
+        document = tomlkit.parse(self.text)
+        for path, value in keys:
+            _set(document, path, value)
+        self.replace(tomlkit.dumps(document), done)
+
+    def apply_line(self, line: str, reason: str = "") -> None:
+        """Change the keys of one line of TOML with its section, such as ``[release] k = 5``.
+
+        Parameters
+        ----------
+        reason : str
+            Replaces the words that stand for a reason in a line that accepts a limit.
+
+        Raises
+        ------
+        SpecificationError
+            If the line is not of this form.
+        """
+        section, bracket, assignment = line.partition("]")
+        try:
+            given = tomlkit.parse(f"{section}{bracket}\n{assignment.strip()}\n").unwrap()
+        except tomlkit.exceptions.TOMLKitError:
+            given = {}
+        keys = [
+            (path, reason if value == REASON else value) for path, value in _leaves(given, self.content())
+        ]
+        if ("", REASON) in [(reason.strip(), value) for _, value in _leaves(given, {})]:
+            raise SpecificationError("Write the reason, and by whom the limit is accepted.")
+        if not keys:
+            raise SpecificationError("The line is no key of the specification: change it by hand.")
+        self.set(line, *keys)
+
+    def replace(self, text: str, done: str) -> None:
+        """Replace the text; nothing is recorded if it stays the same."""
+        if text == self.text:
+            return
+        self._texts.append(text)
+        self.changes.append(done)
+        self._undone.clear()
+
+    def undo(self) -> None:
+        """Return to the text before the last change."""
+        if self.changes:
+            self._undone.append((self._texts.pop(), self.changes.pop()))
+
+    def redo(self) -> None:
+        """Repeat the change that was undone last."""
+        if self._undone:
+            text, done = self._undone.pop()
+            self._texts.append(text)
+            self.changes.append(done)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether a change was undone."""
+        return bool(self._undone)
+
+    def save(self) -> None:
+        """Write the text to its file.
+
+        Raises
+        ------
+        SpecificationError
+            If the file was changed by somebody else, or cannot be written.
+        """
+        found = _digest(self.path.read_bytes()) if self.path.exists() else None
+        if found is not None and found != self._on_disk:
+            raise SpecificationError(
+                f"{self.path.name} was changed by another program since it was opened here. Nothing was "
+                "written. Move that file away, or start the workbench again with it."
+            )
+        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        try:
+            fresh.write_text(self.text, encoding="utf-8")
+            fresh.replace(self.path)
+        except OSError as error:
+            fresh.unlink(missing_ok=True)
+            raise SpecificationError(
+                f"{self.path.name} cannot be written ({os.strerror(error.errno or 0)}). Free space, or start "
+                "the workbench in a folder that you may write to."
+            ) from None
+        self._on_disk = _digest(self.text.encode())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _set(document: Any, path: Sequence[str], value: Any) -> None:
+    """Set or remove one key; create its sections."""
+    *sections, key = path
+    inside = document
+    for depth, name in enumerate(sections):
+        if name not in inside:
+            if value is None:
+                return
+            inline = depth > 0 and sections[0] in INLINE
+            inside[name] = tomlkit.inline_table() if inline else tomlkit.table()
+        inside = inside[name]
+    if value is not None:
+        inside[key] = _item(value)
+        if isinstance(inside, Table) and isinstance(value, Mapping):
+            inside[key].trivia.trail = "\n"
+    elif key in inside:
+        del inside[key]
+
+
+def _item(value: Any) -> Any:
+    """Return a value as TOML; tables inside a section are inline."""
+    if isinstance(value, Mapping):
+        table = tomlkit.inline_table()
+        table.update({key: _item(each) for key, each in value.items()})
+        return table
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _leaves(given: Mapping[str, Any], present: Any, path: tuple[str, ...] = ()) -> Any:
+    """Yield the path and value of each key of parsed TOML; keys of lists are added to those present."""
+    for name, value in given.items():
+        now = present.get(name) if isinstance(present, Mapping) else None
+        if isinstance(value, Mapping):
+            yield from _leaves(value, now, (*path, name))
+        elif isinstance(value, list) and isinstance(now, list):
+            yield (*path, name), [*now, *(each for each in value if each not in now)]
+        else:
+            yield (*path, name), value

@@ -1,0 +1,249 @@
+"""A table: its cells as a grid with the sensitive ones marked, its rules, and the methods side by side."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+import numpy as np
+from microguard.pipelines.evidence.plots import MOST_BARS
+from microguard.pipelines.evidence.table_plots import method_plot
+from microguard.pipelines.workbench.table_preview import TablePreview
+from microguard.pipelines.workbench.widgets import box, button, entry, picture, select, set_value, table, text
+from microguard.pipelines.workbench.workbench import Workbench
+from microguard.schemas.method_registry import BUILT_IN
+
+RULES = {
+    "minimum_frequency": "fewest contributors of a safe cell (default: k)",
+    "p_percent": "p %: a contributor is known within p percent",
+    "safety_range": "level of cells with too few contributors, in percent",
+}
+METHODS = {name: name.replace("_", " ") for name, row in BUILT_IN.items() if row.content == "table"}
+MOST_LISTED = 100
+"""Maximum number of sensitive cells that are listed."""
+SHARES = {
+    "suppressed": "without a value",
+    "changed": "with another value",
+    "error": "mean error",
+    "largest_error": "largest error",
+    "value_error": "error of all values",
+}
+COUNTS = {"open_lines": "totals that do not add up", "given_away": "cells given away"}
+
+
+class TableView:
+    """Rules and method as fields; the grid of two dimensions, and who learns what."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
+        self._fields: dict[str, Any] = {}
+        self._shown: Any = None
+        self._compared: Any = None
+        self._slice: dict[str, str] = {}
+
+    def build_rules(self) -> None:
+        """Create the fields of rules, levels and method."""
+        with box("div", "row settings"):
+            with box("label"):
+                text("span", "method")
+                self._fields["method"] = select(
+                    "method", METHODS, self._value("method"), lambda value: self._set("method", value)
+                )
+            for name, label in RULES.items():
+                with box("label"):
+                    text("span", label)
+                    self._fields[name] = entry(
+                        label, self._value(name), partial(self._number, name), "short",
+                        inputmode="decimal",
+                    )  # fmt: skip
+            with box("label"):
+                text("span", "dominance: n, k")
+                self._fields["dominance"] = entry(
+                    "dominance: the n largest contributors have more than k percent, such as 1, 85",
+                    self._value("dominance"),
+                    self._dominance,
+                    "short",
+                )
+
+    def build_cells(self) -> None:
+        """Create the containers of the grid."""
+        self._state = text("p", "", "soft", role="status")
+        self._choices = box("div", "row")
+        self._grid = box("div")
+        self._list = box("div")
+
+    def build_methods(self) -> None:
+        """Create the container of the methods side by side."""
+        self._methods = box("div")
+
+    def sync(self) -> None:
+        """Show rules and cells as they are."""
+        for name, field in self._fields.items():
+            set_value(field, self._value(name))
+        workbench, found = self._workbench, self._workbench.preview
+        self._state.set_text(
+            workbench.fault or ("Measuring ..." if workbench.measuring else self._summary(found))
+        )
+        self._state.classes(replace="fault" if workbench.fault else "soft")
+        if found is not None and found is not self._shown:
+            self._shown = found
+            self._show_choices(found)
+            self._show(found)
+        result = workbench.finished.get("compare")
+        if result is not self._compared:
+            self._compared = result
+            self._methods.clear()
+            if result is not None and result.content.get("methods"):
+                asyncio.get_running_loop().create_task(self._show_methods(result.content["methods"]))
+
+    def _value(self, name: str) -> str:
+        value = self._workbench.text.content().get("table", {}).get(name)
+        if name == "method":
+            return str(value or "adjustment")
+        if name == "dominance" and value:
+            rules = value if isinstance(value, list) else [value]
+            return "; ".join(f"{rule['n']}, {rule['k']:g}" for rule in rules)
+        return "" if not value else f"{value:g}"
+
+    def _set(self, name: str, value: Any) -> None:
+        self._workbench.set(f"{name}: {value or 'none'}", (("table", name), value))
+
+    def _number(self, name: str, value: str) -> None:
+        try:
+            number = float(value) if value.strip() else None
+        except ValueError:
+            self._workbench.changed(f"{RULES[name]}: expected a number.")
+            return
+        whole = number is not None and number == int(number)
+        self._set(name, int(number) if whole and number is not None else number)
+
+    def _dominance(self, value: str) -> None:
+        try:
+            pairs = [part.split(",") for part in value.split(";") if part.strip()]
+            rules = [{"n": int(n), "k": float(k)} for n, k in pairs]
+        except ValueError:
+            self._workbench.changed("dominance: expected two numbers, such as 1, 85.")
+            return
+        self._set("dominance", (rules[0] if len(rules) == 1 else rules) if rules else None)
+
+    def _summary(self, found: TablePreview | None) -> str:
+        if found is None:
+            return ""
+        return (
+            f"{len(found.values):,} cells, {int(found.sensitive.sum()):,} of them sensitive: counted on the "
+            "whole file."
+        )
+
+    def _show_choices(self, found: TablePreview) -> None:
+        """Offer a code of each further dimension: the grid has two."""
+        self._choices.clear()
+        further = found.dimensions[2:]
+        self._slice = {name: self._slice.get(name, found.total) for name in further}
+        with self._choices:
+            for name in further:
+                codes = list(dict.fromkeys([found.total, *found.labels[name]]))
+                with box("label"):
+                    text("span", name)
+                    select(f"code of {name}", codes, self._slice[name], partial(self._choose, name))
+
+    def _choose(self, name: str, code: str) -> None:
+        self._slice[name] = code
+        self._show(self._shown)
+
+    def _show(self, found: TablePreview) -> None:
+        inside = np.ones(len(found.values), bool)
+        for name, code in self._slice.items():
+            inside &= (found.labels[name] == code).to_numpy()
+        self._grid.clear()
+        with self._grid:
+            self._show_grid(found, np.flatnonzero(inside))
+        self._list.clear()
+        with self._list:
+            text("h3", "Who could learn what from the sensitive cells")
+            cells = np.flatnonzero(found.sensitive)
+            rows = [
+                [
+                    " / ".join(found.labels.iloc[cell]),
+                    number(found.values[cell], found.digits),
+                    found.learned(int(cell)),
+                ]
+                for cell in cells[:MOST_LISTED]
+            ]
+            table("Sensitive cells", ("cell", "value", "who learns what"), rows, numbers=(1,))
+            if len(cells) > MOST_LISTED:
+                text("p", f"The first {MOST_LISTED} of {len(cells):,} are listed.", "soft")
+            for note in found.notes:
+                text("p", note, "soft")
+
+    def _show_grid(self, found: TablePreview, cells: np.ndarray) -> None:
+        """Show the cells of a slice; a sign marks a sensitive one for those who see no colour."""
+        first = found.dimensions[0]
+        second = found.dimensions[1] if len(found.dimensions) > 1 else None
+        labels = found.labels.iloc[cells]
+        rows = list(dict.fromkeys(labels[first]))
+        columns = [found.total] if second is None else list(dict.fromkeys(labels[second]))
+        places = {
+            (row, found.total if second is None else column): cell
+            for cell, row, column in zip(
+                cells, labels[first], labels[first if second is None else second], strict=True
+            )
+        }
+        name = f"cells by {first}" + (f" and {second}" if second else "")
+        with box("div", "scroll", tabindex="0", role="group", aria_label=name), box("table", "grid"):
+            text("caption", f"{name.capitalize()}; ▲ is a sensitive cell")
+            with box("thead"), box("tr"):
+                for head in (first, *columns):
+                    text("th", head, scope="col")
+            with box("tbody"):
+                for row in rows:
+                    with box("tr"):
+                        text("th", row, scope="row")
+                        for column in columns:
+                            self._cell(found, places.get((row, column)))
+
+    def _cell(self, found: TablePreview, cell: int | None) -> None:
+        if cell is None:
+            text("td", "")
+        elif found.sensitive[cell]:
+            text(
+                "td",
+                f"▲ {number(found.values[cell], found.digits)}",
+                "sensitive",
+                title=found.learned(int(cell)),
+            )
+        else:
+            text("td", number(found.values[cell], found.digits))
+
+    async def _show_methods(self, rows: list[dict[str, Any]]) -> None:
+        """Show what each method costs a reader, and how many cells it gives away."""
+        able = [row for row in rows if not row["reason"]]
+        drawn = await asyncio.to_thread(method_plot, able) if 0 < len(able) <= MOST_BARS else ""
+        with self._methods:
+            text("h3", "The methods side by side")
+            heads = ["method", *SHARES.values(), *COUNTS.values()]
+            shown = [
+                [
+                    METHODS.get(row["method"], row["method"]),
+                    *(f"{100 * row[name]:.3g} %" for name in SHARES),
+                    *(f"{row[name]:,}" for name in COUNTS),
+                ]
+                for row in able
+            ]
+            table("Methods on this table", heads, shown, numbers=range(1, len(heads)))
+            with box("div", "row"):
+                for row in able:
+                    button(
+                        f"Use {METHODS.get(row['method'], row['method'])}",
+                        partial(self._set, "method", row["method"]),
+                    )
+            for row in rows:
+                if row["reason"]:
+                    text("p", f"{METHODS.get(row['method'], row['method'])}: {row['reason']}", "soft")
+            if drawn:
+                picture(drawn, "What each method costs a user of the table, as in the table above")
+
+
+def number(value: float, digits: int) -> str:
+    """Format a value of a cell."""
+    return f"{value:,.{digits}f}"

@@ -1,0 +1,101 @@
+"""Native HTML elements for the pages of the workbench: keyboard and screen reader know them.
+
+Text is set as text and attributes as attributes; nothing that a file holds is read as HTML or as a script.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from nicegui.element import Element
+from nicegui.elements.mixins.text_element import TextElement
+
+_VALUE = "(event) => emit(event.target.value)"
+#: The page is drawn again whenever the server changes any element, and a field then shows the value that it
+#: was given last: without this, text that somebody is typing would be lost.
+_TYPED = "(event) => { element.props.value = event.target.value; }"
+
+
+def text(tag: str, content: str, css: str = "", **attributes: Any) -> TextElement:
+    """Create an element with text."""
+    return _with(TextElement(tag=tag, text=content), css, attributes)
+
+
+def box(tag: str, css: str = "", **attributes: Any) -> Element:
+    """Create an element that holds others; use it as a context manager."""
+    return _with(Element(tag), css, attributes)
+
+
+def button(label: str, act: Callable[[], Any], css: str = "", **attributes: Any) -> TextElement:
+    """Create a button."""
+    return text("button", label, css, type="button", **attributes).on("click", lambda _: act(), args=[])
+
+
+def select(
+    label: str, options: Sequence[str] | Mapping[str, str], value: str, changed: Callable[[str], Any]
+) -> Element:
+    """Create a list to choose from; `options` may map values to what is shown."""
+    shown = options if isinstance(options, Mapping) else {each: each for each in options}
+    element = box("select", aria_label=label)
+    with element:
+        for each, words in shown.items():
+            text("option", words, value=each)
+    element.props["value"] = value
+    return element.on("change", lambda event: changed(str(event.args)), js_handler=_VALUE)
+
+
+def entry(label: str, value: str, changed: Callable[[str], Any], css: str = "", **attributes: Any) -> Element:
+    """Create a field for a line of text; `changed` is called when it is left or Enter is pressed."""
+    element = box(
+        "input", css, type="text", autocomplete="off", spellcheck="false", aria_label=label, **attributes
+    )
+    element.props["value"] = value
+    element.on("input", js_handler=_TYPED)
+    return element.on("change", lambda event: changed(str(event.args)), js_handler=_VALUE)
+
+
+def picture(svg: str, description: str) -> Element:
+    """Show an SVG as an image, in which no script runs."""
+    encoded = base64.b64encode(svg.encode()).decode()
+    return box("img", "picture", src=f"data:image/svg+xml;base64,{encoded}", alt=description)
+
+
+def table(
+    caption: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numbers: Iterable[int] = (),
+    heard: bool = False,
+) -> None:
+    """Show a table of texts, whose first column names the row; `numbers` are columns of numbers.
+
+    If a heading says the same as the caption, it is `heard` by a screen reader only.
+    """
+    right = set(numbers)
+    with box("div", "scroll", tabindex="0", role="group", aria_label=caption), box("table"):
+        text("caption", caption, "heard" if heard else "")
+        with box("thead"), box("tr"):
+            for i, head in enumerate(heads):
+                text("th", head, "number" if i in right else "", scope="col")
+        with box("tbody"):
+            for row in rows:
+                with box("tr"):
+                    for i, cell in enumerate(row):
+                        css = "number" if i in right else ""
+                        text("td", cell, css) if i else text("th", cell, css, scope="row")
+
+
+def set_value(element: Element, value: str) -> None:
+    """Show a value in a field or list, as after an undo."""
+    if element.props.get("value") != value:
+        element.props["value"] = value
+
+
+def _with(element: Any, css: str, attributes: Mapping[str, Any]) -> Any:
+    for name, value in attributes.items():
+        element.props[name.replace("_", "-")] = value
+    if css:
+        element.classes(css)
+    return element

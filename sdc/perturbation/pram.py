@@ -1,0 +1,116 @@
+"""Post-randomisation (PRAM): each value moves to another category by a transition matrix.
+
+Kooiman, Willenborg and Gouweleeuw 1997, PRAM: a method for disclosure limitation of microdata. Gouweleeuw,
+Kooiman, Willenborg and de Wolf 1998, Post randomisation for statistical disclosure control (Journal of
+Official Statistics 14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+
+
+def transition_matrix(counts: np.ndarray, stay: float, *, invariant: bool = True) -> np.ndarray:
+    """Return the transition matrix of one variable.
+
+    Parameters
+    ----------
+    counts : (m,) array
+        Records of each category; none is 0.
+    stay : float
+        Least element of the diagonal.
+    invariant : bool
+        Whether expected counts are those of the file.
+
+    Returns
+    -------
+    (m, m) float array
+        Entry (i, j): probability that category i is published as j. Rows add up to 1.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    counts = np.asarray(counts, np.float64)
+    if counts.ndim != 1 or not len(counts) or counts.min() <= 0:
+        raise InvalidParameter("counts: expected one positive count for each category")
+    if not 0 <= stay <= 1:
+        raise InvalidParameter(f"stay: expected a probability, found {stay!r}")
+    m = len(counts)
+    if m == 1:
+        return np.ones((1, 1))
+    first = np.full((m, m), (1 - stay) / (m - 1))
+    np.fill_diagonal(first, stay)
+    if not invariant:
+        return first
+    matrix = two_stage(first, counts)
+    least = float(matrix.diagonal().min())
+    identity = 0.0 if least >= stay else (stay - least) / (1 - least)
+    return np.asarray((1 - identity) * matrix + identity * np.eye(m))
+
+
+def two_stage(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the invariant matrix R = P Q of two-stage PRAM: counts' R = counts'.
+
+    Q reverses the first stage P by Bayes' rule: Q(j, i) = P(i, j) t(i) / sum over l of P(l, j) t(l), with the
+    counts t (Gouweleeuw et al. 1998, section 5).
+
+    Parameters
+    ----------
+    first : (m, m) array
+        P, whose rows add up to 1.
+    counts : (m,) array
+    """
+    joint = first * np.asarray(counts, np.float64)[:, None]
+    totals = joint.sum(axis=0)
+    reverse = np.divide(joint, totals, out=np.zeros_like(joint), where=totals > 0).T
+    return np.asarray(first @ reverse)
+
+
+def free_matrix(categories: list[str], transitions: Mapping[tuple[str, str], float]) -> np.ndarray:
+    """Return the matrix of given transitions between categories; the rest of 1 is kept.
+
+    Raises
+    ------
+    InvalidParameter
+        If a transition names an unknown category, or those of one add up to more than 1.
+    """
+    place = {category: i for i, category in enumerate(categories)}
+    matrix = np.zeros((len(place), len(place)))
+    for (category, other), probability in transitions.items():
+        if category not in place or other not in place:
+            raise InvalidParameter("transitions: a category does not occur in the file")
+        matrix[place[category], place[other]] += probability
+    left = 1 - matrix.sum(axis=1)
+    if left.min(initial=1.0) < -1e-12:
+        raise InvalidParameter("transitions: the probabilities of a category add up to more than 1")
+    np.fill_diagonal(matrix, np.maximum(left, 0.0))
+    return matrix
+
+
+def move(codes: np.ndarray, matrix: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """Return the published category of each record.
+
+    Parameters
+    ----------
+    codes : (n,) integer array
+        Categories; negative ones are missing values, which stay missing.
+    matrix : (m, m) array
+        Of transitions.
+    uniforms : (n,) array
+        Draws in [0, 1), one a record.
+    """
+    if codes.shape != uniforms.shape:
+        raise ShapeMismatch(f"{codes.shape} categories for {uniforms.shape} draws")
+    limits = np.cumsum(matrix, axis=1)
+    limits[:, -1] = 1.0
+    moved = np.array(codes, np.int64)
+    for code in np.unique(codes[codes >= 0]):
+        there = codes == code
+        possible = np.flatnonzero(matrix[code] > 0)
+        place = np.searchsorted(limits[code, possible], uniforms[there], side="right")
+        moved[there] = possible[np.minimum(place, len(possible) - 1)]
+    return moved

@@ -1,0 +1,73 @@
+"""Rank swapping: records whose ranks are near each other exchange their values.
+
+Moore 1996, Controlled data-swapping techniques for masking public use microdata sets (US Bureau of the
+Census, RR 96-04). A value is exchanged with one whose rank is at most a window higher, drawn among those that
+were not exchanged. Every value of the file so remains, once.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+from microguard.sdc.errors import InvalidParameter
+from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.kernels.random import integer_below, new_stream
+
+#: Draws from a window before it is searched in order.
+DRAWS = 32
+
+
+def partners(records: int, window: float, seed: int) -> np.ndarray:
+    """Return the rank with which each rank exchanges its value.
+
+    Parameters
+    ----------
+    records : int
+        Number of ranks n.
+    window : float
+        Largest difference of two ranks that exchange, as a share of n; at least one rank.
+    seed : int
+        Of the draws, non-negative. They depend on no value.
+
+    Returns
+    -------
+    (n,) int32 array
+        Its own rank where no partner was left. Partners are mutual.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if not 0 < window <= 1 or not 0 <= records < 2**31:
+        raise InvalidParameter(
+            f"window and records: expected a share above 0 and fewer than 2^31 records, found {window!r} and "
+            f"{records!r}"
+        )
+    return np.asarray(_exchanged(records, ceil(window * records), new_stream(seed)))
+
+
+@kernel
+def _exchanged(records: int, reach: int, state: np.ndarray) -> np.ndarray:
+    partner = np.arange(records).astype(np.int32)
+    for rank in range(records):
+        if partner[rank] != rank:
+            continue
+        above = min(reach, records - 1 - rank)
+        other = -1
+        for _ in range(DRAWS if above > 0 else 0):
+            drawn = rank + 1 + integer_below(state, above)
+            if partner[drawn] == drawn:
+                other = drawn
+                break
+        if other < 0 < above:  # few are left
+            begin = integer_below(state, above)
+            for step in range(above):
+                drawn = rank + 1 + (begin + step) % above
+                if partner[drawn] == drawn:
+                    other = drawn
+                    break
+        if other >= 0:
+            partner[rank] = other
+            partner[other] = rank
+    return partner

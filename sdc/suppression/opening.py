@@ -1,0 +1,81 @@
+"""Very large tables: suppress for one primary after the other the cells of its cheapest witness, then trim.
+
+No program covers the whole table, and no cell is chosen together with others: the pattern costs more than one
+of `LargeTable`. The lower bound is a dual solution of the cuts of single relations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from microguard.sdc.stop import Deadline, StoppedBy
+from microguard.sdc.suppression.cuts import impossible
+from microguard.sdc.suppression.knowledge import OUTSIDER
+from microguard.sdc.suppression.problem import PROVED
+from microguard.sdc.suppression.separation import Separation
+from microguard.sdc.suppression.witnesses import Pattern, Witnesses
+
+#: Searches by which cells are published again: the dearest ones, which few primaries use.
+_SEARCHES = 5_000
+
+
+def very_large_table(separation: Separation, deadline: Deadline) -> tuple[np.ndarray, float, StoppedBy]:
+    """Return a pattern, a lower bound, and what ended the search.
+
+    Raises
+    ------
+    ImpossibleProtection
+        If a primary has no witness among all cells that may be suppressed.
+    """
+    problem = separation.problem
+    witnesses, pattern = Witnesses(problem, separation.knowledge), Pattern(problem.must.copy())
+    open_witnesses(witnesses, pattern, problem.costs)
+    witnesses.trim(pattern, np.flatnonzero(pattern.suppressed & ~problem.must), deadline, _SEARCHES)
+    chosen = pattern.suppressed
+    bound, cost = lower_bound(separation), float(problem.costs[chosen].sum())
+    return chosen, bound, "proof" if cost <= bound * (1 + PROVED) else "time" if deadline.passed else "work"
+
+
+def open_witnesses(witnesses: Witnesses, pattern: Pattern, costs: np.ndarray) -> None:
+    """Suppress, for one primary after the other, the further cells of its cheapest witness.
+
+    Parameters
+    ----------
+    costs : (cells,) prices of the cells
+
+    Raises
+    ------
+    ImpossibleProtection
+        If a primary has no witness among all cells that may be suppressed.
+
+    References
+    ----------
+    Kelly, Golden, Assad 1992, Cell suppression: disclosure protection for sensitive tabular data, Networks
+    22(4): one program for each primary, in which suppressed cells are cheap.
+    """
+    problem = witnesses.problem
+    costs = np.where(problem.keep, np.inf, costs)
+    primaries, waiting = np.flatnonzero(problem.primary), problem.primary.copy()
+    for primary in primaries[np.argsort(-witnesses.level[primaries], kind="stable")].tolist():
+        found, failed = witnesses.of(primary, pattern, thorough=1)
+        if failed:
+            found, failed = witnesses.of(primary, pattern, thorough=2, costs=costs)
+        if failed:
+            raise impossible(primary)
+        pattern.put(primary, found)
+        waiting[primary] = False
+        witnesses.share(pattern, found[OUTSIDER], waiting)
+
+
+def lower_bound(separation: Separation) -> float:
+    """Return what the cuts of single relations prove: a dual solution, cut by cut.
+
+    Each cut takes as much of the costs of its cells as no other one has taken.
+    """
+    problem = separation.problem
+    left = np.where(problem.keep, 0.0, problem.costs)
+    bound = float(problem.costs[problem.must].sum())
+    for cut in separation.line_cuts():
+        price = float((left[cut.cells] / cut.weights).min())
+        left[cut.cells] -= price * cut.weights
+        bound += price * cut.least
+    return bound

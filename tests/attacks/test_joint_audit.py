@@ -1,0 +1,266 @@
+"""Attacks on the joint audit itself: what makes it call an area safe, or examined, that is not."""
+
+import json
+from dataclasses import replace
+from math import comb
+
+import numpy as np
+import pandas as pd
+import pytest
+from microguard.pipelines.audit.joint import attackers, kept, measures, statements
+from microguard.pipelines.audit.joint.attackers import ATTACKERS, learnt
+from microguard.pipelines.audit.joint.exposure import AreaExposure, audit
+from microguard.pipelines.audit.joint.limits import FALSE_ALARM, chance_limit
+from microguard.pipelines.audit.joint.system import MIXED
+
+from tests.pipelines.audit.joint.evidence_files import all_cells, write_table
+from tests.pipelines.audit.joint.planted import LEAKS, firms_of, published, value_list, whole_and_part
+from tests.pipelines.audit.joint.test_intervals import system_of
+
+KEY = b"agency"
+CONTRIBUTOR = ATTACKERS.index("contributor")
+
+
+def drawn(found, of, period="2026"):
+    """Return an exposure in which so many cells have the factor of the last period."""
+    rates = {f"turnover in {period}": {"draws": (found, of)}}
+    return AreaExposure(shared_draws=found, comparable_draws=of, rates=rates)
+
+
+@pytest.mark.parametrize("number", [0, 1, 20, 300])
+def test_chance_limit_is_that_of_the_binomial_distribution(number):
+    for chance in (0.02, 0.1):
+        terms = [comb(number, i) * chance**i * (1 - chance) ** (number - i) for i in range(number + 1)]
+        limit = chance_limit(number, chance)
+        assert sum(terms[limit + 1 :]) <= FALSE_ALARM
+        assert limit == 0 or sum(terms[limit:]) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("number", [10_000, 50_000, 1_000_000])
+def test_chance_limit_of_many_secrets_is_not_all_of_them(number):
+    """The chance of no success of so many trials is below the smallest floating-point number."""
+    for chance in (0.02, 0.1):
+        assert chance * number < chance_limit(number, chance) < 1.25 * chance * number
+    assert not drawn(number, number).safe
+
+
+def test_no_period_and_no_variable_hides_shared_factors_of_another_one():
+    month = drawn(50, 50, "2026-12")
+    for exposure in (drawn(500, 5000) + month, drawn(0, 5000) + month):
+        assert exposure.shared_draws <= chance_limit(exposure.comparable_draws, 0.1)
+        assert "passed by turnover in 2026-12" in "".join(exposure.faults())
+    assert (drawn(500, 5000) + drawn(6, 50, "2026-12")).safe
+
+
+def test_what_was_accepted_leaves_no_room_for_what_is_added():
+    accepted = drawn(60, 60)
+    assert not (accepted + drawn(8, 8, "2027")).beyond(accepted).safe
+    assert (accepted + drawn(1, 8, "2027")).beyond(accepted).safe
+    learning = replace(AreaExposure(), known=dict.fromkeys(ATTACKERS, 40), of=dict.fromkeys(ATTACKERS, 40))
+    more = replace(learning, known=learning.known | {"list": 44}, of=learning.of | {"list": 44})
+    assert not more.beyond(learning).safe
+
+
+def test_multisets_that_are_not_enumerated_are_counted_and_raise_no_limit(tmp_path, monkeypatch):
+    releases = value_list(tmp_path, 1, True)
+    found = audit(releases)
+    assert (found.not_listed, found.known["list"]) == (0, 1)
+    monkeypatch.setattr(attackers, "MOST_SUMS", 100)
+    left = audit(releases)
+    assert left.not_listed == found.of["list"] > left.of["list"] == 0
+    assert left.verdict == "amber"
+
+
+def test_classes_of_three_units_are_examined_with_a_list_of_200_values():
+    random = np.random.default_rng(0)
+    values = np.unique(np.round(1000 * 1.02 ** np.arange(200) + random.uniform(0, 9, 200), 2))
+    total = values[[3, 90, 199]].sum()
+    one = replace(system_of([[1.0]], [total], [total]), units=np.array([3]), values=values)
+    assert learnt(replace(one, row_release=np.array([MIXED]))).known[ATTACKERS.index("list")] == 1
+    assert learnt(one).known[ATTACKERS.index("list")] == 0  # one release gives it away alone
+
+
+@pytest.mark.parametrize(("release", "victims"), [(0, 0), (MIXED, 2)])
+def test_the_sum_of_two_units_is_allowed_only_if_one_release_states_it(release, victims):
+    system = replace(system_of([[1, 1, 0]], [9], [9]), row_release=np.array([release]))
+    assert learnt(system).known[CONTRIBUTOR] == victims
+
+
+def revision(folder, *, revised):
+    """Suppress a and b of three cells, then a and c, after a unit of c was perhaps revised."""
+    firms = pd.DataFrame(
+        {
+            "unit": range(12),
+            "branch": list("aaaabbbbcccc"),
+            "region": "north",
+            "turnover": 97.0 + np.arange(12),
+        }
+    )
+    releases = []
+    for i, hidden in enumerate((["a", "b"], ["a", "c"])):
+        if i and revised:
+            firms = firms.assign(turnover=firms["turnover"].mask(firms["unit"] == 11, 300.0))
+        cells = all_cells(firms, ["branch"], "turnover")
+        shown = cells["original"].mask(cells["branch"].isin(hidden))
+        cells = published(cells, published=shown, sensitive=cells["branch"] == "a")
+        releases.append(write_table(folder / f"v{i}", cells, ["branch"], firms=firms))
+    return releases
+
+
+@pytest.mark.parametrize("revised", [False, True])
+def test_a_revised_total_hides_no_cell_that_follows_from_the_first_release(revised, tmp_path):
+    found = audit(revision(tmp_path, revised=revised))
+    assert found.known["outsider"] == 1
+    assert found.revised == (2 if revised else 0)
+
+
+def test_statements_of_one_unknown_that_contradict_each_other_are_no_value():
+    """Both ends are known, but cross: the middle is the value of no release."""
+    one = system_of([[1, 1]], [9], [9])
+    columns = {"said": [0, 0], "said_low": [4.0, 6.0], "said_high": [4.0, 6.0], "said_gap": [0.0, 0.0],
+               "said_shown": [4.0, 6.0], "said_secret": [False, False], "said_release": [1, 2]}  # fmt: skip
+    one = replace(one, **{name: np.array(each) for name, each in columns.items()})
+    found = sum_of(one)
+    assert found.contradictory == 1
+
+
+def sum_of(system):
+    """Return what attackers learn in all components of a system."""
+    from microguard.pipelines.audit.joint.components import components
+
+    return sum((learnt(each.system) for each in components(system)), attackers.Learnt())
+
+
+def moved(folder, name, cells, columns, hit, change):
+    """Publish a sensitive cell with a change, all others as they are."""
+    level = 0.2 * cells["original"]
+    shown = cells["original"] + change * hit
+    cells = cells.assign(published=shown, sensitive=hit, lower_protection=level, upper_protection=level)
+    return write_table(folder / name, cells, columns, method="adjustment")
+
+
+@pytest.mark.parametrize("kind", ["other codes", "the same value", "other firms"])
+def test_two_values_are_counted_under_other_codes_too_and_not_of_other_firms(kind, tmp_path):
+    firms = firms_of(3)
+    one = all_cells(firms.assign(branch=np.where(firms.index < 2, "x", "y")), ["branch"], "turnover")
+    part = firms.drop(index=0) if kind == "other firms" else firms
+    other = all_cells(part.assign(size=np.where(part.index < 2, "small", "large")), ["size"], "turnover")
+    if kind == "other firms":
+        other = other.rename(columns={"size": "branch"}).replace({"small": "x", "large": "y"})
+    column = "branch" if kind == "other firms" else "size"
+    small, few = one["branch"] == "x", other[column] == ("x" if kind == "other firms" else "small")
+    one["members"] = np.where(small, "two firms", "")
+    other["members"] = np.where(few, "one firm" if kind == "other firms" else "two firms", "")
+    change = 0.3 * float(one.loc[small, "original"].iloc[0])
+    again = change if kind == "the same value" else -change
+    releases = [
+        moved(tmp_path, "one", one, ["branch"], small, change),
+        moved(tmp_path, "other", other, [column], few, again),
+    ]
+    assert audit(releases).repeated_draws == (1 if kind == "other codes" else 0)
+
+
+@pytest.mark.parametrize("lost", ["units", "largest"])
+def test_a_table_whose_evidence_lacks_what_an_attacker_needs_is_not_called_examined(lost, tmp_path):
+    firms = firms_of(1)
+    names = ["branch", "region"]
+    cells = published(all_cells(firms, names, "turnover"))
+    cells["sensitive"] = (cells["branch"] == "a") & (cells["region"] == "north")
+    if lost == "largest":
+        cells = cells.drop(columns=["largest_1", "largest_2"])
+    releases = [
+        write_table(tmp_path / f"t{i}", cells, names, firms=firms if lost == "largest" else None)
+        for i in range(2)
+    ]
+    found = audit(releases)
+    assert (found.without_units, found.without_largest) == ((2, 0) if lost == "units" else (0, 2))
+    assert found.verdict == "amber"
+
+
+def test_measures_that_are_too_many_to_be_compared_are_counted(tmp_path, monkeypatch):
+    releases = LEAKS["related_measures"](tmp_path, 0, True)
+    assert audit(releases).not_related == 0
+    monkeypatch.setattr(measures, "MOST_COMPARED", 2)
+    assert audit(releases).not_related == 1
+
+
+def test_results_that_nobody_signed_are_not_kept(tmp_path):
+    releases = whole_and_part(tmp_path, 5, True)
+    audit(releases, tmp_path / "kept", b"")
+    assert not (tmp_path / "kept").exists()
+
+
+def test_results_are_not_kept_where_the_code_cannot_be_read(tmp_path, monkeypatch):
+    """Of code in an archive no file is found: every version would have the same digest."""
+    kept.code.cache_clear()
+    monkeypatch.setattr(kept, "__file__", str(tmp_path / "archive.zip" / "a" / "b" / "kept.py"))
+    try:
+        assert kept.code() == ""
+        audit(whole_and_part(tmp_path, 5, True), tmp_path / "kept", KEY)
+        assert not (tmp_path / "kept").exists()
+    finally:
+        kept.code.cache_clear()
+
+
+def test_results_of_another_version_of_a_library_are_not_used(tmp_path, monkeypatch):
+    releases = whole_and_part(tmp_path, 5, True)
+    first = audit(releases, tmp_path / "kept", KEY)
+    assert audit(releases, tmp_path / "kept", KEY).solved == 0
+    kept.code.cache_clear()
+    monkeypatch.setattr(kept.scipy, "__version__", "other")
+    try:
+        assert audit(releases, tmp_path / "kept", KEY).solved == first.solved > 0
+    finally:
+        kept.code.cache_clear()
+
+
+def test_a_manifest_that_names_another_column_is_another_release(tmp_path):
+    _, second = whole_and_part(tmp_path, 5, True)
+    results = kept.Kept(None, "", b"")
+    other = replace(second, manifest={**second.manifest, "value": {"name": "other"}})
+    assert statements.name_of(second, results) != statements.name_of(other, results)
+
+
+def test_a_file_that_could_not_be_read_is_read_again_next_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "SETTLED", 0)
+    releases = whole_and_part(tmp_path, 5, True)
+
+    def broken(*_):
+        raise OSError("the disk does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(statements, "read_cells", broken)
+        lost = audit(releases, tmp_path / "kept", KEY)
+    assert lost.not_compared == ("whole", "part")
+    assert audit(releases, tmp_path / "kept", KEY).not_compared == ()
+
+
+def test_a_signed_file_of_another_population_answers_nothing(tmp_path, monkeypatch):
+    """Whoever writes into the area copies what was signed for a safe population to an unsafe one."""
+    monkeypatch.setattr(kept, "SETTLED", 0)
+    safe = [replace(each, group="safe") for each in whole_and_part(tmp_path / "safe", 5, False)]
+    leaking = whole_and_part(tmp_path / "leak", 5, True)
+    folder = tmp_path / "kept"
+    assert audit(safe, folder, KEY).safe
+    (signed,) = (each for each in folder.iterdir() if each.is_file())
+    assert not audit(leaking, folder, KEY).safe
+    (other,) = (each for each in folder.iterdir() if each.is_file() and each != signed)
+    other.write_bytes(signed.read_bytes())
+    assert json.loads(other.read_text())["signature"]
+    assert not audit(leaking, folder, KEY).safe
+
+
+def test_an_old_signed_file_does_not_answer_for_files_that_changed(tmp_path, monkeypatch):
+    """Whoever writes into the area restores what was signed before a table was published."""
+    monkeypatch.setattr(kept, "SETTLED", 0)
+    releases, folder = whole_and_part(tmp_path / "safe", 5, False), tmp_path / "kept"
+    assert audit(releases, folder, KEY).safe
+    (signed,) = (each for each in folder.iterdir() if each.is_file())
+    old = signed.read_bytes()
+    leaking = whole_and_part(tmp_path / "leak", 5, True)
+    for name in ("evidence/cells.parquet", "evidence/contributors/units.parquet/part-0.parquet",
+                 "public/table/001.parquet"):  # fmt: skip
+        (tmp_path / "safe" / "part" / name).write_bytes((tmp_path / "leak" / "part" / name).read_bytes())
+    assert len(leaking) == len(releases)
+    signed.write_bytes(old)
+    assert not audit(releases, folder, KEY).safe

@@ -1,0 +1,122 @@
+"""Attacks on the workbench: other hosts, users and origins. Each succeeds without the guard."""
+
+import asyncio
+
+import pytest
+from microguard.pipelines.workbench.guard import Guard
+
+PORT = 4711
+HOST = f"127.0.0.1:{PORT}"
+OWN = f"http://{HOST}"
+
+
+async def open_app(scope, receive, send):
+    """Answer everything, as NiceGUI does."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.accept"})
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"the records"})
+
+
+@pytest.fixture
+def guard():
+    return Guard(open_app, PORT)
+
+
+def answer(app, kind="http", path="/", query="", method="GET", **headers):
+    """Send a request with these headers, and return the messages of the answer."""
+    sent = []
+
+    async def receive():
+        return {"type": f"{kind}.connect" if kind == "websocket" else "http.request", "body": b""}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": kind, "path": path, "query_string": query.encode(), "headers": [
+        (name.encode(), value.encode()) for name, values in headers.items()
+        for value in ([values] if isinstance(values, str) else values)
+    ]} | ({"method": method} if kind == "http" else {})  # fmt: skip
+    asyncio.run(app(scope, receive, send))
+    return sent
+
+
+def is_served(sent):
+    return sent[0].get("status") == 200 or sent[0]["type"] == "websocket.accept"
+
+
+def token(guard):
+    return guard.address.partition("token=")[2]
+
+
+def cookie(guard):
+    return f"{guard.cookie}={token(guard)}"
+
+
+def test_guard_serves_the_person_with_the_token(guard):
+    assert is_served(answer(guard, host=HOST, cookie=cookie(guard)))
+    assert is_served(answer(guard, method="POST", host=HOST, cookie=cookie(guard), origin=OWN))
+    assert is_served(answer(guard, "websocket", host=HOST, cookie=cookie(guard), origin=OWN))
+
+
+ATTACKS = {
+    "another host name that resolves to this address": {"host": f"attacker.example:{PORT}"},
+    "the host of another port": {"host": "127.0.0.1:80"},
+    "the name localhost, which cookies of other servers share": {"host": f"localhost:{PORT}"},
+    "no host": {"host": []},
+    "two hosts": {"host": [HOST, "attacker.example"]},
+    "a page in another tab": {"origin": "http://attacker.example"},
+    "a page of another port of this machine": {"origin": "http://127.0.0.1:8000"},
+    "a page without an origin": {"origin": "null"},
+    "two origins": {"origin": [OWN, "http://attacker.example"]},
+    "another user of the machine, without a token": {"cookie": []},
+    "a guessed token": {"cookie": f"microguard-{PORT}=guessed"},
+    "an empty token": {"cookie": f"microguard-{PORT}="},
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=list(ATTACKS))
+@pytest.mark.parametrize(("kind", "method"), [("http", "GET"), ("http", "POST"), ("websocket", "")])
+def test_guard_refuses_attack_that_succeeds_without_it(guard, kind, method, attack):
+    headers = {"host": HOST, "cookie": cookie(guard), "origin": OWN} | attack
+    assert is_served(answer(open_app, kind, method=method, **headers))
+    sent = answer(guard, kind, method=method, **headers)
+    assert not is_served(sent)
+    assert b"records" not in sent[-1].get("body", b"")
+
+
+def test_guard_refuses_post_and_websocket_without_origin(guard):
+    assert not is_served(answer(guard, method="POST", host=HOST, cookie=cookie(guard)))
+    assert not is_served(answer(guard, "websocket", host=HOST, cookie=cookie(guard)))
+
+
+def test_guard_exchanges_the_token_for_a_cookie_that_scripts_and_other_sites_do_not_get(guard):
+    sent = answer(guard, query=f"token={token(guard)}", host=HOST)
+    headers = dict(sent[0]["headers"])
+    given = headers[b"set-cookie"].decode()
+    assert given.startswith(cookie(guard))
+    assert {"HttpOnly", "SameSite=Strict"} <= set(given.split("; "))
+    assert token(guard).encode() not in sent[1]["body"]
+    assert headers[b"referrer-policy"] == b"no-referrer"
+
+
+@pytest.mark.parametrize("query", ["token=", "token=guessed", "token=a&token=b", "tok=1"])
+def test_guard_refuses_an_address_with_another_token(guard, query):
+    assert not is_served(answer(guard, query=query, host=HOST))
+
+
+def test_guard_accepts_the_token_in_the_address_of_the_first_page_only(guard):
+    query = f"token={token(guard)}"
+    assert not is_served(answer(guard, path="/release/0", query=query, host=HOST))
+    assert not is_served(answer(guard, method="POST", query=query, host=HOST, origin=OWN))
+    assert not is_served(answer(guard, query=query, host=f"attacker.example:{PORT}"))
+
+
+def test_guard_forbids_resources_of_other_servers(guard):
+    for path in ("/", "/release/0"):
+        headers = dict(answer(guard, path=path, host=HOST, cookie=cookie(guard))[0]["headers"])
+        policy = headers[b"content-security-policy"].decode()
+        assert "default-src" in policy
+        assert "http:" not in policy
+        assert "*" not in policy

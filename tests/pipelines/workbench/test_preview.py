@@ -1,0 +1,156 @@
+"""Figures of the workbench: exact counts, and estimates from blocks with an error that holds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from microguard.pipelines.workbench import blocks
+from microguard.pipelines.workbench.blocks import Drawn, Estimate
+from microguard.pipelines.workbench.data import Data, recoded
+from microguard.pipelines.workbench.preview import CHANGED, JOINTLY, LOSS, preview
+from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.read import build_specification
+from microguard.schemas.specification.sections import Variable
+
+RECORDS = 24_000
+
+
+def survey(records=RECORDS, seed=1):
+    random = np.random.default_rng(seed)
+    region = random.integers(0, 4, records)
+    return pd.DataFrame(
+        {
+            "region": region.astype(str),
+            "age": random.integers(0, 95, records) + 0.0,
+            "income": random.lognormal(7 + 0.2 * region, 1, records).round(),
+            "sex": random.choice(["f", "m"], records),
+            "illness": random.choice(list("abcdefgh"), records),
+            "hours": random.integers(0, 9, records),
+        }
+    )
+
+
+def specification(folder, method=None, variables=None):
+    lines = {
+        "region": {"role": "region"},
+        "age": {"role": "quasi_identifier", "kind": "numeric"},
+        "income": {"role": "quasi_identifier", "kind": "numeric"},
+        "sex": {"role": "quasi_identifier", "kind": "nominal"},
+        "illness": {"role": "sensitive", "kind": "nominal"},
+        "hours": {"role": "other"},
+    }
+    content = {
+        "release": {"name": "survey", "k": 3},
+        "input": {"path": "survey.parquet"},
+        "variables": lines | (variables or {}),
+        "method": {"effort": "fast"} | (method or {}),
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    return build_specification(content, folder)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("survey")
+    survey().to_parquet(folder / "survey.parquet", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(folder):
+    return Data(str(folder / "survey.parquet"))
+
+
+def test_counts_before_protection_are_exact(data, folder):
+    found = preview(data, specification(folder))
+    sizes = survey().groupby(["region", "age", "income", "sex"]).size()
+    assert found.classes == len(sizes)
+    assert found.uniques == (sizes == 1).sum()
+    assert found.below_k == sizes[sizes < 3].sum()
+
+
+def test_estimates_of_some_blocks_cover_the_figures_of_all(data, folder, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", 500)
+    whole = preview(data, specification(folder))
+    assert whole.clustered == RECORDS
+    assert {each.error for each in whole.metrics.values()} == {0.0}
+    monkeypatch.setattr(blocks, "WORK", 30_000)
+    some = preview(data, specification(folder))
+    assert some.clustered < RECORDS / 2
+    for key in (LOSS, CHANGED, JOINTLY, MetricKey("homogeneous", "illness")):
+        assert abs(some.metrics[key].value - whole.metrics[key].value) <= some.metrics[key].error
+        assert 0 < some.metrics[key].error < some.metrics[key].value
+
+
+def test_preview_does_not_depend_on_the_order_of_records(data, folder, tmp_path):
+    survey().sample(frac=1, random_state=3).to_parquet(tmp_path / "survey.parquet", index=False)
+    other = preview(Data(str(tmp_path / "survey.parquet")), specification(tmp_path))
+    found = preview(data, specification(folder))
+    assert other.metrics == found.metrics
+    assert (other.classes, other.below_k, other.uniques) == (found.classes, found.below_k, found.uniques)
+
+
+def test_larger_k_and_coarser_values_change_loss_and_risk(data, folder):
+    first = preview(data, specification(folder))
+    spec = specification(folder)
+    larger = spec.model_copy(update={"release": spec.release.model_copy(update={"k": 10})})
+    assert preview(data, larger).metrics[LOSS].value > first.metrics[LOSS].value
+    bands = {"age": {"role": "quasi_identifier", "kind": "ordinal", "bands": [18, 65]}}
+    coarse = preview(data, specification(folder, variables=bands))
+    assert coarse.uniques < first.uniques
+    assert sorted(coarse.names["age"]) == ["18 to under 65", "65 and over", "under 18"]
+
+
+def test_corrected_loss_lies_between_search_and_construction(data, folder):
+    shown = []
+    found = preview(data, specification(folder, {"effort": "standard"}), shown.append)
+    (fast,) = shown
+    assert (fast.effort, found.effort) == ("fast", "standard")
+    loss = found.metrics[LOSS]
+    assert loss.value < fast.metrics[LOSS].value
+    assert loss.value + loss.error >= fast.metrics[LOSS].value
+
+
+def test_exceeded_limits_have_a_remedy(data, folder):
+    found = preview(data, specification(folder))
+    failing = {each.requirement.key: each.failure for each in found.limits if each.failure}
+    assert failing[JOINTLY].line.startswith("[quality] accept = { max_unique_jointly")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ({"top_code": 30, "bottom_code": 10}, [10, 17, 30, np.nan]),
+        ({"round_to": 5}, [5, 15, 35, np.nan]),
+        ({"missing": [17]}, [3, np.nan, 36, np.nan]),
+    ],
+)
+def test_recoded_numbers_are_those_of_a_run(line, expected):
+    values = pd.Series([3.0, 17.0, 36.0, np.nan])
+    variable = Variable(role="quasi_identifier", kind="numeric", **line)
+    np.testing.assert_array_equal(recoded("x", values, variable, None), expected)
+
+
+def test_estimated_totals_cover_those_of_all_blocks_of_skewed_sums():
+    random = np.random.default_rng(5)
+    inside = 0
+    for _ in range(300):
+        spreads = random.lognormal(3, 2, 200)
+        sums = spreads * random.uniform(0.05, 0.15, 200)
+        drawn = Drawn.from_spreads(spreads, 40)
+        found = drawn.total(sums[drawn.all], spreads)
+        inside += abs(found.value - sums.sum()) <= found.error
+        assert found.error < 0.2 * found.value
+    assert 0.9 <= inside / 300 < 1
+    whole = Drawn.from_spreads(spreads, 200)
+    assert whole.total(sums[whole.all], spreads) == Estimate(pytest.approx(sums.sum()))
+
+
+def test_replaced_file_is_detected(tmp_path):
+    path = tmp_path / "survey.parquet"
+    survey(300).to_parquet(path, index=False)
+    data = Data(str(path))
+    assert not data.files.is_replaced()
+    survey(300, seed=2).to_parquet(path, index=False)
+    assert data.files.is_replaced()
+    path.unlink()
+    assert data.files.is_replaced()
