@@ -12,12 +12,14 @@ from typing import Any, Literal, get_args
 
 from microguard.schemas.errors import SpecificationError
 from microguard.sdc.algorithms.correlated_noise import CorrelatedNoiseParameters
-from microguard.sdc.algorithms.local_suppression import LocalSuppressionParameters
 from microguard.sdc.algorithms.parameters import Parameters
 from microguard.sdc.algorithms.pram import PramParameters
 from microguard.sdc.algorithms.rank_swapping import RankSwappingParameters
-from microguard.sdc.algorithms.recoding import RecodingParameters
-from microguard.sdc.algorithms.swapping import SwappingParameters
+from microguard.sdc.algorithms.record_methods import (
+    LocalSuppressionParameters,
+    RecodingParameters,
+    SwappingParameters,
+)
 
 GROUP = "microguard.methods"
 Content = Literal["records", "table"]

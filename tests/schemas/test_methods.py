@@ -81,14 +81,12 @@ def test_reading_a_specification_imports_no_algorithm_and_no_numeric_library() -
             "algorithms.algorithm",
             "algorithms.correlated_noise",
             "algorithms.microaggregation",
-            "algorithms.local_suppression",
             "algorithms.nominal",
             "algorithms.parameters",
             "algorithms.pram",
             "algorithms.rank_swapping",
-            "algorithms.recoding",
+            "algorithms.record_methods",
             "algorithms.safe",
-            "algorithms.swapping",
         )
     }
 
