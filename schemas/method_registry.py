@@ -97,7 +97,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "records",
             ("measured only",),
             f"{_ADAPTERS}.swapping:TargetedRecordSwapping",
-            f"{_PARAMETERS}.swapping:SwappingParameters",
+            f"{_PARAMETERS}.record_methods:SwappingParameters",
             kinds=("nominal", "ordinal", "hierarchical", "numeric"),
         ),
         MethodRow(
@@ -129,7 +129,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "records",
             ("k-anonymity",),
             f"{_ADAPTERS}.local_suppression:LocalSuppressionMethod",
-            f"{_PARAMETERS}.local_suppression:LocalSuppressionParameters",
+            f"{_PARAMETERS}.record_methods:LocalSuppressionParameters",
             kinds=("nominal", "ordinal", "hierarchical"),
             keys=("effort",),
         ),
@@ -138,7 +138,7 @@ BUILT_IN: dict[str, MethodRow] = {
             "records",
             ("k-anonymity",),
             f"{_ADAPTERS}.recoding:RecodingMethod",
-            f"{_PARAMETERS}.recoding:RecodingParameters",
+            f"{_PARAMETERS}.record_methods:RecodingParameters",
             kinds=("nominal", "ordinal", "hierarchical"),
         ),
         MethodRow(

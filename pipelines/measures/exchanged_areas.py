@@ -13,7 +13,7 @@ from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 from microguard.schemas.method_registry import method_row
-from microguard.sdc.algorithms.swapping import SwappingParameters
+from microguard.sdc.algorithms.record_methods import SwappingParameters
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 

@@ -26,7 +26,7 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports, collected
 from microguard.pipelines.method import RecordMethod
 from microguard.schemas.specification.sections import Group
-from microguard.sdc.algorithms.local_suppression import LocalSuppressionParameters
+from microguard.sdc.algorithms.record_methods import LocalSuppressionParameters
 from microguard.sdc.local_suppression import suppress
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f

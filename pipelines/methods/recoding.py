@@ -25,7 +25,7 @@ from microguard.pipelines.measures.block_reports import BlockReports, collected
 from microguard.pipelines.method import RecordMethod
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.sections import Group
-from microguard.sdc.algorithms.recoding import RecodingParameters
+from microguard.sdc.algorithms.record_methods import RecodingParameters
 from microguard.sdc.recoding import Ladder, Lattice, Recoding, recode
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f

@@ -25,7 +25,7 @@ from microguard.pipelines.measures.block_reports import BlockReports
 from microguard.pipelines.method import RecordMethod
 from microguard.pipelines.methods.perturbation import content_and_number
 from microguard.schemas.errors import InputRejected
-from microguard.sdc.algorithms.swapping import SwappingParameters
+from microguard.sdc.algorithms.record_methods import SwappingParameters
 from microguard.sdc.swapping import swap
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f

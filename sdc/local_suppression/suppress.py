@@ -225,11 +225,16 @@ def _verify(keys: Keys, entries: Entries, k: int, missing: str) -> int:
     shown[bits == 1] = -1
     published, place = np.unique(shown, axis=0, return_inverse=True)
     counts = np.bincount(place.ravel(), entries.count, len(published))
-    if missing == ANY_VALUE:
-        own = counts.copy()
-        for each in np.flatnonzero(own < k):
-            visible = published[each] >= 0
-            counts[each] = own[(published[:, visible] == published[each, visible]).all(axis=1)].sum()
-    if (records != keys.counts).any() or counts.min() < k:
+    fewest = int(counts.min())
+    if missing == ANY_VALUE and fewest < k:
+        shows, small = published >= 0, counts < k
+        fewest = k
+        for visible in np.unique(shows[small], axis=0):
+            able = shows[:, visible].all(axis=1)
+            one = np.unique(published[able][:, visible], axis=0, return_inverse=True)[1].ravel()
+            alike = np.bincount(one, counts[able])
+            judged = (small & (shows == visible).all(axis=1))[able]
+            fewest = min(fewest, int(alike[one[judged]].min()))
+    if (records != keys.counts).any() or fewest < k:
         raise SdcError("local suppression is not k-anonymous; this is a fault of microguard")
     return len(published)

@@ -22,7 +22,14 @@ from microguard.sdc.nominal.two_step import two_step
 from microguard.sdc.safe.protection import safe_frequencies
 from microguard.sdc.stop import Deadline
 
-from tests.benchmarks.combinations import certificates, in_parts, regions, regression, scale
+from tests.benchmarks.combinations import (
+    certificates,
+    in_parts,
+    regions,
+    regression,
+    scale,
+    value_suppression,
+)
 from tests.benchmarks.combinations.scenarios import SCENARIOS, instance
 from tests.benchmarks.parts import Parts
 from tests.benchmarks.table import Table
@@ -100,7 +107,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     if not quick:
         _assert_targets(instances)
     yield regression.table(parts, quick)
-    for part in (scale, in_parts, regions, certificates):
+    for part in (scale, in_parts, regions, certificates, value_suppression):
         for name, make in part.tables(quick).items():
             yield parts.table(name, make)
     parts.forget()
