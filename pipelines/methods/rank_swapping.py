@@ -1,7 +1,7 @@
 """Rank swapping on Spark: ranks of the whole file by counts of value ranges, exchanges by a join on ranks.
 
-The exchanges are drawn over ranks alone, on the driver, four bytes a record and variable. Equal values are
-ranked by the keyed number of their record.
+The exchanges are drawn over ranks, on the driver, four bytes a record and variable, by a key that depends on
+all values of the variable. Equal values are ranked by the keyed number of their record.
 """
 
 from __future__ import annotations
@@ -69,11 +69,13 @@ class RankSwapping(Perturbation):
     def _with_partners(self, ranked: DataFrame, names: Sequence[str], secret: bytes) -> DataFrame:
         """Return record, variable and the rank whose value the record gets."""
         assert isinstance(self.parameters, RankSwappingParameters)
-        sizes = {row["i"]: row["count"] for row in ranked.groupBy("i").count().collect()}
+        # Two files with the same exchanges of ranks would give each other away: who knows the one knows them.
+        content = f.bit_xor(f.xxhash64("v", "rank")).alias("content")
         drawn = {}
-        for i, size in sizes.items():
-            seed = hmac.digest(secret, f"exchanges of {names[i]}".encode(), "sha256")
-            drawn[i] = partners(size, self.parameters.window, int.from_bytes(seed, "big"))
+        for row in ranked.groupBy("i").agg(f.count(f.lit(1)).alias("records"), content).collect():
+            context = f"exchanges of {names[row['i']]} with content {row['content']}"
+            seed = int.from_bytes(hmac.digest(secret, context.encode(), "sha256"), "big")
+            drawn[row["i"]] = partners(row["records"], self.parameters.window, seed)
 
         def partner(variables: pa.Array, ranks: pa.Array) -> pa.Array:
             numbers, found = ranks.to_numpy().copy(), variables.to_numpy()

@@ -122,6 +122,23 @@ def test_rank_swapping_keeps_every_value_and_moves_none_beyond_its_window(spark,
 
 
 @pytest.mark.spark
+def test_who_knows_the_exchanges_of_one_file_does_not_know_those_of_another(spark, tmp_path):
+    def exchanges(frame):
+        """The partner of each rank, of whoever has the original records."""
+        spec = chosen(tmp_path, "rank_swapping", window=0.1)
+        frame = frame.assign(wealth=frame["wealth"] + np.arange(RECORDS) * 1e-3, note=np.arange(RECORDS))
+        after = perturbed(spark, spec, spark.createDataFrame(frame[list(spec.variables)]))
+        ranks = {value: rank for rank, value in enumerate(np.sort(frame["wealth"]))}
+        before = frame.set_index("note")["wealth"].sort_values()
+        return np.array([ranks[value] for value in after.set_index("note")["wealth"][before.index]])
+
+    last, now = population(0), population(1)
+    known = exchanges(last)
+    assert (exchanges(last) == known).all()  # the control: the same file has the same exchanges
+    assert (exchanges(now) == known).mean() < 0.1
+
+
+@pytest.mark.spark
 def test_correlated_noise_is_published_as_measured_only_with_its_loss(spark, tmp_path):
     frame = population().assign(note=np.arange(RECORDS))[["age", "income", "wealth", "note"]]
     frame["age"] = frame["age"].astype(np.int16)
@@ -164,6 +181,20 @@ def test_two_releases_with_other_noise_do_not_give_the_values_away(spark, tmp_pa
     assert (control - before).std() < 1e-6 * spread
     assert (2 * first["income"] - second["income"] - before).std() > 0.5 * spread
     assert abs(np.corrcoef(noise, second["income"] - before)[0, 1]) < 0.3
+
+
+@pytest.mark.spark
+def test_two_releases_of_pram_with_other_parameters_have_other_draws(spark, tmp_path):
+    frame = population().assign(note=np.arange(RECORDS))[["sex", "job", "note"]]
+
+    def moved(stay):
+        spec = chosen(tmp_path, "pram", stay=stay, matrix="uniform")
+        after = perturbed(spark, spec, spark.createDataFrame(frame)).sort_values("note")
+        return after["job"].to_numpy() != frame["job"].to_numpy()
+
+    seldom, often = moved(0.7), moved(0.5)
+    assert (moved(0.7) == seldom).all()
+    assert often[seldom].mean() < 0.8  # with the same draws: 1
 
 
 @pytest.mark.spark
