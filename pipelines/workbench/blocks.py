@@ -167,7 +167,7 @@ class Drawn:
         """All blocks that are clustered, certain ones first."""
         return [*self.certain, *self.some]
 
-    def total(self, sums: np.ndarray, sizes: np.ndarray) -> Estimate:
+    def total(self, sums: np.ndarray, sizes: np.ndarray, least: float = 0.0) -> Estimate:
         """Estimate the sum over all blocks by a ratio to the sizes (Cochran 1977, chapter 6).
 
         The variance is that of a systematic sample, by successive differences (Wolter 2007, section 8.2).
@@ -178,6 +178,8 @@ class Drawn:
             Of the blocks in `all`.
         sizes : (blocks,) array
             What the sums are about proportional to, of every block.
+        least : float
+            Smallest variance of the sum over the drawn blocks: 1 of a count, as few may be none by chance.
         """
         exact = float(sums[: len(self.certain)].sum())
         drawn, theirs, m = sums[len(self.certain) :], sizes[self.some], len(self.some)
@@ -188,7 +190,7 @@ class Drawn:
         if m < 2:
             return Estimate(exact + estimated, estimated)
         steps = np.diff(drawn - rate * theirs)
-        variance = (1 - m / len(self.rest)) * float((steps**2).sum()) * m / (2 * (m - 1))
+        variance = (1 - m / len(self.rest)) * max(float((steps**2).sum()) * m / (2 * (m - 1)), least)
         return Estimate(exact + estimated, ERRORS * len(self.rest) / m * variance**0.5)
 
 

@@ -362,13 +362,16 @@ class _Work:
                 lost = differences / variance if variance > 0 else np.zeros(len(differences))
             else:
                 lost = (before[name] != after[name]).astype(float)
-            losses[name] = self._share(lost, in_block, self.spreads[:, position])
+            counted = 0.0 if name in self.numeric else 1.0
+            losses[name] = self._share(lost, in_block, self.spreads[:, position], counted)
         return losses
 
-    def _share(self, of_records: np.ndarray, in_block: np.ndarray, sizes: np.ndarray) -> Estimate:
+    def _share(
+        self, of_records: np.ndarray, in_block: np.ndarray, sizes: np.ndarray, least: float = 0.0
+    ) -> Estimate:
         """Estimate the mean over all records of a number that the clustered ones have."""
         sums = np.bincount(in_block, of_records, len(self.drawn.all))
-        total, records = self.drawn.total(sums, sizes), float(self.sizes.sum())
+        total, records = self.drawn.total(sums, sizes, least), float(self.sizes.sum())
         return Estimate(total.value / records, total.error / records)
 
     def _risks(
@@ -383,7 +386,7 @@ class _Work:
         ]
 
         def share(alone: np.ndarray) -> Estimate:
-            return self._share(alone.astype(float), in_block, self.sizes)
+            return self._share(alone.astype(float), in_block, self.sizes, least=1.0)
 
         def unique(names: Iterable[str]) -> Estimate:
             joined = _joined([clusters, *(self.columns[name].codes[rows] for name in names)], len(rows))

@@ -90,7 +90,7 @@ class _Changes:
 
 def run(quick: bool = False) -> Iterator[Table]:
     """Attack demo data by effort, k and diversity, with and without mitigation."""
-    attacks = {"standard": attacked, "fast": attacked_mergers}
+    attacks = {"standard": attacked, "mergers": attacked_mergers}
     rows: list[tuple[object, ...]] = []
     for effort, n, k, least, seeds in QUICK if quick else CASES:
         for concealed in (False, True):
@@ -145,11 +145,11 @@ def attacked(n: int, k: int, least: int, concealed: bool, seed: int) -> AttackRe
 
 
 def attacked_mergers(n: int, k: int, least: int, concealed: bool, seed: int) -> AttackResult:
-    """Protect demo persons at effort fast, and attack the mergers."""
+    """Protect demo persons by MDAV, whose clusters merge and are not searched further; attack the mergers."""
     values, hidden = _persons(n)
-    fast = partial(microaggregate, values, k, standardise=False, effort="fast")
-    found = fast(diversity=Diversity.of(hidden[:, np.newaxis], least, known=not concealed), seed=seed)
-    mergers = Mergers(values, fast().labels, hidden, least, concealed)
+    mdav = partial(microaggregate, values, k, standardise=False, algorithm="mdav")
+    found = mdav(diversity=Diversity.of(hidden[:, np.newaxis], least, known=not concealed), seed=seed)
+    mergers = Mergers(values, mdav().labels, hidden, least, concealed)
     share = _shares(found.labels, hidden)
     posterior, number = share.copy(), 0
     for members in members_of(found.labels):

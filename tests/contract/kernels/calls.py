@@ -27,6 +27,7 @@ from microguard.sdc.microaggregation.minimality_attack_mitigation import merge_u
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.nominal import partition, transport
 from microguard.sdc.nominal.frequency import from_frame
+from microguard.sdc.perturbation.rank_swapping import partners
 from microguard.sdc.precompile import PARTS
 from microguard.sdc.stop import Deadline
 
@@ -97,9 +98,14 @@ def more_records() -> None:
     partition(frame[["a", "b"]], 3, effort="fast")
 
 
+def exchanges() -> None:
+    """Partners of ranks."""
+    partners(24, 0.2, 0)
+
+
 CALLS: dict[str, Callable[[], None]] = {
     **PARTS,
-    **{call.__name__: call for call in (minimality_mitigation, enumeration, far_moves, margins)},
+    **{call.__name__: call for call in (minimality_mitigation, enumeration, far_moves, margins, exchanges)},
 }
 #: Calls that reach what is called between kernels alone.
 INSIDE: dict[str, Callable[[], None]] = {"more_records": more_records, "cuts": cuts, **CALLS}

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from microguard.pipelines.intake.fixed_point import Scale
-from microguard.pipelines.records.coordinates import Coordinates
+from microguard.pipelines.records.coordinates import TREE_GRID, Coordinates
 from microguard.pipelines.records.points import Points
 from microguard.sdc.clusters.cost_matrix import CostMatrix
 
@@ -60,9 +60,11 @@ def test_a_weight_multiplies_the_squared_distance_in_its_variable():
 
 def test_points_of_trees_are_no_farther_apart_than_records():
     records = squares(Points.of(RECORDS, COORDINATES, ("sex", "note")).expand())
-    assert (squares(COORDINATES.points(RECORDS)) <= records + 1e-12).all()
+    trees = COORDINATES.points(RECORDS)
+    rounding = TREE_GRID * trees.shape[1] ** 0.5
+    assert (squares(trees) ** 0.5 <= records**0.5 + rounding).all()
     ordered = squares(Points.of(SIZES, ORDERED, ("sex", "size")).expand())
-    assert (squares(ORDERED.points(SIZES)) <= ordered + 1e-12).all()
+    assert (squares(ORDERED.points(SIZES)) ** 0.5 <= ordered**0.5 + rounding).all()
 
 
 def test_the_ends_of_an_order_are_a_mismatch_apart_and_missing_is_that_far_from_any_value():

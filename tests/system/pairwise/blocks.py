@@ -98,7 +98,7 @@ def _by_cluster(
     scales = {name: _scale(table[name]) for name in specification.numeric}
     domains = {name: frame[name].nunique(dropna=False) for name in specification.nominal}
 
-    def sample(_frame, _strata, large, _names, _specification):
+    def sample(_frame, _strata, large, *_others):
         rows = np.flatnonzero(np.isin(of_stratum, large))
         return table.take(pa.array(rows)), of_stratum[rows]
 
