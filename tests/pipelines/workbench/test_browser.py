@@ -88,8 +88,8 @@ def test_whole_path_from_a_file_to_a_signature(opened):
         page.get_by_role("button", name="Look up releases").click()
         page.get_by_text("Releases, oldest first").wait_for()
         page.get_by_role("button", name="Show what withdrawal means").click()
-        assert page.get_by_text("readers of current.json find no release").is_visible()
-        assert page.get_by_role("button", name="Withdraw it").is_visible()
+        page.get_by_text("readers of current.json find no release").wait_for()
+        page.get_by_role("button", name="Withdraw it").wait_for()
     specification = read_specification(folder / "people.toml")
     assert specification.release.k == 5
     assert specification.quality.accept["max_unique_jointly"] == "an open question, A. Steward"
