@@ -141,10 +141,11 @@ def _with_partitions(source: Source) -> Source:
 
 
 def _files(named: str) -> tuple[Path, ...]:
-    path = Path(named)
+    path = Path(os.path.abspath(named))
     if path.is_file():
         return (path,)
-    inside = path.rglob("*") if path.is_dir() else map(Path, glob.glob(named, recursive=True))
+    found = map(os.path.abspath, glob.glob(named, recursive=True))
+    inside = path.rglob("*") if path.is_dir() else map(Path, found)
     files = tuple(sorted(each for each in inside if each.is_file() and each.name[0] not in "._"))
     if not files:
         raise InputRejected(

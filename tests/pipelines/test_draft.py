@@ -268,6 +268,19 @@ def test_draft_reads_a_folder_and_a_glob_alike(people: pd.DataFrame, tmp_path: P
         assert draft(str(tmp_path / named)).as_json()["records"] == 400
 
 
+@pytest.mark.parametrize("named", ["people", "people/part=1/*.csv", "./people/part=1/a.csv"])
+def test_draft_reads_relative_paths(
+    people: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    for part in (1, 2):
+        (tmp_path / f"people/part={part}").mkdir(parents=True)
+        people.to_csv(tmp_path / f"people/part={part}/a.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    variables = tomllib.loads(draft(named).summary())["variables"]
+    assert set(people.columns) <= set(variables)
+    assert ("part" in variables) == (named == "people")
+
+
 @pytest.mark.parametrize(
     "content",
     [
