@@ -20,8 +20,8 @@ from pyspark.errors import PySparkRuntimeError
 
 #: Largest number of files that a run on a small input opens at once.
 OPEN_FILES = 512
-#: Signals that a terminal or supervisor sends to all processes of a run; only this process handles them.
-_OF_THE_RUN = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: Ignores the signals that a terminal or supervisor sends to all processes of a run, and executes a command.
+_DEAF = 'trap "" INT TERM HUP; exec "$@"'
 #: Locales in which Java encodes file names in UTF-8.
 _UTF8 = ("C.UTF-8", "C.utf8", "en_US.UTF-8", "en_US.utf8")
 _started: list[_Java] = []
@@ -32,9 +32,11 @@ class _Java(subprocess.Popen[bytes]):
 
     def __init__(self, command: list[str], **options: Any) -> None:
         options["env"] |= _locale_of_java()
-        options["preexec_fn"] = _ignore_signals
+        # With code between fork and exec Python takes the locks of logging and imports for the fork: a thread
+        # that imports in the background can hold the one and wait for the other, for ever.
+        options["preexec_fn"] = None
         _started.append(self)
-        super().__init__(command, **options)
+        super().__init__(["/bin/sh", "-c", _DEAF, "sh", *command], **options)
 
 
 def start_java(settings: Mapping[str, str]) -> None:
@@ -141,11 +143,6 @@ def _require_open_files() -> None:
             f"350; found {limit}. Raise it (ulimit -n 4096, or LimitNOFILE=4096 of a service), and call this "
             "again."
         )
-
-
-def _ignore_signals() -> None:
-    for each in _OF_THE_RUN:
-        signal.signal(each, signal.SIG_IGN)
 
 
 def _locale_of_java() -> dict[str, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -35,3 +37,20 @@ def test_an_interrupted_call_logs_no_traceback(
     assert caplog.records == []
     logging.getLogger().error("of somebody else")
     assert len(caplog.records) == 1
+
+
+def test_java_is_started_without_code_between_fork_and_exec_and_deaf_to_signals(tmp_path: Path) -> None:
+    def never() -> None:
+        raise AssertionError("Python takes locks for it, which threads that import hold")
+
+    state = tmp_path / "state"
+    java = java_process._Java(
+        ["sh", "-c", f"cat /proc/$$/status >{state}; kill -INT $$; kill -TERM $$; echo alive >>{state}"],
+        env=dict(os.environ),
+        preexec_fn=never,
+    )
+    try:
+        assert java.wait() == 0
+    finally:
+        java_process._started.remove(java)
+    assert state.read_text().endswith("alive\n")
