@@ -11,8 +11,6 @@ The effort is a number of visits per record.
   dissolved if that gains. Large files have one greedy annealing.
 - thorough: the same with more work.
 
-The work depends on n, k, the effort and the number of records of the run, never on the clock.
-
 If clusters must be diverse, the initial clusters are merged until they are, and the search only makes changes
 that preserve diversity. If sensitive variables must be diverse, the search uses perturbed records
 (`minimality_attack_mitigation`).
@@ -21,7 +19,7 @@ that preserve diversity. If sensitive variables must be diverse, the search uses
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +35,7 @@ from microguard.sdc.microaggregation.local_search.recombination import Recombina
 from microguard.sdc.microaggregation.local_search.ruin_and_recreate import dissolve_expensive_clusters
 from microguard.sdc.microaggregation.local_search.scales import local_scales
 from microguard.sdc.microaggregation.local_search.search_state import SearchState, search_state_of
+from microguard.sdc.microaggregation.local_search.work import WORK, Work
 from microguard.sdc.microaggregation.minimality_attack_mitigation import merge_until_diverse, perturb_records
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import typical_cost
@@ -48,13 +47,6 @@ SEVERAL_RECORDS = 6_000
 #: files of 1,500 to 5,000 records grew by less than 0.2 %. With many clusters of equal cost, one step took
 #: half a minute.
 RECOMBINED_RECORDS = 1_300
-#: Work before the first sweep (construction, near records), expressed in visits per record.
-VISITS_BEFORE = 15
-#: For k above COST_K, the number of visits falls with this power of k. The cost of a visit grows faster, so
-#: larger k takes up to about twice as long.
-COST_K, COST_POWER = 3, 0.6
-#: Number of near records per k, and its maximum. The cost of a visit grows with it.
-NEIGHBOURS_PER_K, MOST_NEIGHBOURS = 2, 64
 #: Number of short annealings before the long one, and the share of all visits of each. They favour records
 #: with large scales.
 OPENINGS, OPENING_SHARE = 4, 0.1
@@ -83,84 +75,6 @@ DIVERSE_SHARE, CONCEALED_SHARE = 0.7, 0.4
 LARGEST_CLUSTER = 500
 #: Maximum number of passes of a descent.
 PASSES = 100
-
-
-@dataclass(frozen=True)
-class Work:
-    """Work limits of an effort, counted so that the result does not depend on the machine.
-
-    Attributes
-    ----------
-    visits : int
-        Total number of visits of a block at k = 3. All visits are fewer for larger k, where they cost more.
-    searches, search_share : int, float
-        Number of searches of a small file from the initial partition, and the share of the visits of each.
-    again, again_share : float, float
-        Number of repeated annealings of the best partition, and the share of the visits of each.
-    run_visits : int, optional
-        Total number of visits of all blocks of a run. The blocks also share the further searches and the
-        repeated annealings. None: the limits apply to each block.
-    step_entries : int
-        Limit on steps times matrix entries of a set-partitioning program.
-    fewest_sweeps, most_sweeps : int
-        Limits on the mean number of visits per record.
-    neighbours, trees : int
-        Minimum number of near records, and number of trees of the search for them.
-    descends : bool
-        Whether a descent follows the dissolution of expensive clusters. It takes longer than two sweeps.
-    """
-
-    visits: int
-    searches: int
-    search_share: float
-    again: float
-    again_share: float
-    run_visits: int | None
-    step_entries: int
-    fewest_sweeps: int
-    most_sweeps: int
-    neighbours: int
-    trees: int
-    descends: bool = True
-
-    def sweeps(self, n: int, k: int) -> float:
-        """Return the mean number of visits per record."""
-        return max(_cheaper(k) * self.fewest_sweeps, self.affordable_sweeps(n, k))
-
-    def affordable_sweeps(self, n: int, k: int) -> float:
-        """Return the mean number of visits per record that the limit on all visits leaves, at least 0."""
-        return min(self.most_sweeps, max(0.0, _cheaper(k) * self.visits / n - VISITS_BEFORE))
-
-    def shared(self, share: float) -> Work:
-        """Return the work limits of a block that has this share of the records of its run.
-
-        A run with many small regions thus takes no longer than one with a few large ones.
-        """
-        if self.run_visits is None:
-            return self
-        visits = min(self.visits, int(share * self.run_visits))
-        searches = max(1, int(share * self.searches))
-        return replace(self, visits=visits, searches=searches, again=share * self.again)
-
-    def near(self, k: int) -> int:
-        """Return the number of near records."""
-        return min(MOST_NEIGHBOURS, max(self.neighbours, NEIGHBOURS_PER_K * k))
-
-
-def _cheaper(k: int) -> float:
-    """Return the number of visits as a share of that at k = 3."""
-    return float(min(1.0, COST_K / k) ** COST_POWER)
-
-
-#: fast takes as long as MDAV in blocks, standard two seconds for a large file, and two to three for a small
-#: file that is the whole run. thorough takes half a minute.
-WORK = {
-    "fast": Work(0, 1, 1.0, 0, 0.0, None, 0, 2, 2, 6, 2, descends=False),
-    "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 50, 2_000, 8, 5),
-    "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, None, 300_000, 100, 40_000, 12, 8),
-}
-#: Work of the initial incumbent of a proof: one search of a small file.
-WORK["start"] = replace(WORK["standard"], searches=1, again=0, run_visits=None)
 
 
 def construct(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:

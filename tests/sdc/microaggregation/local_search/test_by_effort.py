@@ -7,11 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from microguard.sdc.microaggregation import microaggregate
-from microguard.sdc.microaggregation.local_search.by_effort import (
-    RECOMBINED_RECORDS,
-    SEVERAL_RECORDS,
-    WORK,
-)
+from microguard.sdc.microaggregation.local_search.by_effort import RECOMBINED_RECORDS, SEVERAL_RECORDS
+from microguard.sdc.microaggregation.local_search.work import WORK
 
 STANDARD, THOROUGH = WORK["standard"], WORK["thorough"]
 
