@@ -7,7 +7,7 @@ from typing import Any
 
 from microguard.pipelines.gate.plain_names import metric_in_words
 from microguard.pipelines.workbench.blocks import Estimate
-from microguard.pipelines.workbench.preview import CHANGED, Preview
+from microguard.pipelines.workbench.figures import CHANGED, Preview
 from microguard.pipelines.workbench.specification_text import REASON
 from microguard.pipelines.workbench.widgets import box, button, entry, table, text
 from microguard.pipelines.workbench.workbench import Workbench

@@ -15,7 +15,7 @@ from microguard.pipelines.evidence.plots import (
     only_labels,
     svg_of,
 )
-from microguard.pipelines.workbench.preview import Preview
+from microguard.pipelines.workbench.figures import Preview
 
 BINS = 40
 TAILS = (0.5, 99.5)

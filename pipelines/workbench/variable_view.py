@@ -6,9 +6,9 @@ import asyncio
 from functools import partial
 from typing import Any
 
+from microguard.pipelines.workbench.figures import Preview
 from microguard.pipelines.workbench.figures_view import with_error
 from microguard.pipelines.workbench.pictures import before_after, loss_picture
-from microguard.pipelines.workbench.preview import Preview
 from microguard.pipelines.workbench.widgets import box, entry, picture, select, set_value, text
 from microguard.pipelines.workbench.workbench import Workbench
 

@@ -6,7 +6,8 @@ import pytest
 from microguard.pipelines.workbench import blocks
 from microguard.pipelines.workbench.blocks import Drawn, Estimate
 from microguard.pipelines.workbench.data import Data, recoded
-from microguard.pipelines.workbench.preview import CHANGED, JOINTLY, LOSS, preview
+from microguard.pipelines.workbench.figures import CHANGED, JOINTLY, LOSS
+from microguard.pipelines.workbench.preview import preview
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.read import build_specification
 from microguard.schemas.specification.sections import Variable

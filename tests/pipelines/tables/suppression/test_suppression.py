@@ -20,15 +20,12 @@ from microguard.pipelines.method import table_method
 from microguard.pipelines.tables.files import FOLDER
 from microguard.pipelines.tables.files import published as published_contents
 from microguard.pipelines.tables.suppression.earlier_tables import kept_original
-from microguard.pipelines.tables.tau_argus import FOLDER as TAU_ARGUS
-from microguard.pipelines.tables.tau_argus import same_cells, write_tau_argus
 from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.tau_argus import parents_of
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.suppression import SuppressionProblem, audit
 from scipy import sparse
-from scipy.optimize import linprog
 
 import microguard
 from tests.attacks.office import specification
@@ -277,61 +274,6 @@ def test_values_that_follow_from_sums_are_those_outside_the_null_space(seed):
     *_, right = np.linalg.svd(matrix)
     null = right[np.linalg.matrix_rank(matrix) :]
     assert determined(relations, suppressed) == int(np.sum(np.abs(null).sum(axis=0) < 1e-9))
-
-
-def test_tau_argus_files_have_a_status_and_no_number_where_a_cell_is_suppressed(tmp_path):
-    cells, spec = finished()
-    published = SuppressingOffice(tmp_path).publish(cells, spec)
-    contents = published.protected.contents
-    write_tau_argus(published.files, contents, spec.table)
-    lines = (
-        (published.files / TAU_ARGUS / f"{next(iter(contents)).split('.')[0]}.tab").read_text().splitlines()
-    )
-    assert "x;p;;U" in lines
-    assert "y;Total;150;S" in lines or "y;Total;;U" in lines
-    assert '<UNSAFE> "U"' in next((published.files / TAU_ARGUS).glob("*.rda")).read_text()
-    assert same_cells(published.files, contents, spec.table)
-
-
-def read_jj(path):
-    """Return cells (value, cost, status, bounds, levels), lines and right-hand sides of a `.jj` file."""
-    words = iter(path.read_text().replace(":", " ").split())
-    assert next(words) == "0"
-    cells = []
-    for number in range(int(next(words))):
-        row = [next(words) for _ in range(9)]
-        assert int(row[0]) == number
-        cells.append((float(row[1]), float(row[2]), row[3], *map(float, row[4:])))
-    lines = []
-    for _ in range(int(next(words))):
-        right, count = float(next(words)), int(next(words))
-        line = {int(next(words)): float(next(words).strip("()")) for _ in range(count)}
-        lines.append((right, line))
-    assert not list(words)
-    return cells, lines
-
-
-@pytest.mark.parametrize("decimals", [0, 2])
-def test_the_evidence_has_problem_and_solution_as_a_jj_file_that_another_audit_confirms(tmp_path, decimals):
-    published = SuppressingOffice(tmp_path).publish(*finished(tau_argus=True, decimals=decimals))
-    cells, lines = read_jj(published.evidence / "suppression.jj")
-    assert not list(published.files.rglob("*.jj"))
-    values, costs, status, lower, upper, *levels = map(np.array, zip(*cells, strict=True))
-    assert values == pytest.approx(published.cells.units * 10.0**-decimals)
-    assert np.array_equal(np.isin(status, ["u", "m"]), published.suppressed)
-    assert np.array_equal(status == "u", published.protected.comparison.by_rule.sensitive)
-    assert costs == pytest.approx(published.protected.comparison.problem.costs)
-    for right, line in lines:
-        assert sum(sign * values[cell] for cell, sign in line.items()) == pytest.approx(right)
-    matrix = np.zeros((len(lines), len(cells)))
-    for number, (_, line) in enumerate(lines):
-        matrix[number, list(line)] = list(line.values())
-    level = np.maximum(levels[0] + levels[1], levels[2])
-    hidden, equal = published.suppressed, {"A_eq": matrix, "b_eq": np.zeros(len(lines))}
-    bounds = np.column_stack([np.where(hidden, lower, values), np.where(hidden, upper, values)])
-    for cell in np.flatnonzero(status == "u"):
-        ends = [linprog(side * np.eye(len(cells))[cell], bounds=bounds, **equal).fun for side in (1, -1)]
-        assert -sum(ends) >= level[cell] * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("decimals", [0, 2])
