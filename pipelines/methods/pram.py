@@ -38,9 +38,9 @@ class Pram(Perturbation):
     ) -> DataFrame:
         """Move the values of each quasi-identifier by its matrix; missing values stay missing."""
         names = self.specification.quasi_identifiers
-        # With the same draws, two releases with other parameters would exclude categories of each record.
-        secret = hmac.digest(secret, repr(self.parameters).encode(), "sha256")
         categories = _categories(keyed, names)
+        # With the same draws, two releases with other matrices would exclude categories of each record.
+        secret = hmac.digest(secret, repr((self.parameters, categories)).encode(), "sha256")
         matrices = {name: self._matrix(name, counts) for name, counts in categories.items()}
         known = {name: pa.array(list(counts), pa.string()) for name, counts in categories.items()}
 

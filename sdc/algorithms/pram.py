@@ -35,5 +35,5 @@ class PramParameters(Parameters):
             seen.add((variable, category, other))
             leaving[variable, category] = leaving.get((variable, category), 0.0) + probability
         for (variable, category), total in leaving.items():
-            if total > 1:
+            if total > 1 + 1e-12:
                 yield "transitions", [variable, category, total], "probabilities of a category of at most 1"

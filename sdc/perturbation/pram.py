@@ -42,14 +42,19 @@ def transition_matrix(counts: np.ndarray, stay: float, *, invariant: bool = True
     m = len(counts)
     if m == 1:
         return np.ones((1, 1))
-    first = np.full((m, m), (1 - stay) / (m - 1))
-    np.fill_diagonal(first, stay)
     if not invariant:
-        return first
-    matrix = two_stage(first, counts)
+        return _uniform(m, stay)
+    matrix = two_stage(_uniform(m, max(stay, 1 / m)), counts)
     least = float(matrix.diagonal().min())
     identity = 0.0 if least >= stay else (stay - least) / (1 - least)
     return np.asarray((1 - identity) * matrix + identity * np.eye(m))
+
+
+def _uniform(m: int, stay: float) -> np.ndarray:
+    """Return the (m, m) matrix with one diagonal, whose other elements are equal."""
+    matrix = np.full((m, m), (1 - stay) / (m - 1))
+    np.fill_diagonal(matrix, stay)
+    return matrix
 
 
 def two_stage(first: np.ndarray, counts: np.ndarray) -> np.ndarray:

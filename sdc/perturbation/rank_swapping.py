@@ -7,8 +7,6 @@ were not exchanged. Every value of the file so remains, once.
 
 from __future__ import annotations
 
-from math import ceil
-
 import numpy as np
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.kernels.compile import kernel
@@ -44,7 +42,8 @@ def partners(records: int, window: float, seed: int) -> np.ndarray:
             f"window and records: expected a share above 0 and fewer than 2^31 records, found {window!r} and "
             f"{records!r}"
         )
-    return np.asarray(_exchanged(records, ceil(window * records), new_stream(seed)))
+    reach = max(1, int(window * records + 1e-9))
+    return np.asarray(_exchanged(records, reach, new_stream(seed)))
 
 
 @kernel

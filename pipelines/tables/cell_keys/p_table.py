@@ -48,9 +48,10 @@ def read_p_table(path: str, least: int) -> NoiseTable:
     except InvalidParameter as error:
         raise SpecificationError(f"{KEY}: {error}. Correct the file.") from error
     if noise.parameters.k != least:
-        raise _refused(
-            f"{least} as its smallest published count above 0, the minimum frequency",
-            f"{noise.parameters.k}; or set table.minimum_frequency",
+        found = noise.parameters.k
+        raise SpecificationError(
+            f"{KEY}: expected the minimum frequency, {least}, as its smallest published count above 0, found "
+            f"{found}. Set table.minimum_frequency = {found}, or name another file."
         )
     return noise
 

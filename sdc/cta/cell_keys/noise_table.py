@@ -106,7 +106,7 @@ class NoiseTable:
         ------
         InvalidParameter
             If it has no line of a count, probabilities do not add up to 1, noise has a mean other than 0, 0
-            does not stay 0, or a count of 1 may be published.
+            does not stay 0, or its last count may be published below the smallest published count above 0.
         """
         counts, published = np.asarray(counts, np.int64), np.asarray(published, np.int64)
         lines, last = len(counts), int(counts.max(initial=-1))
@@ -133,8 +133,14 @@ class NoiseTable:
         positive = published[(published > 0) & (np.asarray(probabilities) > 0)]
         if odds[0, largest] < 1 - PROBABILITY_ERROR or not len(positive):
             raise InvalidParameter("a p-table publishes 0 for 0, and a count above 0 for others")
+        least = int(positive.min())
+        if (odds[-1, last + noise < least] > 0).any():
+            raise InvalidParameter(
+                f"the last count of a p-table, {last}: expected published counts of at least {least}, as all "
+                "larger counts have its noise, found smaller ones; add lines of larger counts"
+            )
         variance = float(odds[-1] @ noise**2 - (odds[-1] @ noise) ** 2)
-        return cls(CellKeyParameters(int(positive.min()), largest, variance), odds)
+        return cls(CellKeyParameters(least, largest, variance), odds)
 
     @property
     def noise(self) -> np.ndarray:

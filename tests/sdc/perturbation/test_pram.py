@@ -30,6 +30,15 @@ def test_invariant_matrix_keeps_expected_counts_and_its_least_diagonal(seed):
     assert matrix.diagonal().min() >= stay - 1e-12
 
 
+@pytest.mark.parametrize("counts", [[500, 500], [900, 100], COUNTS])
+def test_a_smaller_least_probability_keeps_fewer_values_down_to_those_of_a_draw_by_counts(counts):
+    counts = np.array(counts)
+    kept = [float(transition_matrix(counts, s).diagonal() @ counts) for s in (0, 0.1, 0.3, 0.5, 0.7, 0.9, 1)]
+    assert kept == sorted(kept)
+    np.testing.assert_allclose(transition_matrix(counts, 0), np.tile(counts / counts.sum(), (len(counts), 1)))
+    assert kept[-1] == counts.sum()
+
+
 def test_uniform_matrix_does_not_keep_expected_counts():
     matrix = transition_matrix(COUNTS, 0.8, invariant=False)
     assert (matrix.diagonal() == 0.8).all()
