@@ -18,6 +18,7 @@ _WORDS = {
     "patterns_below_k": "rare missing patterns with {variable}",
     "complete_below_k": "regions with few complete units",
     "smallest_class": "records that hold any combination of {variable}",
+    "fewest_showing": "records that show the values of any record of {variable}",
     "fewest_households": "units that hold any combination of {variable}",
     "fewest_values": "distinct values of {variable} in any class, counted on the files",
     "records_published": "records in the files",

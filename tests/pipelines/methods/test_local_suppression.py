@@ -91,7 +91,12 @@ def test_local_suppression_publishes_what_spark_duckdb_and_plain_python_count(sp
     manifest = json.loads((release / "manifest.json").read_text())
     stated = manifest["guarantee"]
     assert stated.get("missing", "category") == missing
-    assert stated["groups"][0]["smallest_class"] == (smallest if missing == "category" else 3)
+    (group,) = stated["groups"]
+    assert group["smallest_class"] == smallest
+    assert group.get("fewest_showing") == (None if missing == "category" else 3)
+    page = (release / "report.html").read_text()
+    assert ("values are shown by at least" in page) == (missing == "any_value")
+    assert ("cannot be distinguished by them" in page) == (missing == "category")
 
 
 @pytest.mark.spark
