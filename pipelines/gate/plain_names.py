@@ -42,6 +42,7 @@ _WORDS = {
     "content_as_staged": "the files hold what was protected",
     "columns_as_declared": "the files have the declared columns and types",
     "others_as_read": "columns published as they are hold the input's values",
+    "left_unchanged": "perturbed variables of which no compared record changed: {variable}",
     "information_loss": "information loss",
     "chi2_per_cell": "chi-square per cell of the control tables",
     "unique_published": "share of records unique with {variable}",
