@@ -80,7 +80,7 @@ class RecordFiles(ABC):
         for (pattern,) in sorted(small):
             values = [each for each, bit in zip(keys, pattern, strict=True) if bit == "1"]
             able = " AND ".join(f"{each} IS NOT NULL" for each in values) or "true"
-            # The small class with these values is judged; without values or regions all records are one group.
+            # The small class with these values is judged; "true" groups all records.
             judged = f"min(CASE WHEN shown = '{pattern}' THEN n END) < {int(below)}"
             group = ", ".join((*values, *regions)) or "true"
             queries.append(
