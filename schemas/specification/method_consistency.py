@@ -27,6 +27,8 @@ from microguard.schemas.specification.sections import Group, Method
 
 OF_CLUSTERINGS = ("algorithm", "effort", "representative", "unit", "min_diversity", "weighted")
 """Keys of `[method]` that not every method heeds, next to the sections of algorithms."""
+MOST_SUPPRESSED = 63
+"""Most variables of local suppression: a pattern of missing values is a number of 64 bits."""
 
 
 def algorithm_faults(spec: Specification) -> Iterator[Fault]:
@@ -89,8 +91,11 @@ def _unfit(spec: Specification, row: MethodRow) -> Iterator[Fault]:
 
 
 def _coarsening(spec: Specification) -> Iterator[Fault]:
-    """Refuse distances that no suppression heeds, and folders that are counted by another meaning of k."""
-    method = spec.method
+    """Refuse too many variables, costs that no suppression heeds, and folders counted by another k."""
+    method, found = spec.method, len(spec.quasi_identifiers)
+    if method.name == "local_suppression" and found > MOST_SUPPRESSED:
+        allowed = f"at most {MOST_SUPPRESSED} quasi-identifiers with this method, found {found}"
+        yield fault(("method", "name"), method.name, allowed)
     for name in spec.quasi_identifiers:
         if spec.variables[name].costs is not None:
             allowed = f"no such key with method {method.name}, which publishes no other category"

@@ -135,6 +135,15 @@ def test_specification_refuses_what_local_suppression_does_not_heed(tmp_path):
     costs = ROLES | {"job": {"role": "quasi_identifier", "kind": "nominal", "costs": "costs.csv"}}
     with pytest.raises(SpecificationError, match="publishes no other category"):
         spec_of(tmp_path, costs)
+    for count in (63, 64):
+        many = {f"v{i}": ROLES["sex"] for i in range(count)}
+        if count == 63:
+            assert len(spec_of(tmp_path, many).quasi_identifiers) == count
+            continue
+        with pytest.raises(
+            SpecificationError, match="at most 63 quasi-identifiers with this method, found 64"
+        ):
+            spec_of(tmp_path, many)
     with pytest.raises(SpecificationError, match="folders are counted by category"):
         specification(
             tmp_path,
