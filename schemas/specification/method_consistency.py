@@ -22,7 +22,7 @@ from microguard.schemas.methods import (
 )
 from microguard.schemas.specification.faults import NOTHING, Fault, by_dimension, fault, shown_value
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.parameters import third_party_faults
+from microguard.schemas.specification.parameters import method_parameter_faults
 from microguard.schemas.specification.sections import Group, Method
 
 OF_CLUSTERINGS = ("algorithm", "effort", "representative", "unit", "min_diversity", "weighted")
@@ -42,7 +42,7 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
     except SpecificationError as error:
         yield Fault(("method", "name"), str(error).removesuffix("."))
         return
-    of_parameters = third_party_faults(row, method.parameters, "method")
+    of_parameters = method_parameter_faults(row, method.parameters, "method")
     yield from of_parameters
     yield from _unheeded(spec, row)
     if not of_parameters:
@@ -84,7 +84,7 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
 
 def _unfit(spec: Specification, row: MethodRow) -> Iterator[Fault]:
     """Refuse parameters that do not fit the quasi-identifiers."""
-    parameters = spec.method.third_party_parameters(row)
+    parameters = spec.method.method_parameters(row)
     kinds = {name: str(spec.variables[name].kind) for name in spec.quasi_identifiers}
     for key, found, allowed in () if parameters is None else parameters.unfit(kinds):
         yield fault(("method", "parameters", key), found, allowed)
