@@ -52,6 +52,34 @@ def test_no_period_and_no_variable_hides_shared_factors_of_another_one():
     assert (drawn(500, 5000) + drawn(6, 50, "2026-12")).safe
 
 
+def five_tables(folder, *, reused):
+    """Publish five tables of 40 firms of their own in two periods; one keeps its factors if `reused`."""
+    random = np.random.default_rng(7)
+    codes = [f"{i:02d}" for i in range(40)]
+    releases = []
+    for number in range(5):
+        size = np.round(random.lognormal(9, 1, 40))
+        for period in ("2025", "2026"):
+            if period == "2025" or not (reused and number == 0):
+                factor = 1 + random.choice([-1, 1], 40) * random.uniform(0.2, 0.6, 40)
+            size = np.round(size * random.uniform(0.95, 1.05, 40)) + 1
+            cells = pd.DataFrame({"branch": codes, "original": size, "published": np.round(size * factor),
+                                  "contributors": 1, "sensitive": True})  # fmt: skip
+            level = 0.2 * cells["original"]
+            cells = cells.assign(lower_protection=level, upper_protection=level)
+            name = f"t{number} of {period}"
+            releases.append(write_table(folder / name, cells, ["branch"], method="adjustment", period=period))
+    return releases
+
+
+def test_no_other_table_hides_that_one_table_has_the_factors_of_its_last_period(tmp_path):
+    found = audit(five_tables(tmp_path / "leak", reused=True))
+    assert found.comparable_draws == 200
+    assert found.shared_draws >= 40
+    assert "turnover in t0 of 2026 after t0 of 2025" in "".join(found.faults())
+    assert audit(five_tables(tmp_path / "control", reused=False)).safe
+
+
 def test_what_was_accepted_leaves_no_room_for_what_is_added():
     accepted = drawn(60, 60)
     assert not (accepted + drawn(8, 8, "2027")).beyond(accepted).safe

@@ -35,7 +35,8 @@ class AreaExposure:
     known, of : mapping of attacker to int
         Secrets learnt within 1 %, and secrets that the attacker could learn; see `attackers`.
     rates : mapping of text to Rates
-        The same of each variable, for attackers who may learn some, and for draws of each of its periods.
+        The same of each variable, for attackers who may learn some, and for draws of each of its periods and
+        pairs of tables.
     repeated_draws : int
         Sensitive cells that were published with two values, whose mean is nearer to the true one.
     shared_draws, comparable_draws : int
@@ -251,10 +252,12 @@ def _audit_statements(said: Statements, releases: int, kept: Kept) -> AreaExposu
             found = _rated(measure, _audit_system(built[measure].system, kept))
             alone[measure] = replace(
                 found,
-                rates=found.rates | {f"{measure} in {each}": {"draws": rate} for each, rate in draws.items()},
+                rates=found.rates
+                | {f"{measure} in {each}": {"draws": rate} for each, rate in draws.periods.items()}
+                | {f"{measure} in {each}": {"draws": rate} for each, rate in draws.pairs.items()},
                 repeated_draws=repeated_draws(built[measure].system),
-                shared_draws=sum(rate[0] for rate in draws.values()),
-                comparable_draws=sum(rate[1] for rate in draws.values()),
+                shared_draws=sum(rate[0] for rate in draws.periods.values()),
+                comparable_draws=sum(rate[1] for rate in draws.periods.values()),
                 left_out=built[measure].left_out,
                 skipped=built[measure].skipped,
                 revised=built[measure].revised,
