@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -182,10 +183,8 @@ def test_a_withdrawal_killed_at_any_delete_leaves_no_commit_that_names_the_relea
             put(areas, release_id, each)
         with monkeypatch.context() as patched:
             reached = killed_at(number, patched)
-            try:
+            with suppress(Killed):
                 withdraw(areas, SECOND)
-            except Killed:
-                pass
             finished = len(reached) <= number
         publish.finish_what_died(areas)
         assert names_of(SECOND, areas) == [], f"killed at delete {number}"
