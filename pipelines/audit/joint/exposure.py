@@ -124,6 +124,22 @@ class AreaExposure:
             phrases.append(f"releases cannot be compared with ({', '.join(self.not_compared)})")
         return tuple(phrases)
 
+    def within_limits(self) -> tuple[str, ...]:
+        """Return one phrase for each positive count that does not pass its limit."""
+        phrases = [
+            f"{self.known[name]} of {self.of[name]} secrets are known within 1 % to the attacker "
+            f"{name!r} (limit {self.limit(name)})"
+            for name in ATTACKERS
+            if 0 < self.known[name] <= self.limit(name)
+        ]
+        most = limit_of("draws", self.comparable_draws)
+        if 0 < self.shared_draws <= most:
+            phrases.append(
+                f"{self.shared_draws} of {self.comparable_draws} sensitive cells have the factor of the last "
+                f"period (limit {most})"
+            )
+        return tuple(phrases)
+
     def _of_variables(self, kind: str) -> str:
         """Return the variables whose own limit is passed, as part of a phrase."""
         names = beyond_limits(self.rates, kind) if kind in RATED else []
@@ -182,8 +198,8 @@ _NOTES = {
     "without_units": "{} releases have no units in their evidence, and were compared by codes only",
     "counts_by_codes": "{} frequency tables were compared by codes only, because the units of counts are not "
     "recorded",
-    "without_period": "{} releases have no release.period, and their cells were not compared by codes with those "
-    "of releases that have one",
+    "without_period": "{} releases have no release.period, and were not compared by codes with tables that have "
+    "one",
     "without_largest": "{} sensitive cells have no largest contributions in their evidence",
 }
 _COUNTS = (*_NOTES, "repeated_draws", "shared_draws", "comparable_draws", "components", "solved",
