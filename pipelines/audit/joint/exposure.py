@@ -198,8 +198,8 @@ _NOTES = {
     "without_units": "{} releases have no units in their evidence, and were compared by codes only",
     "counts_by_codes": "{} frequency tables were compared by codes only, because the units of counts are not "
     "recorded",
-    "without_period": "{} releases have no release.period, and were not compared by codes with tables that have "
-    "one",
+    "without_period": "{} releases have no release.period, and were not compared by codes with tables that "
+    "have one",
     "without_largest": "{} sensitive cells have no largest contributions in their evidence",
 }
 _COUNTS = (*_NOTES, "repeated_draws", "shared_draws", "comparable_draws", "components", "solved",
