@@ -151,9 +151,10 @@ def build(
 
 
 def _unknown_cells(tables: Sequence[Table], starts: np.ndarray) -> tuple[np.ndarray, int]:
-    """Number the cells of all tables, (c,): equal codes in a period, equal contributors or equal units.
+    """Number the unknown of each cell of all tables, (c,), and count revised cells.
 
-    Cells with equal units and different amounts are counted as revised.
+    Cells have one unknown if they have equal codes in a period, equal contributors, or equal units and
+    amounts. Cells with equal units and different amounts were revised.
     """
     if not tables:
         return np.zeros(0, np.int64), 0

@@ -14,7 +14,7 @@ from microguard.pipelines.audit.joint.system import System
 
 
 def repeated_draws(system: System) -> int:
-    """Count sensitive cells with different values in two releases, whatever codes the releases use."""
+    """Count sensitive cells with different values in two releases; cells match by units or codes."""
     chosen = system.said_secret & np.isfinite(system.said_shown)
     said = pd.DataFrame(
         {

@@ -101,7 +101,7 @@ class AreaExposure:
         return replace(self, **counts, rates={**self.rates, **other.rates})
 
     def limit(self, attacker: str) -> int:
-        """Return how many secrets an attacker may learn: what chance explains, or a share of multisets."""
+        """Return how many secrets an attacker may learn: what chance explains, or a share of all sets."""
         return limit_of(attacker, self.of[attacker])
 
     def faults(self) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ class AreaExposure:
         return tuple(phrases)
 
     def _of_variables(self, kind: str) -> str:
-        """Return the variables whose own limit is passed, as part of a phrase."""
+        """Return the names of variables whose own limit is passed, to append to a phrase of `faults`."""
         names = beyond_limits(self.rates, kind) if kind in RATED else []
         return f", passed by {', '.join(names)}" if names else ""
 

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 
 from scipy.special import bdtrc
 
-#: Probability that an attacker learns a secret of safe releases by chance. Attackers not named here or in
-#: MULTISETS have limit 0. A factor of the last period is near this period's with the probability "draws".
+#: Probability that an attacker learns a secret of safe releases by chance. "draws" is the probability that
+#: two independent factors of a cell are so near that the rule of three is right. Attackers that are neither
+#: here nor "list" have the limit 0.
 CHANCE = {"growth": 0.02, "draws": 0.1}
 #: Share of the sets of units with a public list of values of which one multiset may remain.
 MULTISETS = 0.05
 #: Chance of an audit of safe releases to pass a limit by such guesses.
 FALSE_ALARM = 1e-3
-#: What is limited in addition for each variable (draws: of each period and pair of tables of it), so that no
-#: other hides it.
+#: Attackers with a second limit for each variable, and "draws" with one for each period and pair of tables of
+#: a variable. A variable of which much is learnt is therefore not hidden by others.
 RATED = ("growth", "list", "draws")
 
 #: Number of secrets learnt, and number of those that could be learnt; and these by attacker.

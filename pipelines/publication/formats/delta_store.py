@@ -1,10 +1,10 @@
 """The Delta table of a public area in an object store, at ``delta`` in the area.
 
-A store has no links: the store itself copies each file of a release into the table, and it is read back. One
-commit makes a release the newest state. To remove a release the remaining ones are committed again, oldest
-first. Then a checkpoint of the oldest replaces the earlier log, and files that no remaining release has are
-deleted. The table therefore has no version of a removed release. Until it ends, readers see one of the
-remaining releases, not always the newest.
+A store has no links. It therefore copies each file of a release into the table, and the copy is read back.
+One commit makes a release the newest state. A removal commits the remaining releases again, oldest first.
+Then a checkpoint of the oldest replaces the earlier log, and files of no remaining release are deleted, so
+that the table has no version of the removed release. During a removal, readers see one of the remaining
+releases, which need not be the newest.
 """
 
 from __future__ import annotations
