@@ -123,9 +123,9 @@ def survey_tables(names: list[str]) -> Table:
     for name in names:
         problem = survey_problem(name)
         outsider, seconds = measured(problem, OUTSIDER)
-        rows.append(_row(name, "outsider", problem, outsider.suppressed, seconds, 100 * outsider.gap))
+        rows.append(_row(name, "outsider", problem, outsider.suppressed, seconds, _percent(outsider)))
         everybody, seconds = measured(problem, KINDS)
-        rows.append(_row(name, "all attackers", problem, everybody.suppressed, seconds, 100 * everybody.gap))
+        rows.append(_row(name, "all attackers", problem, everybody.suppressed, seconds, _percent(everybody)))
         for how in ("OPT(1)", "MOD(1,5,1,1,1)") if find_spec("pytauargus") else ():
             suppressed, seconds = by_pytauargus(name, problem, how)
             if suppressed is not None:
@@ -254,8 +254,12 @@ def _size(problem: SuppressionProblem) -> tuple[int, int]:
     return problem.cells, int(problem.primary.sum())
 
 
-def _figures(answer: Suppression) -> tuple[int, float]:
-    return int(answer.suppressed.sum()), 100 * answer.gap
+def _figures(answer: Suppression) -> tuple[int, float | None]:
+    return int(answer.suppressed.sum()), _percent(answer)
+
+
+def _percent(answer: Suppression) -> float | None:
+    return None if answer.gap is None else 100 * answer.gap
 
 
 def _row(
