@@ -8,6 +8,7 @@ from microguard.pipelines.workbench.blocks import Drawn, Estimate
 from microguard.pipelines.workbench.data import Data, recoded
 from microguard.pipelines.workbench.figures import CHANGED, JOINTLY, LOSS
 from microguard.pipelines.workbench.preview import preview
+from microguard.schemas.errors import InputRejected
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.read import build_specification
 from microguard.schemas.specification.sections import Variable
@@ -131,6 +132,19 @@ def test_recoded_numbers_are_those_of_a_run(line, expected):
     values = pd.Series([3.0, 17.0, 36.0, np.nan])
     variable = Variable(role="quasi_identifier", kind="numeric", **line)
     np.testing.assert_array_equal(recoded("x", values, variable, None), expected)
+
+
+def test_years_and_missing_codes_are_those_of_a_run():
+    date = Variable(role="quasi_identifier", kind="numeric", date="year")
+    values = pd.Series(["15011987", "19870115", "1.2.1987", None])
+    np.testing.assert_array_equal(recoded("x", values, date, None, None), [np.nan, 1987, 1987, np.nan])
+    coded = Variable(role="quasi_identifier", kind="nominal", missing=["97"])
+    with pytest.raises(InputRejected, match=r"variables.x.missing: expected numbers"):
+        recoded("x", pd.Series([97.0, 3.0]), coded, None, "bigint")
+    assert recoded("x", pd.Series([97.0, 3.0]), coded, None, None).isna().tolist() == [True, False]
+    number = Variable(role="quasi_identifier", kind="nominal", missing=[97])
+    found = recoded("x", pd.Series(["97.0", " 97", "b"]), number, None, None)
+    assert found.isna().tolist() == [True, True, False]
 
 
 def test_estimated_totals_cover_those_of_all_blocks_of_skewed_sums():
