@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from microguard.pipelines.publication.areas import PAGE
 from microguard.pipelines.workbench.columns_view import ColumnsView
 from microguard.pipelines.workbench.figures_view import FiguresView
 from microguard.pipelines.workbench.guard import ADDRESS, REPORTS, Guard
+from microguard.pipelines.workbench.peers import Peers
 from microguard.pipelines.workbench.releases_view import ReleasesView
 from microguard.pipelines.workbench.run_view import RELEASE_ID, RunView
 from microguard.pipelines.workbench.settings_view import SettingsView
@@ -90,7 +91,7 @@ def _page(workbench: Workbench) -> None:
             releases.build()
 
     def sync() -> None:
-        said.set_text(workbench.said)
+        said.set_text(workbench.last_message)
         for view in (settings, *views, run, releases):
             view.sync()
 
@@ -189,7 +190,9 @@ class Server:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind((ADDRESS, port))
-        self.guard = Guard(app, self._socket.getsockname()[1])
+        self._socket.listen()
+        port = self._socket.getsockname()[1]
+        self.guard = Guard(app, port, Peers(port))
         logging.getLogger("nicegui").setLevel(logging.CRITICAL)  # a traceback could contain a value
         configuration: Any = uvicorn.Config(
             self.guard, log_config=None, access_log=False, server_header=False, date_header=False,
@@ -197,8 +200,8 @@ class Server:
         )  # fmt: skip
         self._server = _QuietServer(configuration)
 
-    def run(self, started: Callable[[], None]) -> None:
-        """Serve until SIGINT or SIGTERM; call `started` once the server answers."""
+    def run(self, started: Callable[[], None], close: Callable[[], Awaitable[None]]) -> None:
+        """Serve until SIGINT or SIGTERM; call `started` once the server answers, and wait for `close`."""
 
         async def serve() -> None:
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -207,6 +210,9 @@ class Server:
             while not self._server.started and not task.done():
                 await asyncio.sleep(0.05)
             started()
-            await task
+            try:
+                await task
+            finally:  # before asyncio cancels what waits for the command
+                await close()
 
         asyncio.run(serve())
