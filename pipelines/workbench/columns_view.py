@@ -14,7 +14,7 @@ ROLES = {
     "identifier": "left out",
     "household": "the key of households; never published",
     "region": "published as it is; no cluster crosses it",
-    "quasi_identifier": "protected: at least k records share each combination",
+    "quasi_identifier": "protected by the method; the figures say whether it promises k",
     "sensitive": "published as it is; its values within a cluster are limits",
     "weight": "a sampling weight, published as it is",
     "derived": "computed from published columns after protection",
@@ -94,15 +94,13 @@ class ColumnsView:
         self._rows[name] = role, kind, ask
 
     def _variable(self, name: str) -> dict[str, Any]:
-        try:
-            return dict(self._workbench.text.content()["variables"][name])
-        except KeyError:
-            return {}
+        return dict(self._workbench.text.content().get("variables", {}).get(name, {}))
 
     def sync(self) -> None:
         """Show the roles and kinds of the specification, as after an undo."""
+        variables = self._workbench.text.content().get("variables", {})
         for name, (role, kind, _) in self._rows.items():
-            variable = self._variable(name)
+            variable = variables.get(name, {})
             set_value(role, variable.get("role", "identifier"))
             set_value(kind, variable.get("kind", ""))
             kind.props.set_bool("disabled", variable.get("role", "identifier") in NAMELESS)

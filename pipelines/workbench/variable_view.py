@@ -9,7 +9,16 @@ from typing import Any
 from microguard.pipelines.workbench.figures import Preview
 from microguard.pipelines.workbench.figures_view import with_error
 from microguard.pipelines.workbench.pictures import before_after, loss_picture
-from microguard.pipelines.workbench.widgets import box, entry, picture, select, set_value, text
+from microguard.pipelines.workbench.widgets import (
+    box,
+    entry,
+    number_of,
+    picture,
+    plain_number,
+    select,
+    set_value,
+    text,
+)
 from microguard.pipelines.workbench.workbench import Workbench
 
 RECODES = {
@@ -85,13 +94,13 @@ class VariableView:
     def _shown(self, key: str) -> str:
         value = self._line().get(key)
         if isinstance(value, list):
-            return ", ".join(f"{each:g}" for each in value)
-        return "" if value is None else f"{value:g}"
+            return ", ".join(map(plain_number, value))
+        return "" if value is None else plain_number(value)
 
     def _set(self, key: str, value: str) -> None:
         """Change one recode; an empty field removes it. Bands make categories of numbers."""
         try:
-            numbers = [_number(part) for part in value.replace(";", ",").split(",") if part.strip()]
+            numbers = [number_of(part) for part in value.replace(";", ",").split(",") if part.strip()]
         except ValueError:
             self._workbench.changed(f"{RECODES[key]}: expected a number.")
             return
@@ -121,10 +130,3 @@ class VariableView:
                 if container is self._picture:
                     text("p", said)
                 picture(svg, f"{words}. {said if container is self._picture else ''}")
-
-
-def _number(text: str) -> float | int:
-    value = float(text)
-    if value != value or abs(value) == float("inf"):
-        raise ValueError
-    return int(value) if value == int(value) else value
