@@ -21,10 +21,15 @@ BLOCK = 2_000
 """Records of a block. Clusters at its borders lose a little more than those of a whole file."""
 WORK = 2_400_000
 """Maximum number of clustered records times coordinates: less than a second."""
+INDICATORS = 50
+"""Maximum number of categories of a variable by which records are cut into blocks."""
 LEAST = 8
 """Number of blocks that are clustered whatever the work."""
 SEARCHED = 2
 """Number of blocks that are clustered with the effort of the specification, half a second each."""
+RULE_OF_THREE = 3.0
+"""If none of m drawn blocks has any, at most 3 / m of all have, with a certainty of 95 percent (Hanley and
+Lippman-Hand 1983)."""
 ERRORS = 3.0
 """A stated error is this number of standard errors: sums of blocks are skewed."""
 
@@ -37,11 +42,9 @@ class Estimate:
     error: float = 0.0
 
     def times(self, other: Estimate) -> Estimate:
-        """Return the product; its relative error is the sum of theirs."""
-        value = self.value * other.value
-        return Estimate(
-            value, abs(value) * sum(each.error / each.value for each in (self, other) if each.value)
-        )
+        """Return the product; its relative error is the sum of theirs, and an error of 0 is none of it."""
+        error = abs(self.value) * other.error + abs(other.value) * self.error
+        return Estimate(self.value * other.value, error)
 
 
 @dataclass(frozen=True)
@@ -86,17 +89,25 @@ class Records:
         return int((~self.nominal).sum() + (categories.max(axis=0, initial=0) + 1).sum())
 
     def _indicators(self) -> np.ndarray:
-        """Return points in which categories are indicators, so that neighbours agree in many of them."""
+        """Return points with indicators of frequent categories, so that neighbours agree in many of them.
+
+        The others have no indicator: of a variable with thousands of codes these would fill the memory, and
+        hardly decide which records are neighbours.
+        """
         columns = [self.points[:, ~self.nominal]]
         for codes in self.points[:, self.nominal].T.astype(np.int64):
-            columns.append(np.eye(codes.max(initial=0) + 1)[codes] / 2**0.5)
+            frequent = np.argsort(-np.bincount(codes), kind="stable")[:INDICATORS]
+            columns.append((codes[:, np.newaxis] == frequent) / 2**0.5)
         return np.ascontiguousarray(np.column_stack(columns))
 
-    def cluster(self, members: np.ndarray, k: int, effort: str, least: int, share: float) -> np.ndarray:
+    def cluster(
+        self, members: np.ndarray, k: int, effort: str, min_diversity: int, share_of_run: float
+    ) -> np.ndarray:
         """Return the cluster of each record of a block, from 0."""
         values = self.sensitive[members]
         try:
-            diversity = Diversity.of(values, least) if least > 1 and values.shape[1] else None
+            wanted = min_diversity > 1 and values.shape[1]
+            diversity = Diversity.of(values, min_diversity) if wanted else None
         except ImpossibleProtection:
             diversity = None
         try:
@@ -109,7 +120,7 @@ class Records:
                 record_weights=None if self.weights is None else self.weights[members],
                 variable_weights=self.variable_weights,
                 diversity=diversity,
-                share_of_run=share,
+                share_of_run=share_of_run,
             ).labels
         except NoVariation:
             return np.zeros(len(members), np.int64)
@@ -167,7 +178,7 @@ class Drawn:
         """All blocks that are clustered, certain ones first."""
         return [*self.certain, *self.some]
 
-    def total(self, sums: np.ndarray, sizes: np.ndarray, least: float = 0.0) -> Estimate:
+    def total(self, sums: np.ndarray, sizes: np.ndarray, least: float = 0.0, most: float = 1.0) -> Estimate:
         """Estimate the sum over all blocks by a ratio to the sizes (Cochran 1977, chapter 6).
 
         The variance is that of a systematic sample, by successive differences (Wolter 2007, section 8.2).
@@ -180,18 +191,25 @@ class Drawn:
             What the sums are about proportional to, of every block.
         least : float
             Smallest variance of the sum over the drawn blocks: 1 of a count, as few may be none by chance.
+        most : float
+            Largest sum of a block per unit of its size. It bounds what blocks that were not drawn may have,
+            if the drawn ones differ in nothing: an error of 0 would be claimed without counting.
         """
         exact = float(sums[: len(self.certain)].sum())
         drawn, theirs, m = sums[len(self.certain) :], sizes[self.some], len(self.some)
-        if not self.rest or theirs.sum() <= 0:
-            return Estimate(exact)
+        bound = most * (float(sizes[self.rest].sum()) - float(theirs.sum()))
+        if not self.rest or bound <= 0:
+            return Estimate(exact + float(drawn.sum()))
+        if theirs.sum() <= 0:
+            return Estimate(exact, bound)
         rate = float(drawn.sum() / theirs.sum())
         estimated = rate * float(sizes[self.rest].sum())
         if m < 2:
-            return Estimate(exact + estimated, estimated)
+            return Estimate(exact + estimated, estimated or bound)
         steps = np.diff(drawn - rate * theirs)
         variance = (1 - m / len(self.rest)) * max(float((steps**2).sum()) * m / (2 * (m - 1)), least)
-        return Estimate(exact + estimated, ERRORS * len(self.rest) / m * variance**0.5)
+        error = ERRORS * len(self.rest) / m * variance**0.5
+        return Estimate(exact + estimated, error or min(1.0, RULE_OF_THREE / m) * bound)
 
 
 def most_blocks(blocks: Sequence[np.ndarray], coordinates: int) -> int:

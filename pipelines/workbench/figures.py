@@ -27,12 +27,30 @@ class Limit:
     requirement : Requirement
     estimate : Estimate
     failure : Failure or None
-        With its remedy, if the estimate does not meet the limit.
+        With its remedy, unless every value within the error meets the limit.
     """
 
     requirement: Requirement
     estimate: Estimate
     failure: Failure | None
+
+    @classmethod
+    def judge(cls, requirement: Requirement, estimate: Estimate) -> Limit:
+        """Compare a limit with every value within the error of an estimate."""
+        value, ends = estimate.value, (estimate.value - estimate.error, estimate.value + estimate.error)
+        unmet = next((each for each in (value, *ends) if not requirement.met(each)), None)
+        words = metric_in_words(requirement.key)
+        return cls(requirement, estimate, None if unmet is None else requirement.failure(unmet, words))
+
+    @property
+    def verdict(self) -> str:
+        """Whether the limit is "kept" or "exceeded"; "within the error" if the estimate cannot decide it."""
+        if self.failure is None:
+            return "kept"
+        low, high = self.estimate.value - self.estimate.error, self.estimate.value + self.estimate.error
+        at_least, at_most = self.requirement.at_least, self.requirement.at_most
+        beyond = (at_most is not None and low > at_most) or (at_least is not None and high < at_least)
+        return "exceeded" if beyond else "within the error"
 
     @property
     def words(self) -> str:
@@ -61,6 +79,10 @@ class Preview:
         Effort that the losses are of.
     notes : tuple of str
         What the preview leaves out.
+    promises_k : bool
+        Whether the method of the specification promises that k records share each combination.
+    is_of_method : bool
+        Whether risk and loss are those of the method of the specification.
     """
 
     records: int
@@ -77,6 +99,8 @@ class Preview:
     after: Mapping[str, np.ndarray] = field(default_factory=dict)
     names: Mapping[str, Iterable[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    promises_k: bool = True
+    is_of_method: bool = True
 
     @property
     def sample(self) -> str:

@@ -16,18 +16,24 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.gate.plain_names import metric_in_words
 from microguard.pipelines.measures.registry import record_measures
 from microguard.pipelines.workbench.blocks import SEARCHED, Drawn, Estimate, Records, most_blocks
 from microguard.pipelines.workbench.data import Data, Values
 from microguard.pipelines.workbench.figures import CHANGED, JOINTLY, LOSS, Limit, Preview
 from microguard.schemas.errors import SpecificationError
+from microguard.schemas.method_registry import method_row
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification
 
 ERROR_OF_EFFORT = 0.05
 """Error of the factor by which a loss is corrected for the effort, as two blocks stand for all."""
 THREADS = 2
+METHOD = "microaggregation"
+"""The method that risk and loss are computed with, whatever the specification chooses."""
+MOST_OF_SPREAD = 2.0
+"""Largest loss of a block per unit of its spread. A cluster of n records, n_c of category c, changes
+n - max n_c of them: at most n - sum n_c**2 / n, twice its spread. A lost variance divides by n, the spread by
+n - 1."""
 _ByName = dict[str, Any]
 
 
@@ -79,7 +85,7 @@ class _Work:
         most = most_blocks(self.blocks, self.records.coordinates())
         self.drawn = Drawn.from_spreads(self.spreads @ self.records.variable_weights, most)
         sensitive = bool(specification.sensitive)
-        self.least = specification.method.min_diversity if sensitive else 1
+        self.min_diversity = specification.method.min_diversity if sensitive else 1
         self._note_differences()
 
     def _note_differences(self) -> None:
@@ -91,7 +97,20 @@ class _Work:
                 "Variables without numbers are protected by counts of combinations in a run; here records "
                 "are clustered. Check foretells the limits with the method itself."
             )
-        if specification.method.name != "microaggregation":
+        left_out = len(self.used) - int(self.sizes.sum())
+        if left_out:
+            strata = int((np.bincount(self.records.strata) < self.k).sum())
+            self.notes.append(
+                f"{left_out:,} records are in {strata:,} strata (regions and missing patterns) of fewer than "
+                f"k = {self.k} records. Risk and loss leave them out. A run merges, suppresses or refuses "
+                "them."
+            )
+        if specification.ordinal or specification.hierarchical:
+            self.notes.append(
+                "Ordinal and hierarchical variables are clustered as nominal ones here: a run knows which of "
+                "their categories are close, and loses less."
+            )
+        if specification.method.name != METHOD:
             self.notes.append("The figures are those of microaggregation, not of the method that is chosen.")
         if specification.weight is not None and specification.method.weighted:
             self.notes.append("Losses here count each record once; those of a run are weighted.")
@@ -127,13 +146,13 @@ class _Work:
 
     def _records(self) -> Records:
         specification, used = self.specification, self.used
-        points, strata = [], np.zeros(len(used), np.int64)
+        points, strata = [], []
         if specification.region is not None:
-            strata = self.columns[specification.region].codes[used]
+            strata.append(self.columns[specification.region].codes[used])
         for name in self.numeric:
             values = self.columns[name].amounts[used].copy()
             missing = ~np.isfinite(values)
-            strata = strata * 2 + missing
+            strata.append(missing.astype(np.int64))
             spread = np.nanstd(values, ddof=1) if len(values) > 1 else 0.0
             values = (values - np.nanmean(values)) / (spread or 1.0) if not missing.all() else values
             values[missing] = 0.0
@@ -146,7 +165,7 @@ class _Work:
         return Records(
             points=np.column_stack(points) if points else np.zeros((len(used), 0)),
             nominal=np.array([False] * len(self.numeric) + [True] * len(self.nominal)),
-            strata=np.unique(strata, return_inverse=True)[1],
+            strata=_joined(strata, len(used)),
             sensitive=np.column_stack(sensitive) if sensitive else np.zeros((len(used), 0), np.int64),
             weights=weights if weights is not None and np.all(weights > 0) else None,
             variable_weights=np.array(
@@ -191,6 +210,8 @@ class _Work:
                 after=after,
                 names=names,
                 notes=tuple(self.notes),
+                promises_k="k-anonymity" in method_row("records", self.specification.method.name).guarantees,
+                is_of_method=self.specification.method.name == METHOD,
             )
         )
 
@@ -220,7 +241,7 @@ class _Work:
             return list(
                 threads.map(
                     lambda call: self.records.cluster(
-                        self.blocks[call[0]], self.k, call[1], self.least, call[2]
+                        self.blocks[call[0]], self.k, call[1], self.min_diversity, call[2]
                     ),
                     calls,
                 )
@@ -242,11 +263,7 @@ class _Work:
             for requirement in measure.limits(self.specification):
                 estimate = metrics.get(requirement.key)
                 if estimate is not None:
-                    met = requirement.met(estimate.value)
-                    failure = (
-                        None if met else requirement.failure(estimate.value, metric_in_words(requirement.key))
-                    )
-                    yield Limit(requirement, estimate, failure)
+                    yield Limit.judge(requirement, estimate)
 
     def _counts(self) -> tuple[int, int, int]:
         """Count equivalence classes on the quasi-identifiers and the region, before protection."""
@@ -287,15 +304,20 @@ class _Work:
             else:
                 lost = (before[name] != after[name]).astype(float)
             counted = 0.0 if name in self.numeric else 1.0
-            losses[name] = self._share(lost, in_block, self.spreads[:, position], counted)
+            losses[name] = self._share(lost, in_block, self.spreads[:, position], counted, MOST_OF_SPREAD)
         return losses
 
     def _share(
-        self, of_records: np.ndarray, in_block: np.ndarray, sizes: np.ndarray, least: float = 0.0
+        self,
+        of_records: np.ndarray,
+        in_block: np.ndarray,
+        sizes: np.ndarray,
+        least: float = 0.0,
+        most: float = 1.0,
     ) -> Estimate:
-        """Estimate the mean over all records of a number that the clustered ones have."""
+        """Estimate the mean over all records of a number that the clustered ones have (see `Drawn.total`)."""
         sums = np.bincount(in_block, of_records, len(self.drawn.all))
-        total, records = self.drawn.total(sums, sizes, least), float(self.sizes.sum())
+        total, records = self.drawn.total(sums, sizes, least, most), float(self.sizes.sum())
         return Estimate(total.value / records, total.error / records)
 
     def _risks(

@@ -73,7 +73,7 @@ class RunView:
                 css = "wide" if verb == "compare" else ""
                 text("pre", result.text, css, tabindex="0", role="group", aria_label=f"what {verb} printed")
             if not result.outdated:
-                remedies(self._workbench, result.failures, verb)
+                remedies(self._workbench, result.failures, "Refused or foretold")
             release = str(result.content.get("release_id", ""))
             if verb == self._verb and RELEASE_ID.fullmatch(release):
                 page_link(self._workbench, release)

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from microguard.pipelines.workbench import blocks
-from microguard.pipelines.workbench.blocks import Drawn, Estimate
+from microguard.pipelines.workbench.blocks import Drawn, Estimate, Records
 from microguard.pipelines.workbench.data import Data, recoded
-from microguard.pipelines.workbench.figures import CHANGED, JOINTLY, LOSS
+from microguard.pipelines.workbench.figures import CHANGED, JOINTLY, LOSS, Limit
 from microguard.pipelines.workbench.preview import preview
 from microguard.schemas.errors import InputRejected
-from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
 from microguard.schemas.specification.read import build_specification
 from microguard.schemas.specification.sections import Variable
 
@@ -171,3 +171,73 @@ def test_replaced_file_is_detected(tmp_path):
     assert data.files.is_replaced()
     path.unlink()
     assert data.files.is_replaced()
+
+
+def test_total_is_exact_only_if_nothing_is_left_uncounted():
+    sizes = np.array([9.0, 8, 7, 6, 5, 4, 3, 2])
+    drawn = Drawn.from_spreads(sizes, 4)
+    uncounted = sorted(set(drawn.rest) - set(drawn.some))
+    nothing = np.zeros(4)
+    constant = np.where(np.isin(np.arange(8), drawn.all), 0.0, sizes)  # in the drawn blocks
+    worst = constant[uncounted].sum()
+    assert drawn.total(nothing, constant) == Estimate(0.0, worst)
+    found = drawn.total(nothing, sizes)
+    assert 0 < found.error <= sizes[uncounted].sum()
+    assert drawn.total(nothing, np.zeros(8)).error == 0  # nothing can be lost
+    assert Estimate(0.0, 2.0).times(Estimate(0.5, 0.1)).error == 1.0
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "verdict"),
+    [(0.1, 0.05, "kept"), (0.19, 0.02, "within the error"), (0.21, 0.02, "within the error"),
+     (0.3, 0.05, "exceeded"), (0.21, 0.0, "exceeded"), (0.2, 0.0, "kept")],
+)  # fmt: skip
+def test_limit_is_judged_with_the_error(value, error, verdict):
+    limit = Limit.judge(Requirement(LOSS, "lose less", at_most=0.2), Estimate(value, error))
+    assert limit.verdict == verdict
+    assert (limit.failure is None) == (verdict == "kept")
+
+
+@pytest.mark.parametrize(
+    ("method", "promised"), [("microaggregation", True), ("rank_swapping", False), ("swapping", False)]
+)
+def test_figures_promise_k_only_if_the_method_does(data, folder, method, promised):
+    spec = specification(folder)
+    chosen = spec.method.model_copy(update={"name": method})
+    found = preview(data, spec.model_copy(update={"method": chosen}))
+    assert (found.promises_k, found.is_of_method) == (promised, method == "microaggregation")
+
+
+def test_small_strata_are_stated_and_many_missing_patterns_do_not_overflow(tmp_path):
+    random = np.random.default_rng(2)
+    frame = pd.DataFrame(random.normal(size=(400, 70)), columns=[f"v{i}" for i in range(70)])
+    frame.iloc[0, 0] = frame.iloc[1, 69] = np.nan
+    frame.to_parquet(tmp_path / "survey.parquet", index=False)
+    variables = {name: {"role": "quasi_identifier", "kind": "numeric"} for name in frame}
+    content = {
+        "release": {"name": "survey", "k": 3},
+        "input": {"path": "survey.parquet"},
+        "variables": variables,
+        "method": {"effort": "fast"},
+        "missing": {"numeric": "own_cluster"},
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    spec = build_specification(content, tmp_path)
+    found = preview(Data(str(tmp_path / "survey.parquet")), spec)
+    assert any(note.startswith("2 records are in 2 strata") for note in found.notes)
+    assert found.clustered == 398
+
+
+def test_categories_are_stated_to_be_clustered_as_nominal(data, folder):
+    bands = {"age": {"role": "quasi_identifier", "kind": "ordinal", "bands": [18, 65]}}
+    assert any("as nominal" in note for note in preview(data, specification(folder, variables=bands)).notes)
+
+
+def test_blocks_of_a_variable_with_many_codes_need_little_memory():
+    codes = np.arange(6_000) % 3_000
+    records = Records(
+        points=codes[:, np.newaxis].astype(float), nominal=np.array([True]), strata=np.zeros(6_000, np.int64),
+        sensitive=np.zeros((6_000, 0), np.int64), weights=None, variable_weights=np.ones(1),
+    )  # fmt: skip
+    assert records._indicators().shape == (6_000, blocks.INDICATORS)
+    assert sum(map(len, records.blocks(3))) == 6_000
