@@ -46,19 +46,20 @@ def start(
         If the specification is faulty or the port is in use.
     """
     require_extras("spark", "report", "workbench")
-    from microguard.pipelines.workbench.app import Server, build_app
+    from microguard.pipelines.workbench.app import Server, build_app, listen
     from microguard.pipelines.workbench.open_file import open_file
 
     if not (port.isdecimal() and int(port) <= LARGEST_PORT):
         raise SpecificationError("--port: expected a number from 0 (any that is free) to 65535.")
-    workbench = open_file(named)
     try:
-        server = Server(build_app(workbench), int(port))
+        listener = listen(int(port))  # before the file is read
     except OSError as error:
         raise SpecificationError(
             f"--port: the port cannot be used ({os.strerror(error.errno or 0)}). Name another one, or none."
         ) from None
-    with tempfile.TemporaryDirectory(prefix="microguard-") as private:
+    with listener, tempfile.TemporaryDirectory(prefix="microguard-") as private:
+        workbench = open_file(named)
+        server = Server(build_app(workbench), listener)
 
         def started() -> None:
             show(

@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def _keep_in_step(workbench: Workbench, sync: Callable[[], None]) -> None:
         workbench.measure()
     else:
         sync()
-    ui.timer(LOOK_EVERY, workbench.check_source)
+    ui.timer(LOOK_EVERY, partial(workbench.check_source, False))
 
 
 def _source(workbench: Workbench) -> str:
@@ -172,26 +173,42 @@ class _QuietServer(uvicorn.Server):
         self.should_exit = True
 
 
+def listen(port: int) -> socket.socket:
+    """Return a socket that listens on a port of the loopback address, 0 for a free one.
+
+    Raises
+    ------
+    OSError
+        If the port cannot be used.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((ADDRESS, port))
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
 class Server:
     """The server of a workbench.
 
     Parameters
     ----------
     app : FastAPI
-    port : int
-        0 for a free one.
+    listener : socket
+        From `listen`.
 
     Attributes
     ----------
     guard : Guard
     """
 
-    def __init__(self, app: FastAPI, port: int = 0) -> None:
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind((ADDRESS, port))
-        self._socket.listen()
-        port = self._socket.getsockname()[1]
+    def __init__(self, app: FastAPI, listener: socket.socket) -> None:
+        self._socket = listener
+        port = listener.getsockname()[1]
         self.guard = Guard(app, port, Peers(port))
         logging.getLogger("nicegui").setLevel(logging.CRITICAL)  # a traceback could contain a value
         configuration: Any = uvicorn.Config(

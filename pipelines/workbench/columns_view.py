@@ -122,7 +122,7 @@ class ColumnsView:
         if role in ("unit", "household", "region"):  # there is at most one
             keys += [
                 (("variables", name, "role"), "identifier")
-                for name, each in self._workbench.text.content()["variables"].items()
+                for name, each in self._workbench.text.content().get("variables", {}).items()
                 if each.get("role") == role and name != guess.name
             ]
         self._workbench.set(f"role of {guess.name}: {role}", *keys)

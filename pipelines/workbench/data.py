@@ -69,9 +69,8 @@ class Data:
     """
 
     def __init__(self, named: str) -> None:
-        source = sniff(named)
-        self.files = Files(source.files)
-        self.profile = Profile(source)
+        self.files = Files(named)
+        self.profile = Profile(sniff(named))
         self.draft = draft_records(self.profile)
         self.guesses = {each.name: each for each in self.draft.guesses}
         self.columns: dict[str, Column] = {each.name: each for each in self.profile.columns}

@@ -66,6 +66,8 @@ class Preview:
     ----------
     records, used, clustered : int
         Records of the file, records that are protected, and records in the drawn blocks.
+    k : int
+        The k of the specification.
     classes, below_k, uniques : int
         Equivalence classes before protection, and records in small ones: counted on all records.
     metrics : mapping of MetricKey to Estimate
@@ -88,6 +90,7 @@ class Preview:
     records: int
     used: int
     clustered: int
+    k: int
     classes: int
     below_k: int
     uniques: int

@@ -61,12 +61,12 @@ class FiguresView:
         if found is None:
             return
         content = self._workbench.text.content()
-        k, accepted = content["release"]["k"], content.get("quality", {}).get("accept", {})
+        accepted = content.get("quality", {}).get("accept", {})
         promised = "0 after protection" if found.promises_k else "not promised"
         rows = [
             ["combinations of quasi-identifiers, with the region", f"{found.classes:,}", "exact", "-"],
             [
-                f"records in combinations below k = {k}, before",
+                f"records in combinations below k = {found.k}, before",
                 f"{found.below_k:,}",
                 "exact",
                 promised,
@@ -78,7 +78,8 @@ class FiguresView:
             limit = limits.get(key)
             asked = "accepted" if f"max_{key.metric}" in accepted else "none"
             if limit is not None:
-                asked = f"{_percent_limit(limit.requirement)}: {limit.verdict}"
+                verdict = limit.verdict if found.is_of_method else "not judged, see below"
+                asked = f"{_percent_limit(limit.requirement)}: {verdict}"
             rows.append([_words(key, found.effort), percent(estimate.value), error_of(estimate), asked])
         table("Risk and loss", ("figure", "value", "±", "limit"), rows, numbers=(1, 2), heard=True)
         text("p", found.sample, "soft")

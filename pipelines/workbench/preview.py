@@ -165,7 +165,7 @@ class _Work:
         return Records(
             points=np.column_stack(points) if points else np.zeros((len(used), 0)),
             nominal=np.array([False] * len(self.numeric) + [True] * len(self.nominal)),
-            strata=_joined(strata, len(used)),
+            strata=joined(strata, len(used)),
             sensitive=np.column_stack(sensitive) if sensitive else np.zeros((len(used), 0), np.int64),
             weights=weights if weights is not None and np.all(weights > 0) else None,
             variable_weights=np.array(
@@ -199,6 +199,7 @@ class _Work:
                 records=self.data.profile.records,
                 used=len(self.used),
                 clustered=len(where),
+                k=self.k,
                 classes=counted[0],
                 below_k=counted[1],
                 uniques=counted[2],
@@ -270,7 +271,7 @@ class _Work:
         names = [*self.numeric, *self.nominal]
         if self.specification.region is not None:
             names.append(self.specification.region)
-        sizes = np.bincount(_joined([self.columns[name].codes[self.used] for name in names], len(self.used)))
+        sizes = np.bincount(joined([self.columns[name].codes[self.used] for name in names], len(self.used)))
         return len(sizes), int(sizes[sizes < self.k].sum()), int((sizes == 1).sum())
 
     def _published(self, where: np.ndarray, clusters: np.ndarray) -> tuple[_ByName, _ByName, _ByName]:
@@ -335,8 +336,8 @@ class _Work:
             return self._share(alone.astype(float), in_block, self.sizes, least=1.0)
 
         def unique(names: Iterable[str]) -> Estimate:
-            joined = _joined([clusters, *(self.columns[name].codes[rows] for name in names)], len(rows))
-            return share(np.bincount(joined)[joined] == 1)
+            combined = joined([clusters, *(self.columns[name].codes[rows] for name in names)], len(rows))
+            return share(np.bincount(combined)[combined] == 1)
 
         found = {MetricKey("unique_published", name): unique([name]) for name in as_they_are}
         if as_they_are:
@@ -348,10 +349,10 @@ class _Work:
         return found
 
 
-def _joined(codes: Iterable[np.ndarray], records: int) -> np.ndarray:
+def joined(codes: Iterable[np.ndarray], records: int) -> np.ndarray:
     """Return the number of the combination of each record, from 0."""
-    joined = np.zeros(records, np.int64)
+    found = np.zeros(records, np.int64)
     for each in codes:
-        joined = joined * (int(each.max(initial=0)) + 2) + each + 1
-        joined = np.unique(joined, return_inverse=True)[1]
-    return joined
+        found = found * (int(each.max(initial=0)) + 2) + each + 1
+        found = np.unique(found, return_inverse=True)[1]
+    return found

@@ -77,8 +77,34 @@ class TablePreview:
         return ", ".join(said) or "sensitive by its status or level"
 
 
-def preview_table(specification: Specification) -> TablePreview:
+class Frames:
+    """The columns of the input that were read last; those of the same input are not read again."""
+
+    def __init__(self) -> None:
+        self._key: object = None
+        self._frame = pd.DataFrame()
+
+    def of(self, specification: Specification, table: Table) -> pd.DataFrame:
+        """Return the columns of a table as text.
+
+        Raises
+        ------
+        InputRejected, SpecificationError
+            What `_frame` raises.
+        """
+        key = specification.input, specification.input_path, _columns_of(specification, table)
+        if key != self._key:
+            self._frame, self._key = _frame(specification, table), key
+        return self._frame
+
+
+def preview_table(specification: Specification, frames: Frames | None = None) -> TablePreview:
     """Return the cells of the first table of a specification, and what its rules say of them.
+
+    Parameters
+    ----------
+    frames : Frames, optional
+        Keeps what was read for the next call.
 
     Raises
     ------
@@ -93,7 +119,7 @@ def preview_table(specification: Specification) -> TablePreview:
             "table.parts: values with parts are not shown here. Run compare: it protects the table by every "
             "method."
         )
-    frame = _frame(specification, table)
+    frame = (frames or Frames()).of(specification, table)
     table = table.model_copy(update={"method": "adjustment", "base": None, "tables": table.tables[:1]})
     if table.source == "microdata":
         if table.weighted or table.request or table.waiver:
@@ -193,6 +219,14 @@ def _only_missing(variable: Variable) -> Variable:
     return Variable(role="quasi_identifier", kind="numeric", missing=variable.missing)
 
 
+def _columns_of(specification: Specification, table: Table) -> tuple[str, ...]:
+    """Return the names of the columns that a table is made of."""
+    whose = [specification.unit, table.holding] if table.source == "microdata" else []
+    value = [table.value] if table.source == "microdata" else list(table.numbers)
+    named = [*table.columns, *value, table.status, *whose]
+    return tuple(dict.fromkeys(name for name in named if name is not None))
+
+
 def _frame(specification: Specification, table: Table) -> pd.DataFrame:
     """Read the columns of a table as text.
 
@@ -203,11 +237,7 @@ def _frame(specification: Specification, table: Table) -> pd.DataFrame:
     InputRejected
         If it cannot be read, or has too many rows.
     """
-    given = specification.input
-    whose = [specification.unit, table.holding] if table.source == "microdata" else []
-    value = [table.value] if table.source == "microdata" else list(table.numbers)
-    named = [*table.columns, *value, table.status, *whose]
-    wanted = list(dict.fromkeys(name for name in named if name is not None))
+    given, wanted = specification.input, _columns_of(specification, table)
     if given.positions:
         raise SpecificationError(
             "input.positions: files with fields at fixed places are not shown here. Run compare: it protects "

@@ -135,9 +135,9 @@ class Workbench:
             self.preview, self.fault = found, ""
             self.changed()
 
-    async def check_source(self) -> bool:
-        """Return whether the file is the one that was read; say so if it is not."""
-        if not await asyncio.to_thread(self.files.is_replaced):
+    async def check_source(self, read: bool = True) -> bool:
+        """Return whether the file is the one that was read; say so if it is not (see `Files.is_replaced`)."""
+        if not await asyncio.to_thread(self.files.is_replaced, read):
             return True
         self.changed(
             "The file was replaced or changed since it was read here. Nothing was run, and the figures are "

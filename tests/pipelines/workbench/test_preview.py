@@ -4,10 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from microguard.pipelines.workbench import blocks
+from microguard.pipelines.workbench import files as file_digests
 from microguard.pipelines.workbench.blocks import Drawn, Estimate, Records
 from microguard.pipelines.workbench.data import Data, recoded
 from microguard.pipelines.workbench.figures import CHANGED, JOINTLY, LOSS, Limit
-from microguard.pipelines.workbench.preview import preview
+from microguard.pipelines.workbench.files import Files
+from microguard.pipelines.workbench.preview import joined, preview
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 from microguard.schemas.specification.read import build_specification
@@ -173,6 +175,35 @@ def test_replaced_file_is_detected(tmp_path):
     assert data.files.is_replaced()
 
 
+def test_added_part_of_a_folder_and_new_snapshot_of_a_table_are_detected(tmp_path):
+    survey(30).to_parquet(tmp_path / "part-1.parquet", index=False)
+    files = Files(str(tmp_path))
+    assert not files.is_replaced()
+    survey(30).to_parquet(tmp_path / "part-2.parquet", index=False)
+    assert files.is_replaced(read=False)
+    deltalake = pytest.importorskip("deltalake")
+    deltalake.write_deltalake(tmp_path / "lake", survey(30))
+    files = Files(str(tmp_path / "lake"))
+    assert not files.is_replaced()
+    deltalake.write_deltalake(tmp_path / "lake", survey(30), mode="append")
+    assert files.is_replaced(read=False)
+
+
+def test_unchanged_files_are_read_only_if_asked_for(tmp_path, monkeypatch):
+    path = tmp_path / "survey.csv"
+    path.write_text("a,b\n1,2\n")
+    files = Files(str(path))
+    read = []
+    digest = file_digests.digest_of
+    monkeypatch.setattr(file_digests, "digest_of", lambda named: read.append(named) or digest(named))
+    assert not files.is_replaced(read=False)
+    assert read == []
+    assert not files.is_replaced()
+    assert len(read) == 1
+    path.write_text("a,b\n1,3\n")  # of the same size
+    assert files.is_replaced(read=False)
+
+
 def test_total_is_exact_only_if_nothing_is_left_uncounted():
     sizes = np.array([9.0, 8, 7, 6, 5, 4, 3, 2])
     drawn = Drawn.from_spreads(sizes, 4)
@@ -208,16 +239,15 @@ def test_figures_promise_k_only_if_the_method_does(data, folder, method, promise
     assert (found.promises_k, found.is_of_method) == (promised, method == "microaggregation")
 
 
-def test_small_strata_are_stated_and_many_missing_patterns_do_not_overflow(tmp_path):
+def test_small_strata_are_stated(tmp_path):
     random = np.random.default_rng(2)
-    frame = pd.DataFrame(random.normal(size=(400, 70)), columns=[f"v{i}" for i in range(70)])
-    frame.iloc[0, 0] = frame.iloc[1, 69] = np.nan
+    frame = pd.DataFrame(random.normal(size=(400, 2)), columns=["x", "y"])
+    frame.iloc[0, 0] = frame.iloc[1, 1] = np.nan
     frame.to_parquet(tmp_path / "survey.parquet", index=False)
-    variables = {name: {"role": "quasi_identifier", "kind": "numeric"} for name in frame}
     content = {
         "release": {"name": "survey", "k": 3},
         "input": {"path": "survey.parquet"},
-        "variables": variables,
+        "variables": {name: {"role": "quasi_identifier", "kind": "numeric"} for name in frame},
         "method": {"effort": "fast"},
         "missing": {"numeric": "own_cluster"},
         "publish": {"path": "lake", "evidence": "evidence"},
@@ -226,6 +256,12 @@ def test_small_strata_are_stated_and_many_missing_patterns_do_not_overflow(tmp_p
     found = preview(Data(str(tmp_path / "survey.parquet")), spec)
     assert any(note.startswith("2 records are in 2 strata") for note in found.notes)
     assert found.clustered == 398
+
+
+def test_missing_patterns_of_many_variables_do_not_overflow():
+    first, last = np.array([1, 0, 0, 0]), np.array([0, 0, 0, 1])
+    patterns = [first, *[np.zeros(4, np.int64)] * 98, last]
+    assert np.bincount(joined(patterns, 4)).tolist() == [2, 1, 1]
 
 
 def test_categories_are_stated_to_be_clustered_as_nominal(data, folder):

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from microguard.pipelines.workbench.table_preview import preview_table
+from microguard.pipelines.workbench.table_preview import Frames, preview_table
 from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.specification.read import build_specification
 
@@ -155,3 +155,15 @@ def test_column_that_the_file_lacks_is_named(folder):
     pd.DataFrame(FIRMS).drop(columns="size").to_parquet(folder / "data.parquet", index=False)
     with pytest.raises(InputRejected, match=r"lacks the column.*size"):
         preview_table(specification(folder, {"value": "turnover"}, **AMOUNT))
+
+
+def test_columns_are_read_again_only_if_others_are_needed(folder):
+    frames = Frames()
+    first = preview_table(specification(folder, {"value": "turnover", "p_percent": 10}, **AMOUNT), frames)
+    (folder / "data.parquet").unlink()
+    again = preview_table(specification(folder, {"value": "turnover", "p_percent": 50}, **AMOUNT), frames)
+    assert first.values.tolist() == again.values.tolist()
+    assert first.sensitive.sum() < again.sensitive.sum()
+    RECORDS.assign(turnover=1.0).to_parquet(folder / "data.parquet", index=False)
+    fewer = {"value": "turnover", "p_percent": 10, "tables": [["branch"]]}
+    assert preview_table(specification(folder, fewer, **AMOUNT), frames).values.max() == len(RECORDS)
