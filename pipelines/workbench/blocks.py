@@ -21,12 +21,12 @@ BLOCK = 2_000
 """Records of a block. Clusters at its borders lose a little more than those of a whole file."""
 WORK = 2_400_000
 """Maximum number of clustered records times coordinates: less than a second."""
-INDICATORS = 50
+INDICATORS = 20
 """Maximum number of categories of a variable by which records are cut into blocks."""
 LEAST = 8
 """Number of blocks that are clustered whatever the work."""
-SEARCHED = 2
-"""Number of blocks that are clustered with the effort of the specification, half a second each."""
+SEARCHED, SEARCHED_RECORDS = 2, 1_000
+"""Number of blocks of which a part is clustered with the effort of the specification, and its records."""
 RULE_OF_THREE = 3.0
 """If none of m drawn blocks has any, at most 3 / m of all have, with a certainty of 95 percent (Hanley and
 Lippman-Hand 1983)."""
@@ -73,32 +73,47 @@ class Records:
 
     def blocks(self, k: int) -> list[np.ndarray]:
         """Return the positions of the records of each block, without strata of fewer than k records."""
-        space = self._indicators()
+        order = np.argsort(self.strata, kind="stable")
+        ends = np.cumsum(np.bincount(self.strata)) if len(order) else []
         blocks = []
-        for stratum in np.unique(self.strata):
-            members = np.flatnonzero(self.strata == stratum)
-            if len(members) < k:
-                continue
-            order, offsets = cut_into_blocks(space[members], BLOCK, k)
-            blocks += [np.sort(members[order[a:b]]) for a, b in pairwise(offsets)]
+        for a, b in pairwise([0, *ends]):
+            if b - a >= k:
+                blocks += self._cut(order[a:b], BLOCK, k)
         return blocks
+
+    def part_of(self, block: np.ndarray, k: int) -> np.ndarray:
+        """Return a part of a block with all records of its region of space."""
+        return self._cut(block, SEARCHED_RECORDS, k)[0]
+
+    def _cut(self, members: np.ndarray, records: int, k: int) -> list[np.ndarray]:
+        order, offsets = cut_into_blocks(self._indicators(members), records, k)
+        return [np.sort(members[order[a:b]]) for a, b in pairwise(offsets)]
 
     def coordinates(self) -> int:
         """Return the number of coordinates of a record: one of a number, one of a category."""
         categories = self.points[:, self.nominal]
         return int((~self.nominal).sum() + (categories.max(axis=0, initial=0) + 1).sum())
 
-    def _indicators(self) -> np.ndarray:
+    def _indicators(self, members: np.ndarray) -> np.ndarray:
         """Return points with indicators of frequent categories, so that neighbours agree in many of them.
 
         The others have no indicator: of a variable with thousands of codes these would fill the memory, and
         hardly decide which records are neighbours.
         """
-        columns = [self.points[:, ~self.nominal]]
-        for codes in self.points[:, self.nominal].T.astype(np.int64):
-            frequent = np.argsort(-np.bincount(codes), kind="stable")[:INDICATORS]
-            columns.append((codes[:, np.newaxis] == frequent) / 2**0.5)
-        return np.ascontiguousarray(np.column_stack(columns))
+        codes = self.points[np.ix_(members, self.nominal)].astype(np.int64).T
+        counts = [np.bincount(each) for each in codes]
+        frequent = [np.argsort(-each, kind="stable")[:INDICATORS] for each in counts]
+        numbers, rows = int((~self.nominal).sum()), np.arange(len(members))
+        space = np.zeros((len(members), numbers + sum(map(len, frequent))))
+        space[:, :numbers] = self.points[np.ix_(members, ~self.nominal)]
+        first = numbers
+        for each, count, some in zip(codes, counts, frequent, strict=True):
+            place = np.full(len(count), -1)
+            place[some] = first + np.arange(len(some))
+            has_one = place[each] >= 0
+            space[rows[has_one], place[each][has_one]] = 0.5**0.5
+            first += len(some)
+        return space
 
     def cluster(
         self, members: np.ndarray, k: int, effort: str, min_diversity: int, share_of_run: float
@@ -212,7 +227,7 @@ class Drawn:
         return Estimate(exact + estimated, error or min(1.0, RULE_OF_THREE / m) * bound)
 
 
-def most_blocks(blocks: Sequence[np.ndarray], coordinates: int) -> int:
+def most_blocks(blocks: Sequence[np.ndarray], coordinates: float) -> int:
     """Return how many blocks the work allows."""
     work = sum(map(len, blocks)) * coordinates
     return max(int(len(blocks) * WORK / max(work, 1)), min(len(blocks), LEAST))

@@ -8,14 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from microguard.pipelines.gate.plain_names import metric_in_words
 from microguard.pipelines.workbench.blocks import Estimate
+from microguard.pipelines.workbench.clustering import Counts
 from microguard.schemas.errors import Failure
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
-LOSS, CHANGED, JOINTLY = (
-    MetricKey("information_loss"),
-    MetricKey("categories_changed"),
-    MetricKey("unique_jointly"),
-)
+LOSS, CHANGED = MetricKey("information_loss"), MetricKey("categories_changed")
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ class Preview:
         Records of the file, records that are protected, and records in the drawn blocks.
     k : int
         The k of the specification.
-    classes, below_k, uniques : int
+    counts : mapping of group to Counts
         Equivalence classes before protection, and records in small ones: counted on all records.
     metrics : mapping of MetricKey to Estimate
         Shares of the records, and losses.
@@ -82,7 +79,7 @@ class Preview:
     notes : tuple of str
         What the preview leaves out.
     promises_k : bool
-        Whether the method of the specification promises that k records share each combination.
+        Whether the method of the specification promises that k records share each combination of a group.
     is_of_method : bool
         Whether risk and loss are those of the method of the specification.
     """
@@ -91,9 +88,7 @@ class Preview:
     used: int
     clustered: int
     k: int
-    classes: int
-    below_k: int
-    uniques: int
+    counts: Mapping[str, Counts]
     metrics: Mapping[MetricKey, Estimate]
     losses: Mapping[str, Estimate]
     limits: tuple[Limit, ...]

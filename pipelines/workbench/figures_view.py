@@ -12,6 +12,7 @@ from microguard.pipelines.workbench.specification_text import REASON
 from microguard.pipelines.workbench.widgets import box, button, entry, plain_number, sentence, table, text
 from microguard.pipelines.workbench.workbench import Workbench
 from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.model import WHOLE
 
 
 class FiguresView:
@@ -63,16 +64,24 @@ class FiguresView:
         content = self._workbench.text.content()
         accepted = content.get("quality", {}).get("accept", {})
         promised = "0 after protection" if found.promises_k else "not promised"
-        rows = [
-            ["combinations of quasi-identifiers, with the region", f"{found.classes:,}", "exact", "-"],
-            [
-                f"records in combinations below k = {found.k}, before",
-                f"{found.below_k:,}",
-                "exact",
-                promised,
-            ],
-            ["unique records, before", f"{found.uniques:,}", "exact", promised],
-        ]
+        rows = []
+        for group, counts in found.counts.items():
+            of = f", group {group}" if group != WHOLE else ""
+            rows += [
+                [
+                    f"combinations of quasi-identifiers, with the region{of}",
+                    f"{counts.classes:,}",
+                    "exact",
+                    "-",
+                ],
+                [
+                    f"records in combinations below k = {found.k}, before{of}",
+                    f"{counts.below_k:,}",
+                    "exact",
+                    promised,
+                ],
+                [f"unique records, before{of}", f"{counts.uniques:,}", "exact", promised],
+            ]
         limits = {each.requirement.key: each for each in found.limits}
         for key, estimate in found.metrics.items():
             limit = limits.get(key)

@@ -6,10 +6,12 @@ import pytest
 from microguard.pipelines.workbench import blocks
 from microguard.pipelines.workbench import files as file_digests
 from microguard.pipelines.workbench.blocks import Drawn, Estimate, Records
+from microguard.pipelines.workbench.clustering import JOINTLY, Counts
 from microguard.pipelines.workbench.data import Data, recoded
-from microguard.pipelines.workbench.figures import CHANGED, JOINTLY, LOSS, Limit
+from microguard.pipelines.workbench.figures import CHANGED, LOSS, Limit
 from microguard.pipelines.workbench.files import Files
-from microguard.pipelines.workbench.preview import joined, preview
+from microguard.pipelines.workbench.preview import preview
+from microguard.pipelines.workbench.used_records import joined
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 from microguard.schemas.specification.read import build_specification
@@ -33,7 +35,7 @@ def survey(records=RECORDS, seed=1):
     )
 
 
-def specification(folder, method=None, variables=None):
+def specification(folder, method=None, variables=None, **sections):
     lines = {
         "region": {"role": "region"},
         "age": {"role": "quasi_identifier", "kind": "numeric"},
@@ -48,7 +50,7 @@ def specification(folder, method=None, variables=None):
         "variables": lines | (variables or {}),
         "method": {"effort": "fast"} | (method or {}),
         "publish": {"path": "lake", "evidence": "evidence"},
-    }
+    } | sections
     return build_specification(content, folder)
 
 
@@ -67,9 +69,7 @@ def data(folder):
 def test_counts_before_protection_are_exact(data, folder):
     found = preview(data, specification(folder))
     sizes = survey().groupby(["region", "age", "income", "sex"]).size()
-    assert found.classes == len(sizes)
-    assert found.uniques == (sizes == 1).sum()
-    assert found.below_k == sizes[sizes < 3].sum()
+    assert found.counts == {"all": Counts(len(sizes), int(sizes[sizes < 3].sum()), int((sizes == 1).sum()))}
 
 
 def test_estimates_of_some_blocks_cover_the_figures_of_all(data, folder, monkeypatch):
@@ -92,7 +92,7 @@ def test_preview_does_not_depend_on_the_order_of_records(data, folder, tmp_path)
     other = preview(Data(str(tmp_path / "survey.parquet")), specification(tmp_path))
     found = preview(data, specification(folder))
     assert other.metrics == found.metrics
-    assert (other.classes, other.below_k, other.uniques) == (found.classes, found.below_k, found.uniques)
+    assert other.counts == found.counts
 
 
 def test_larger_k_and_coarser_values_change_loss_and_risk(data, folder):
@@ -102,7 +102,7 @@ def test_larger_k_and_coarser_values_change_loss_and_risk(data, folder):
     assert preview(data, larger).metrics[LOSS].value > first.metrics[LOSS].value
     bands = {"age": {"role": "quasi_identifier", "kind": "ordinal", "bands": [18, 65]}}
     coarse = preview(data, specification(folder, variables=bands))
-    assert coarse.uniques < first.uniques
+    assert coarse.counts["all"].uniques < first.counts["all"].uniques
     assert sorted(coarse.names["age"]) == ["18 to under 65", "65 and over", "under 18"]
 
 
@@ -275,5 +275,23 @@ def test_blocks_of_a_variable_with_many_codes_need_little_memory():
         points=codes[:, np.newaxis].astype(float), nominal=np.array([True]), strata=np.zeros(6_000, np.int64),
         sensitive=np.zeros((6_000, 0), np.int64), weights=None, variable_weights=np.ones(1),
     )  # fmt: skip
-    assert records._indicators().shape == (6_000, blocks.INDICATORS)
+    assert records._indicators(np.arange(6_000)).shape == (6_000, blocks.INDICATORS)
     assert sum(map(len, records.blocks(3))) == 6_000
+
+
+def test_groups_are_counted_and_clustered_one_by_one(data, folder):
+    groups = [{"name": "person", "variables": ["age", "sex"]}, {"name": "money", "variables": ["income"]}]
+    found, together = (
+        preview(data, specification(folder, groups=groups)),
+        preview(data, specification(folder)),
+    )
+    frame = survey()
+    for name, columns in (("person", ["region", "age", "sex"]), ("money", ["region", "income"])):
+        sizes = frame.groupby(columns).size()
+        assert found.counts[name].classes == len(sizes)
+        assert found.counts[name].below_k == sizes[sizes < 3].sum()
+    assert found.losses.keys() == together.losses.keys()
+    for name in found.losses:  # fewer variables are protected together
+        assert found.losses[name].value < together.losses[name].value
+    assert found.metrics.keys() == {LOSS, CHANGED}
+    assert any("Groups are protected one by one" in note for note in found.notes)
