@@ -18,6 +18,7 @@ from fastapi.responses import FileResponse, PlainTextResponse, Response
 from microguard.pipelines.publication.areas import PAGE
 from microguard.pipelines.workbench.columns_view import ColumnsView
 from microguard.pipelines.workbench.figures_view import FiguresView
+from microguard.pipelines.workbench.groups_view import GroupsView
 from microguard.pipelines.workbench.guard import ADDRESS, REPORTS, Guard
 from microguard.pipelines.workbench.peers import Peers
 from microguard.pipelines.workbench.releases_view import ReleasesView
@@ -102,9 +103,11 @@ def _page(workbench: Workbench) -> None:
 def _records(workbench: Workbench, run: RunView) -> list[Any]:
     """Build the sections of records; return their views."""
     figures, variable, columns = FiguresView(workbench), VariableView(workbench), ColumnsView(workbench)
+    groups = GroupsView(workbench)
     with box("div", "pair"):
         with _section("Columns", "columns"):
             columns.build()
+            groups.build()
         with box("div"):
             with _section("Risk and loss", "figures"):
                 figures.build()
@@ -112,7 +115,7 @@ def _records(workbench: Workbench, run: RunView) -> list[Any]:
                 variable.build()
     with _section("Check and run", "run"):
         run.build()
-    return [columns, figures, variable]
+    return [columns, groups, figures, variable]
 
 
 def _table(workbench: Workbench, run: RunView) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from microguard.pipelines.drafting.guess import Alternative, Guess
+from microguard.pipelines.workbench.groups import fitted, quasi_identifiers_of
 from microguard.pipelines.workbench.widgets import box, button, select, set_value, text
 from microguard.pipelines.workbench.workbench import Workbench
 from microguard.schemas.roles import KINDS, Role
@@ -125,7 +126,15 @@ class ColumnsView:
                 for name, each in self._workbench.text.content().get("variables", {}).items()
                 if each.get("role") == role and name != guess.name
             ]
-        self._workbench.set(f"role of {guess.name}: {role}", *keys)
+        self._workbench.set(f"role of {guess.name}: {role}", *keys, *self._groups(guess.name, role))
+
+    def _groups(self, name: str, role: str) -> list[tuple[tuple[str, ...], Any]]:
+        """Return the change of groups if a column becomes a quasi-identifier, or is none any more."""
+        content = self._workbench.text.content()
+        if "groups" not in content:
+            return []
+        names = [each for each in quasi_identifiers_of(content) if each != name]
+        return [(("groups",), fitted(content, [*names, name] if role == "quasi_identifier" else names))]
 
     def _set_kind(self, name: str, kind: str) -> None:
         self._workbench.set(f"kind of {name}: {kind or 'none'}", (("variables", name, "kind"), kind or None))
@@ -134,7 +143,9 @@ class ColumnsView:
         line = {"role": other.role} | ({"kind": other.kind} if other.kind else {})
         if "date" in other.recode:
             line["date"] = "year"
-        self._workbench.set(f"role of {name}: {other.role}", (("variables", name), line))
+        self._workbench.set(
+            f"role of {name}: {other.role}", (("variables", name), line), *self._groups(name, other.role)
+        )
 
 
 def _plain(role: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from microguard.pipelines.workbench.files import Files
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Variable
+
+MOST_RECODES = 4
+"""Number of recodes of a column that are kept: a change that is undone is not computed again."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,7 @@ class Data:
                 f"variables.{name}: expected a column of the file with numbers, text or dates, found none of "
                 "that name. Change its role to identifier."
             )
-        recodes = variable.recodes
-        key = name, repr((sorted(recodes.items()), variable.kind))
+        key = name, repr((sorted(variable.recodes.items()), variable.kind, _written(variable, specification)))
         with self._lock:
             if name not in self._read:
                 self._read[name] = self.profile.values(self.columns[name])
@@ -101,7 +104,25 @@ class Data:
                 kind = _kind(self.columns[name], variable, specification)
                 series = recoded(name, self._read[name], variable, specification, kind)
                 self._recoded[key] = Values.from_series(series)
+                self._forget(name)
             return self._recoded[key]
+
+    def _forget(self, name: str) -> None:
+        """Keep the recodes of a column that were used last."""
+        keys = [key for key in self._recoded if key[0] == name]
+        for key in keys[:-MOST_RECODES]:
+            del self._recoded[key]
+
+
+def _written(variable: Variable, specification: Specification) -> object:
+    """Return when the hierarchy of a variable was written, so that a corrected one is read again."""
+    if variable.hierarchy is None:
+        return None
+    try:
+        status = os.stat(specification.resolve(variable.hierarchy))
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 def _kind(column: Column, variable: Variable, specification: Specification) -> str | None:

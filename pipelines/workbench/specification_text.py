@@ -216,7 +216,14 @@ def _set(document: Any, path: Sequence[str], value: Any) -> None:
 
 
 def _item(value: Any) -> Any:
-    """Return a value as TOML; tables inside a section are inline."""
+    """Return a value as TOML; tables inside a section are inline, and lists of tables one table each."""
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        tables = tomlkit.aot()
+        for each in value:
+            table = tomlkit.table()
+            table.update(each)
+            tables.append(table)
+        return tables
     if isinstance(value, Mapping):
         table = tomlkit.inline_table()
         table.update({key: _item(each) for key, each in value.items()})

@@ -295,3 +295,17 @@ def test_groups_are_counted_and_clustered_one_by_one(data, folder):
         assert found.losses[name].value < together.losses[name].value
     assert found.metrics.keys() == {LOSS, CHANGED}
     assert any("Groups are protected one by one" in note for note in found.notes)
+
+
+def test_corrected_hierarchy_is_read_again(data, folder):
+    levels = folder / "illness.csv"
+    variable = {
+        "illness": {"role": "quasi_identifier", "kind": "nominal", "hierarchy": "illness.csv", "level": 2}
+    }
+    found = []
+    for coarse in ("ab", "abcd"):
+        rows = [f"{code},{coarse[position % len(coarse)]}" for position, code in enumerate("abcdefgh")]
+        levels.write_text("\n".join(["code,group", *rows]) + "\n")
+        found.append(preview(data, specification(folder, variables=variable)))
+    assert [list(each.names["illness"]) for each in found] == [["a", "b"], ["a", "b", "c", "d"]]
+    assert found[0].counts["all"].classes < found[1].counts["all"].classes

@@ -38,3 +38,25 @@ def test_grid_of_many_codes_keeps_the_total_and_states_the_rest():
     shown, more = _first([*codes, "Total"], "Total", 200)
     assert (len(shown), more, shown[-1]) == (200, 801, "Total")
     assert _first(["a", "Total", "a"], "Total", 200) == (["a", "Total"], 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "written", "keys"),
+    [
+        ({}, "hierarchy", "codes.csv", {"hierarchy": "codes.csv", "level": 2}),
+        ({"level": 3}, "hierarchy", "codes.csv", {"hierarchy": "codes.csv", "level": 3}),
+        ({"level": 3}, "hierarchy", " ", {"hierarchy": None, "level": None}),
+        ({}, "level", "3", {"level": 3}),
+        ({}, "order", "low; some, more; high", {"order": ["low", "some, more", "high"]}),
+        ({}, "missing", "97, x", {"missing": [97, "x"]}),
+        ({}, "missing", "", {"missing": None}),
+        ({}, "top_code", "90.5", {"top_code": 90.5}),
+        ({}, "bands", "0, 18", {"bands": [0, 18], "kind": "ordinal", "top_code": None, "bottom_code": None,
+                                "round_to": None}),
+        ({}, "bands", "", {"bands": None, "kind": "numeric"}),
+    ],
+)  # fmt: skip
+def test_typed_recode_changes_the_keys_that_belong_together(line, key, written, keys):
+    from microguard.pipelines.workbench.variable_view import recode_keys
+
+    assert recode_keys(line, key, written) == keys
