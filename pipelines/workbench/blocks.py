@@ -25,6 +25,8 @@ INDICATORS = 20
 """Maximum number of categories of a variable by which records are cut into blocks."""
 LEAST = 8
 """Number of blocks that are clustered whatever the work."""
+REPEATED = 4
+"""Number of clusterings with another seed: that of a run is secret, and its losses differ."""
 SEARCHED, SEARCHED_RECORDS = 2, 1_000
 """Number of blocks of which a part is clustered with the effort of the specification, and its records."""
 RULE_OF_THREE = 3.0
@@ -116,7 +118,13 @@ class Records:
         return space
 
     def cluster(
-        self, members: np.ndarray, k: int, effort: str, min_diversity: int, share_of_run: float
+        self,
+        members: np.ndarray,
+        k: int,
+        effort: str,
+        min_diversity: int,
+        share_of_run: float = 1.0,
+        seed: int = 0,
     ) -> np.ndarray:
         """Return the cluster of each record of a block, from 0."""
         values = self.sensitive[members]
@@ -136,6 +144,7 @@ class Records:
                 variable_weights=self.variable_weights,
                 diversity=diversity,
                 share_of_run=share_of_run,
+                seed=seed,
             ).labels
         except NoVariation:
             return np.zeros(len(members), np.int64)

@@ -15,10 +15,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.workbench.blocks import SEARCHED, Drawn, Estimate, most_blocks
+import pyarrow as pa
+from microguard.pipelines.workbench.blocks import (
+    ERRORS,
+    REPEATED,
+    RULE_OF_THREE,
+    SEARCHED,
+    Drawn,
+    Estimate,
+    most_blocks,
+)
 from microguard.pipelines.workbench.data import Values
 from microguard.pipelines.workbench.used_records import UsedRecords, joined
 from microguard.schemas.requirements.requirement import MetricKey
+from microguard.sdc.clusters.published_means import MeanProtection
+from microguard.sdc.clusters.representatives import represent
 
 JOINTLY = MetricKey("unique_jointly")
 ERROR_OF_EFFORT = 0.05
@@ -103,6 +114,8 @@ class Clustering:
         self.left_out = len(used.rows) - int(self.sizes.sum())
         self.small_strata = int((np.bincount(self.records.strata) < self.k).sum())
         sensitive = bool(self.specification.sensitive)
+        numbers = {name: used.columns[name].amounts[used.rows] for name in self.numeric}
+        self._deviations = {name: float(np.nanstd(each, ddof=1)) for name, each in numbers.items()}
         self._min_diversity = self.specification.method.min_diversity if sensitive else 1
 
     def counts(self) -> Counts:
@@ -115,17 +128,22 @@ class Clustering:
 
     def clustered(self) -> Clustered | None:
         """Cluster the drawn blocks with effort fast; None if there is no block."""
-        labels = self._labels([(self.blocks[b], "fast", 1.0) for b in self.drawn.all])
-        if not labels:
+        drawn = [self.blocks[b] for b in self.drawn.all]
+        if not drawn:
             return None
-        self._fast = dict(zip(self.drawn.all, labels, strict=True))
-        members = [self.blocks[b] for b in self.drawn.all]
-        first = np.cumsum([0, *(int(each.max()) + 1 for each in labels)])[:-1]
-        clusters = np.concatenate([each + a for each, a in zip(labels, first, strict=True)])
-        rows = self.used.rows[np.concatenate(members)]
-        in_block = np.repeat(np.arange(len(members)), [len(each) for each in members])
-        before, after = self._published(rows, clusters)
-        return Clustered(rows, clusters, in_block, before, after)
+        chosen = [(i * len(drawn) // REPEATED) % len(drawn) for i in range(REPEATED)]
+        seeds = [1 + chosen[:i].count(each) for i, each in enumerate(chosen)]
+        labels = self._labels(
+            [(members, "fast", 1.0, 0) for members in drawn]
+            + [(drawn[each], "fast", 1.0, seed) for each, seed in zip(chosen, seeds, strict=True)]
+        )
+        self._fast = dict(zip(self.drawn.all, labels, strict=False))
+        blocks = [drawn[each] for each in chosen]
+        self._repeated = (
+            self._published(blocks, [labels[each] for each in chosen]),
+            self._published(blocks, labels[len(drawn) :], seed=1),
+        )
+        return self._published(drawn, labels[: len(drawn)])
 
     def factor_of_effort(self) -> Estimate:
         """Estimate by what a loss of effort fast is multiplied with the effort of the specification.
@@ -139,7 +157,8 @@ class Clustering:
         parts = [self.records.part_of(self.blocks[b], self.k) for b in chosen]
         effort = "thorough" if method.effort == "exact" else method.effort
         labels = self._labels(
-            [(part, "fast", 1.0) for part in parts] + [(part, effort, len(part) / total) for part in parts]
+            [(part, "fast", 1.0, 0) for part in parts]
+            + [(part, effort, len(part) / total, 0) for part in parts]
         )
         costs = np.array([self._objective(part, each) for part, each in zip(parts * 2, labels, strict=True)])
         fast, searched = costs[: len(parts)], costs[len(parts) :]
@@ -155,24 +174,31 @@ class Clustering:
         """Return what the clusters of records cost, variables with their weights."""
         return float(self.records.differences(members, labels) @ self.records.variable_weights)
 
-    def _labels(self, calls: list[tuple[np.ndarray, str, float]]) -> list[np.ndarray]:
-        """Return the clusters of records, each call with an effort and its share of the work of a run."""
+    def _labels(self, calls: list[tuple[np.ndarray, str, float, int]]) -> list[np.ndarray]:
+        """Return the clusters of records, each call with effort, share of the work of a run, and seed."""
         with ThreadPoolExecutor(THREADS) as threads:  # compiled methods run in parallel
             return list(
                 threads.map(
-                    lambda call: self.records.cluster(call[0], self.k, call[1], self._min_diversity, call[2]),
+                    lambda call: self.records.cluster(
+                        call[0], self.k, call[1], self._min_diversity, call[2], call[3]
+                    ),
                     calls,
                 )
             )
 
-    def _published(self, rows: np.ndarray, clusters: np.ndarray) -> tuple[_Arrays, _Arrays]:
-        """Return values before and after; numbers become means, categories the mode."""
+    def _published(
+        self, blocks: Sequence[np.ndarray], labels: Sequence[np.ndarray], seed: int = 0
+    ) -> Clustered:
+        """Return values before and after; numbers become means or medians, categories the mode."""
+        first = np.cumsum([0, *(int(each.max()) + 1 for each in labels)])[:-1]
+        clusters = np.concatenate([each + a for each, a in zip(labels, first, strict=True)])
+        rows = self.used.rows[np.concatenate(blocks)]
+        in_block = np.repeat(np.arange(len(blocks)), [len(each) for each in blocks])
         before: dict[str, Any] = {}
         after: dict[str, Any] = {}
-        for name in self.numeric:
-            values = pd.Series(self._column(name).amounts[rows])
-            before[name] = values.to_numpy()
-            after[name] = values.groupby(clusters).transform("mean").to_numpy()
+        if self.numeric:
+            before = {name: self._column(name).amounts[rows] for name in self.numeric}
+            after = self._means(before, clusters, seed)
         for name in self.nominal:
             codes = self._column(name).codes[rows] + 1
             size = int(codes.max(initial=0)) + 1
@@ -181,22 +207,59 @@ class Clustering:
             owner = (cells // size)[order]
             modes = (cells % size)[order][np.unique(owner, return_index=True)[1]]
             before[name], after[name] = codes - 1, modes[clusters] - 1
-        return before, after
+        return Clustered(rows, clusters, in_block, before, after)
+
+    def _means(self, before: _Arrays, clusters: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+        """Return numbers as a run publishes them: its means are rounded, and moved if they are amounts."""
+        median = self.specification.method.representative == "median"
+        protection = None if median else MeanProtection(self._deviations, seed)
+        after = {}
+        for name, values in before.items():
+            known = np.isfinite(values)  # a cluster has all values of a variable, or none
+            column = pa.array(values[known]).cast(self.used.kind(name), safe=False)
+            published = represent(
+                pa.table({name: column}),
+                clusters[known],
+                numeric=[name],
+                representative="median" if median else "auto",
+                protection=protection,
+            )
+            after[name] = np.full(len(values), np.nan)
+            after[name][known] = published[name].cast(pa.float64()).to_numpy()
+        return after
 
     def losses(self, found: Clustered) -> dict[str, Estimate]:
-        """Estimate SSE/SST of each numeric variable, and the share of changed values of the others."""
+        """Estimate SSE/SST of each numeric variable, and the share of changed values of the others.
+
+        By how much another seed changes them is measured on few blocks. Variables have a relative change in
+        common, so that none has a small error by chance.
+        """
+        lost, *again = map(self._lost, (found, *self._repeated))
+        changes = {name: self._change(again[0][name], again[1][name]) for name in lost}
         losses = {}
-        for position, name in enumerate((*self.numeric, *self.nominal)):
+        for position, name in enumerate(lost):
+            least = 0.0 if name in self.numeric else 1.0
+            losses[name] = self._share(lost[name], found, self.spreads[:, position], least, MOST_OF_SPREAD)
+        relative = [changes[name] / each.value for name, each in losses.items() if each.value > 0]
+        common = float(np.mean(np.square(relative))) ** 0.5 if relative else 0.0
+        for name, each in losses.items():
+            least = 0.0 if name in self.numeric else RULE_OF_THREE / float(self.sizes.sum())
+            error = max(ERRORS * changes[name], ERRORS * common * each.value, least)
+            losses[name] = Estimate(each.value, each.error + error)
+        return losses
+
+    def _lost(self, found: Clustered) -> dict[str, np.ndarray]:
+        """Return what each record loses of each variable."""
+        lost = {}
+        for name in (*self.numeric, *self.nominal):
             before, after = found.before[name], found.after[name]
             if name in self.numeric:
                 variance = float(np.nanvar(self._column(name).amounts[self.used.rows]))
                 differences = np.nan_to_num((before - after) ** 2)
-                lost = differences / variance if variance > 0 else np.zeros(len(differences))
+                lost[name] = differences / variance if variance > 0 else np.zeros(len(differences))
             else:
-                lost = (before != after).astype(float)
-            counted = 0.0 if name in self.numeric else 1.0
-            losses[name] = self._share(lost, found, self.spreads[:, position], counted, MOST_OF_SPREAD)
-        return losses
+                lost[name] = (before != after).astype(float)
+        return lost
 
     def _share(
         self, of_records: np.ndarray, found: Clustered, sizes: np.ndarray, least: float, most: float = 1.0
@@ -206,8 +269,28 @@ class Clustering:
         total, records = self.drawn.total(sums, sizes, least, most), float(self.sizes.sum())
         return Estimate(total.value / records, total.error / records)
 
+    def _change(self, one: np.ndarray, other: np.ndarray) -> float:
+        """Return the standard error that the seed brings to the mean over all records.
+
+        Blocks change independently of each other. `one` and `other` are of the records of `_repeated`.
+        """
+        blocks = self._repeated[0].in_block
+        change, records = np.bincount(blocks, other - one), float(self.sizes.sum())
+        return float((change**2).sum() * records / len(blocks)) ** 0.5 / records
+
     def risks(self, found: Clustered) -> dict[MetricKey, Estimate]:
         """Estimate the shares of unique and of homogeneous records, if this is the only clustering."""
+        flags, *again = map(self._flags, (found, *self._repeated))
+        shares = {}
+        for key, each in flags.items():
+            share = self._share(each, found, self.sizes, least=1.0)
+            change = ERRORS * self._change(again[0][key], again[1][key])
+            error = max(change, RULE_OF_THREE / float(self.sizes.sum()))
+            shares[key] = Estimate(share.value, share.error + error)
+        return shares
+
+    def _flags(self, found: Clustered) -> dict[MetricKey, np.ndarray]:
+        """Return 1 for each record that is unique or homogeneous, else 0; classes are clusters."""
         specification, rows = self.specification, found.rows
         as_they_are = [
             name
@@ -215,19 +298,16 @@ class Clustering:
             if name not in specification.sensitive and name != specification.region
         ]
 
-        def share(alone: np.ndarray) -> Estimate:
-            return self._share(alone.astype(float), found, self.sizes, least=1.0)
-
-        def unique(names: Iterable[str]) -> Estimate:
+        def unique(names: Iterable[str]) -> np.ndarray:
             codes = [found.clusters, *(self._column(name).codes[rows] for name in names)]
             combined = joined(codes, len(rows))
-            return share(np.bincount(combined)[combined] == 1)
+            return (np.bincount(combined)[combined] == 1).astype(float)
 
-        shares = {MetricKey("unique_published", name): unique([name]) for name in as_they_are}
+        flags = {MetricKey("unique_published", name): unique([name]) for name in as_they_are}
         if as_they_are:
-            shares[JOINTLY] = unique(as_they_are)
+            flags[JOINTLY] = unique(as_they_are)
         for name in specification.sensitive:
             codes = pd.Series(self._column(name).codes[rows])
             distinct = codes.where(codes >= 0).groupby(found.clusters).transform("nunique")
-            shares[MetricKey("homogeneous", name)] = share(distinct.to_numpy() <= 1)
-        return shares
+            flags[MetricKey("homogeneous", name)] = (distinct.to_numpy() <= 1).astype(float)
+        return flags

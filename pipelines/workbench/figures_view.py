@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -116,8 +117,11 @@ def percent(value: float) -> str:
 
 
 def error_of(estimate: Estimate) -> str:
-    """Format the error that the sample brings to a figure."""
-    return f"{100 * estimate.error:.2g} %" if estimate.error else "exact"
+    """Format the error of a figure with two digits, rounded up."""
+    if not estimate.error:
+        return "exact"
+    digits = 1 - math.floor(math.log10(100 * estimate.error))
+    return f"{math.ceil(round(100 * estimate.error * 10.0**digits, 6)) / 10.0**digits:.2g} %"
 
 
 def with_error(estimate: Estimate) -> str:

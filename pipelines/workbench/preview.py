@@ -122,6 +122,8 @@ def _notes(data: Data, used: UsedRecords, clusterings: Sequence[Clustering]) -> 
             "Ordinal and hierarchical variables are clustered as nominal ones here: a run knows which of "
             "their categories are close, and loses less."
         )
+    if specification.method.representative == "medoid":
+        yield "Clusters publish their means here: medoids lose more."
     if specification.method.name != METHOD:
         yield "The figures are those of microaggregation, not of the method that is chosen."
     if specification.weight is not None and specification.method.weighted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import pyarrow as pa
 from microguard.pipelines.workbench.blocks import Records
 from microguard.pipelines.workbench.data import Data, Values
 from microguard.schemas.errors import SpecificationError
@@ -66,6 +67,12 @@ class UsedRecords:
             if len(first) < len(rows):
                 return rows[first], True
         return rows, False
+
+    def kind(self, name: str) -> pa.DataType:
+        """Return the type of a numeric variable in a run: whole numbers stay whole numbers."""
+        kind = self._data.columns[name].type
+        whole = self.specification.input.format == "parquet" and pa.types.is_integer(kind)
+        return pa.int64() if whole else pa.float64()
 
     def records(self, numeric: Sequence[str], nominal: Sequence[str]) -> Records:
         """Return the points of variables that are clustered together."""

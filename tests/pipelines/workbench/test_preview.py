@@ -76,7 +76,8 @@ def test_estimates_of_some_blocks_cover_the_figures_of_all(data, folder, monkeyp
     monkeypatch.setattr(blocks, "BLOCK", 500)
     whole = preview(data, specification(folder))
     assert whole.clustered == RECORDS
-    assert {each.error for each in whole.metrics.values()} == {0.0}
+    for each in whole.metrics.values():  # a run draws another seed, so that no figure is exact
+        assert 0 < each.error < max(0.1 * each.value, 0.005)
     monkeypatch.setattr(blocks, "WORK", 30_000)
     some = preview(data, specification(folder))
     assert some.clustered < RECORDS / 2
@@ -309,3 +310,17 @@ def test_corrected_hierarchy_is_read_again(data, folder):
         found.append(preview(data, specification(folder, variables=variable)))
     assert [list(each.names["illness"]) for each in found] == [["a", "b"], ["a", "b", "c", "d"]]
     assert found[0].counts["all"].classes < found[1].counts["all"].classes
+
+
+def test_numbers_with_missing_values_are_clustered_apart(tmp_path):
+    frame = survey(800).drop(columns="region")
+    frame.loc[::4, "income"] = np.nan
+    frame.to_parquet(tmp_path / "survey.parquet", index=False)
+    spec = specification(
+        tmp_path, variables={"region": {"role": "identifier"}}, missing={"numeric": "own_cluster"}
+    )
+    found = preview(Data(str(tmp_path / "survey.parquet")), spec)
+    assert found.clustered == 800
+    assert np.isnan(found.after["income"]).sum() == 200
+    assert 0 < found.losses["income"].value < 1
+    assert len(np.unique(found.after["age"])) < 800 / 3
