@@ -272,11 +272,13 @@ class Clustering:
     def _change(self, one: np.ndarray, other: np.ndarray) -> float:
         """Return the standard error that the seed brings to the mean over all records.
 
-        Blocks change independently of each other. `one` and `other` are of the records of `_repeated`.
+        `one` and `other` are of the records of `_repeated`. Blocks change independently of each other, and
+        few of them may differ little by chance: the variance is at least that of records that change
+        independently, as in the test of McNemar (1947).
         """
-        blocks = self._repeated[0].in_block
-        change, records = np.bincount(blocks, other - one), float(self.sizes.sum())
-        return float((change**2).sum() * records / len(blocks)) ** 0.5 / records
+        blocks, records = self._repeated[0].in_block, float(self.sizes.sum())
+        change = max(float((np.bincount(blocks, other - one) ** 2).sum()), float(((other - one) ** 2).sum()))
+        return (change * records / len(blocks)) ** 0.5 / records
 
     def risks(self, found: Clustered) -> dict[MetricKey, Estimate]:
         """Estimate the shares of unique and of homogeneous records, if this is the only clustering."""
