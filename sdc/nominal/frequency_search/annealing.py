@@ -34,7 +34,7 @@ _HOTTER = 8.0
 DESCENT = 0.1
 #: Useful number of moves per movable combination in one run, and per pair of them in files so small that few
 #: vectors exist; and maximum number of runs. Small files have several runs.
-_USEFUL, _USEFUL_OF_PAIR, _MOST_RUNS = 20_000, 1_000, 8
+_USEFUL, _USEFUL_OF_PAIR, _MOST_RUNS = 20_000, 500, 8
 #: Number of moves between two checks of the deadline.
 _STRETCH = 1_000_000
 _SAMPLE = 20_000
