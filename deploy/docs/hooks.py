@@ -21,6 +21,7 @@ PAGES = {
     "methods/kernels.md": "sdc/kernels/README.md",
     "reference/specification.md": "schemas/README.md",
     "operations.md": "deploy/README.md",
+    "weakness.md": "SECURITY.md",
     "changes.md": "deploy/CHANGELOG.md",
     "developing/contributing.md": "CONTRIBUTING.md",
     "developing/pipelines.md": "pipelines/README.md",

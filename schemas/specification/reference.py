@@ -122,8 +122,8 @@ def _method_parameters() -> Iterator[str]:
 
 def _capabilities() -> Iterator[str]:
     yield "### Algorithms, and what each can carry\n"
-    yield "What a method cannot carry is refused when the specification is read. Where clusters heed a"
-    yield "weight, `auto` refuses effort exact, as the proofs are of equal weights.\n"
+    yield "What a method cannot carry is refused when the specification is read. With a"
+    yield "weight, `auto` refuses effort exact, because its proofs assume equal weights.\n"
     yield "| strategy | algorithm | efforts | nominal variables | a weight | largest block |"
     yield "|---|---|---|---|---|---|"
     for strategy, rows in ALGORITHMS.items():
