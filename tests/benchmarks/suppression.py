@@ -57,14 +57,12 @@ _ATTACKED = ("3.4 x 3.3 x 4", "5.6 x 4.4 x 4")
 def run(quick: bool = False) -> Iterator[Table]:
     """Return the tables: reference files, the business survey beside pytauargus, generated tables.
 
-    A full run writes them as a page of the manual.
+    A full run writes each one into the page of the manual as soon as it is measured.
     """
-    tables = []
     for table in _tables(quick):
-        tables.append(table)
+        if not quick:
+            PAGE.write_text(page([table], PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         yield table
-    if not quick:
-        PAGE.write_text(page(tables), encoding="utf-8")
 
 
 def _tables(quick: bool) -> Iterator[Table]:
@@ -76,17 +74,20 @@ def _tables(quick: bool) -> Iterator[Table]:
         yield large_tables(list(LARGE))
 
 
-def page(tables: list[Table]) -> str:
-    """Return the page of the manual."""
+def page(tables: list[Table], before: str = "") -> str:
+    """Return the page of the manual; tables of the page before that were not measured again stay."""
     where = (
         f"*Command:* `microguard benchmark suppression`. *Machine:* {os.cpu_count()} cores, "
         f"{platform.machine()}, shared, one thread used. *Version:* {microguard.__version__}, "
         f"{in_words(deciding_versions())}. *Date:* {datetime.now(UTC).date()}."
     )
-    lines = ["# Cell suppression", "", " ".join((__doc__ or "").split("\n\n")[1].split()), ""]
+    sections = {part.split("\n", 1)[0]: part.rstrip("\n") for part in before.split("\n## ")[1:]}
     for table in tables:
-        lines += [f"## {table.title}", where, "", table.markdown().split("\n\n", 1)[1].strip(), ""]
-    return "\n".join(lines)
+        sections[table.title] = (
+            f"{table.title}\n{where}\n\n{table.markdown().split(chr(10) * 2, 1)[1].strip()}"
+        )
+    lead = " ".join((__doc__ or "").split("\n\n")[1].split())
+    return "\n\n".join(["# Cell suppression", lead, *(f"## {part}" for part in sections.values())]) + "\n"
 
 
 def measured(problem: SuppressionProblem, attackers: tuple[str, ...]) -> tuple[Suppression, float]:
