@@ -27,7 +27,7 @@ LEAST = 8
 """Number of blocks that are clustered whatever the work."""
 REPEATED = 4
 """Number of clusterings with another seed: that of a run is secret, and its losses differ."""
-SEARCHED, SEARCHED_RECORDS = 2, 1_000
+SEARCHED, SEARCHED_RECORDS = 2, 500
 """Number of blocks of which a part is clustered with the effort of the specification, and its records."""
 RULE_OF_THREE = 3.0
 """If none of m drawn blocks has any, at most 3 / m of all have, with a certainty of 95 percent (Hanley and

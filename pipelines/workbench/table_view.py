@@ -97,9 +97,9 @@ class TableView:
         for name, field in self._fields.items():
             set_value(field, self._value(name))
         workbench, found = self._workbench, self._workbench.preview
-        self._state.set_text(
-            workbench.fault or ("Measuring ..." if workbench.measuring else self._summary(found))
-        )
+        old = "The cells below are of the state before: " if found is not None else ""
+        fault = workbench.fault and f"{old}{workbench.fault}"
+        self._state.set_text(fault or ("Measuring ..." if workbench.measuring else self._summary(found)))
         self._state.classes(replace="fault" if workbench.fault else "soft")
         if found is not None and found is not self._shown:
             self._shown = found
