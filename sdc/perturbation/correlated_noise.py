@@ -126,7 +126,8 @@ def with_noise(
         raise InvalidParameter(f"share: expected a number above 0, found {share!r}")
     if values.shape != uniforms.shape or correlation_factor.shape != (values.shape[1],) * 2:
         raise ShapeMismatch(
-            f"{values.shape} values, {uniforms.shape} draws, {correlation_factor.shape} factor"
+            f"expected as many draws as values and a square factor, found {values.shape} values, "
+            f"{uniforms.shape} draws and a factor {correlation_factor.shape}"
         )
     normal = ndtri(uniforms + 2.0**-54)
     noisy = np.array(values, np.float64)
