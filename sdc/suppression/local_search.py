@@ -28,7 +28,7 @@ _ROUNDS = 8
 #: Rounds of cuts of the whole table before cells stay suppressed.
 _WHOLE_ROUNDS = 3
 #: Times that cells which no cut needs are published again.
-_PRUNED = 4
+_PRUNED = 2
 #: Price of a cell that the relaxation chooses, as a part of its cost.
 _CHOSEN = 0.1
 #: Gap and work of an integer program of the whole table, and of a neighbourhood.
