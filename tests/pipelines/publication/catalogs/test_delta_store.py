@@ -86,7 +86,7 @@ def test_the_newest_release_is_the_state_and_every_version_is_one(areas):
     assert versions(areas) == [each.to_pydict() for each in (RECORDS, FEWER, other)]
 
 
-@pytest.mark.parametrize("removed", [ID, SECOND, THIRD])
+@pytest.mark.parametrize("removed", [pytest.param(ID, marks=pytest.mark.long), SECOND, THIRD])
 def test_no_version_and_no_file_has_a_withdrawn_release(areas, removed):
     contents = {ID: RECORDS, SECOND: FEWER, THIRD: RECORDS.slice(2, 3)}
     for release_id, each in contents.items():
