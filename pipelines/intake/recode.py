@@ -106,7 +106,7 @@ def apply_recodes(frame: DataFrame, specification: Specification, unknown: str) 
                 text = value.cast("string")
                 not_in_hierarchy = not_in_hierarchy | (text.isNotNull() & ~text.isin(list(codes)))
                 if (variable.level or 1) > 1:
-                    value = _level(text, codes)
+                    value = coarser(text, codes)
         columns.append(value.alias(name))
     return frame.select(*columns, not_in_hierarchy.alias(unknown))
 
@@ -201,8 +201,11 @@ def _levels(path: str, level: int, name: str) -> list[list[str]]:
     return rows[1:]
 
 
-def _level(text: Column, codes: Mapping[str, str]) -> Column:
-    """Map a code to its coarser code, with one comparison for each coarse code instead of each fine one."""
+def coarser(text: Column, codes: Mapping[str, str]) -> Column:
+    """Map a code to its coarser code, with one comparison for each coarse code instead of each fine one.
+
+    The codes are in the plan that Spark shows: pass those of a code file, not those that occur in records.
+    """
     members: dict[str, list[str]] = {}
     for fine, coarse in codes.items():
         members.setdefault(coarse, []).append(fine)
