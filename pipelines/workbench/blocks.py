@@ -76,7 +76,7 @@ class Records:
     def blocks(self, k: int) -> list[np.ndarray]:
         """Return the positions of the records of each block, without strata of fewer than k records."""
         order = np.argsort(self.strata, kind="stable")
-        ends = np.cumsum(np.bincount(self.strata)) if len(order) else []
+        ends = np.cumsum(np.bincount(self.strata)).tolist() if len(order) else []
         blocks = []
         for a, b in pairwise([0, *ends]):
             if b - a >= k:

@@ -64,7 +64,8 @@ def _measured(data: Data, used: UsedRecords, groups: Mapping[str, Clustering]) -
     specification, clusterings = used.specification, list(groups.values())
     found = [each.clustered() for each in clusterings]
     losses: dict[str, Estimate] = {}
-    before, after = {}, {}
+    before: dict[str, np.ndarray] = {}
+    after: dict[str, np.ndarray] = {}
     for each, clustered in zip(clusterings, found, strict=True):
         if clustered is not None:
             losses |= each.losses(clustered)

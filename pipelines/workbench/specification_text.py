@@ -220,9 +220,9 @@ def _item(value: Any) -> Any:
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
         tables = tomlkit.aot()
         for each in value:
-            table = tomlkit.table()
-            table.update(each)
-            tables.append(table)
+            section = tomlkit.table()
+            section.update(each)
+            tables.append(section)
         return tables
     if isinstance(value, Mapping):
         table = tomlkit.inline_table()

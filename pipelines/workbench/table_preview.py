@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,8 @@ from microguard.schemas.specification.sections import Variable
 from microguard.schemas.specification.table import Table
 from microguard.schemas.specification.table_input import table_of
 
+ABSENT: Any = None
+"""What stands for a missing value in columns of text."""
 MOST_ROWS = 2_000_000
 """Maximum number of rows that are added up in this process."""
 
@@ -211,7 +214,7 @@ def _codes(name: str, series: pd.Series, specification: Specification) -> pd.Ser
     codes = recoded(name, series, variable, specification, None)
     if pd.api.types.is_float_dtype(codes):  # years
         codes = codes.map(lambda year: None if year != year else str(int(year)))
-    return codes.astype(object).where(codes.notna(), None)
+    return codes.astype(object).where(codes.notna(), ABSENT)
 
 
 def _only_missing(variable: Variable) -> Variable:
@@ -287,8 +290,8 @@ def _read(specification: Specification, wanted: Sequence[str], source: Source | 
             for file in files
         ]
         frame = pd.concat(frames, ignore_index=True)
-        frame = frame.where(frame != "", None)
-    return frame if given.missing is None else frame.where(frame != given.missing, None)
+        frame = frame.where(frame != "", ABSENT)
+    return frame if given.missing is None else frame.where(frame != given.missing, ABSENT)
 
 
 def _text(column: pa.ChunkedArray) -> pd.Series:
