@@ -72,6 +72,11 @@ class Column:
         return 0 < self.present == self.whole
 
     @property
+    def digits_of_one_width(self) -> bool:
+        """Whether every value is a text of so many digits."""
+        return self.is_whole and self.widths[0] == self.widths[1] >= 2
+
+    @property
     def ties(self) -> int:
         """Number of records whose value also occurs in an earlier record."""
         return self.present - self.distinct

@@ -178,6 +178,8 @@ RULES = (
     Rule("category", 4, lambda f: f.categories and f.label, "categories"),
     Rule("category", 3, lambda f: f.label and f.few, "few values"),
     Rule("category", 2, lambda f: f.column.zero_led > 0 and f.listed, "digits with leading zeros"),
+    Rule("category", 8, lambda f: f.column.zero_led > 0 and f.listed and f.column.digits_of_one_width,
+         "digits of one width with leading zeros"),
     Rule("category", 7, lambda f: f.named("code") and f.listed and (f.whole or f.label)
          and not _amount(f), "a code by name"),
     Rule("category", 5, lambda f: f.whole and not f.named("amount", "key", "age", "line")
@@ -197,7 +199,7 @@ RULES = (
     Rule("key", 6, lambda f: f.registration and not _amount(f), "a registration number"),
     Rule("key", 6, lambda f: f.named("line") and f.column.is_key_type,
          "a number within the household by name"),
-    Rule("key", 8, lambda f: f.label and f.unique and f.pattern, "texts of one width, nearly all distinct"),
+    Rule("key", 10, lambda f: f.label and f.unique and f.pattern, "texts of one width, nearly all distinct"),
     Rule("key", 8, lambda f: f.named("key", "entity") and not f.few and f.column.is_key_type
          and not f.named("amount"), "a key by name"),
     Rule("key", 9, lambda f: f.entity is not None and f.entity.kind != "household" and not f.alone,

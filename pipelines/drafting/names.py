@@ -17,8 +17,8 @@ _WORDS = {
     "hushall",
     "weight": "weight weights wgt wgts wt wts pweight perwt hhwt fnlwgt afnlwgt poids gewicht ponderation "
     "ponderacion expansion factor expfac fexp hochrechnung hochrechnungsfaktor hrf phrf hhrf finalwt wtfinl "
-    "calweight vekt vikt peso",
-    "place": "region regio nuts nuts1 nuts2 nuts3 state county province provinz district canton kanton "
+    "calweight vekt vikt peso mult multiplier",
+    "place": "region regio geo nuts nuts1 nuts2 nuts3 state county province provinz district canton kanton "
     "department departement departamento dipartimento dep land municipality commune comune kommune kommun "
     "kom gemeinde gemeente municipio concelho parish lau fips provincia ccaa comunidad regione distrito uf "
     "fylke lan wojewodztwo powiat gmina okres obec "
@@ -27,6 +27,7 @@ _WORDS = {
     "ethnicity ethnic crime disability handicap party disea physlm chronic depression smoker pregnant "
     "abortion religious affairs victim conviction sexual addiction mental",
     "code": "code nace naics isco isic sic type class category zip postcode postal plz activity coicop cpa "
+    "nco noc anzsco anzsic cnae ateco naf ape kldb pcs okved scian sinco ciiu ciuo cno "
     "cpc hs isced soc esco fos iso branch stratum strata sector segment grade rank status species cat",
     "amount": "income salary wage wages pay earnings turnover sales revenue price amount value cost costs "
     "rent tax taxes profit assets debt capital budget expenditure spending consumption production output "
@@ -65,8 +66,9 @@ _GLUED = {
     "household": _glued(_HOUSEHOLD),
     "key": _glued(f"{_ENTITY}|{_HOUSEHOLD}"),
     "weight": re.compile(
-        r"(?!.*(?:birth|body|kg)).*(?:weights?|we?ght|wgt|gewicht|hochrechnung|grossing|elevacion|ponderacion).*|"
-        r"[a-z]{0,6}wts?|wts?[a-z]{0,6}"
+        r"(?!.*(?:birth|body|kg))(?:"
+        r".*(?:weights?|we?ght|wgt|gewicht|hochrechnung|grossing|elevacion|ponderacion).*|"
+        r"[a-z]{0,6}wts?|wts?[a-z]{0,6})"
     ),
     "place": re.compile(
         r"(?:nuts|region|kommune|municip|gemeinde|commune|postal|county|district|country|plz|zip).{0,12}"

@@ -1,4 +1,4 @@
-"""Drafts of office files and of layouts of codebooks: the share of true roles and of those of an expert."""
+"""Drafts of office files: the share of true roles, and whether each draft passes its check."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from microguard.schemas.errors import MicroguardError
 from microguard.schemas.specification.read import build_specification
 
 from tests.benchmarks.table import Table
-from tests.pipelines.drafting.held_out import HELD_OUT
-from tests.pipelines.drafting.later_layouts import LATER
-from tests.pipelines.drafting.layouts import DEVELOPED, Maker, disqualified, is_right, layouts
 from tests.pipelines.drafting.office_files import KEYS, office_files
 
 LEAST_RIGHT = 0.9
@@ -73,27 +70,3 @@ def run(quick: bool = False) -> Iterator[Table]:
     yield Table(
         "Drafts of office files", ("file", "columns", "roles right", "passes its check", "CPU s"), rows
     )
-    yield _of_layouts("Drafts of layouts that the role engine was written with", DEVELOPED)
-    yield _of_layouts("Drafts of layouts that were written after the role engine", HELD_OUT)
-    yield _of_layouts("Drafts of layouts that were written after it was mended by those", LATER)
-
-
-def _of_layouts(title: str, makers: tuple[Maker, ...]) -> Table:
-    """Compare the drafts of layouts with the roles of an expert."""
-    rows: list[tuple[str, int, str, int, str, str]] = []
-    right, columns = 0, 0
-    with tempfile.TemporaryDirectory() as name:
-        for layout in layouts(makers):
-            variables = draft(str(layout.write(Path(name)))).as_json()["variables"]
-            found = {each: (line["role"], line["kind"]) for each, line in variables.items()}
-            wrong = [each for each, expert in layout.expert.items() if not is_right(expert, *found[each])]
-            mistaken = [each for each, expert in layout.expert.items() if disqualified(expert, *found[each])]
-            assert not mistaken, f"{layout.name}: {mistaken} would be disqualifying"
-            keys = sum(role == "quasi_identifier" for role, _ in found.values())
-            right, columns = right + len(found) - len(wrong), columns + len(found)
-            share = 1 - len(wrong) / len(found)
-            rows.append((layout.name, len(found), f"{share:.3f}", keys, ", ".join(wrong) or "-", "none"))
-    assert right >= 0.95 * columns
-    rows.append(("all", columns, f"{right / columns:.3f}", 0, "", "none"))
-    header = ("layout", "columns", "roles right", "key variables", "other than the expert's", "disqualifying")
-    return Table(title, header, rows)

@@ -9,6 +9,7 @@ from microguard.pipelines.draft import draft
 from microguard.schemas.expressions import parse_expression, terms
 from microguard.schemas.specification.read import build_specification
 
+from tests.pipelines.drafting.further_layouts import FURTHER
 from tests.pipelines.drafting.layouts import DEVELOPED, disqualified, eu_silc, is_right, layouts
 
 LEAST_RIGHT = 0.95
@@ -38,6 +39,13 @@ def test_draft_has_the_roles_of_an_expert_and_no_disqualifying_one(name, tmp_pat
     assert 4 <= roles.count("quasi_identifier") <= 8
     assert {each["confidence"] for each in variables.values()} <= {"sure", "likely", "unsure"}
     assert all(each["why"] for each in variables.values())
+
+
+def test_amounts_of_which_most_are_zero_are_no_keys_of_households(tmp_path):
+    (layout,) = [each for each in layouts(FURTHER) if each.name == "cps_asec"]
+    variables, _ = drafted(layout.write(tmp_path), tmp_path)
+    for name in ("WSAL_VAL", "INT_VAL", "DIV_VAL"):
+        assert variables[name]["kind"] == "numeric", variables[name]["why"]
 
 
 def test_draft_of_rand_hie_recomputes_logarithms_and_sums(tmp_path):
