@@ -37,13 +37,15 @@ ROOM = 1.5
 """Ratio of the drafted limit of the loss to the loss of the trial, which uses a sample and a fast method."""
 
 
-def draft(named: str) -> CommandResult:
+def draft(named: str, cells: str | None = None) -> CommandResult:
     """Profile the input and return a draft specification for it.
 
     Parameters
     ----------
     named : str
-        A Parquet or CSV file, a folder or a glob.
+        A Parquet or CSV file, a folder or a glob; with `cells` a JSON-stat file.
+    cells : str, optional
+        New CSV file for the cells of a JSON-stat table; the draft is of that file.
 
     Returns
     -------
@@ -53,13 +55,19 @@ def draft(named: str) -> CommandResult:
     Raises
     ------
     InputRejected
-        If the input cannot be read or has fewer than k records.
+        If the input cannot be read or has fewer than k records; if a file of cells is named for an input that
+        is no JSON-stat table, or exists.
     """
     described = draft_with_metadata(named)
     if described is not None:
         return CommandResult(described, {"table": True, "draft": described})
+    parents = None
+    if cells is not None:
+        from microguard.pipelines.drafting.json_stat import write_cells
+
+        named, parents = cells, write_cells(named, cells)
     source = sniff(named)
-    finished = draft_finished_table(source)
+    finished = draft_finished_table(source, parents)
     if finished is not None:
         return CommandResult(finished, {"table": True, "draft": finished})
     with Profile(source) as profile:

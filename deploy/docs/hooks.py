@@ -14,7 +14,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Pages that are files outside of docs, or parts of one: from the heading after the # on, or before it.
+#: Pages that are files outside of docs, or parts of one: from the heading after the # on, or up to it.
 PAGES = {
     "methods/index.md": "sdc/README.md",
     "methods/suppression.md": "sdc/suppression/README.md",
