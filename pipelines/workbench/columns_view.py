@@ -17,6 +17,7 @@ ROLES = {
     "quasi_identifier": "protected: at least k records share each combination",
     "sensitive": "published as it is; its values within a cluster are limits",
     "weight": "a sampling weight, published as it is",
+    "risk": "read by swapping, never published",
     "derived": "computed from published columns after protection",
     "other": "published as it is",
 }
