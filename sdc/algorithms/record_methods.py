@@ -60,7 +60,8 @@ class SwappingParameters(Parameters):
         level of the geography comes last, as the rate is met there.
         """
         chains = [self.geography[: depth + 1] for depth in range(len(self.geography))]
-        whole, within = [], []
+        whole: list[tuple[str, ...]] = []
+        within: list[tuple[str, ...]] = []
         for names in self.hierarchies:
             place = self.geography.index(names[0]) if names[0] in self.geography else -1
             start, further = (self.geography[: place + 1], names[1:]) if place >= 0 else ((), names)
