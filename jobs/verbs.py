@@ -166,9 +166,17 @@ _ROWS = (
         "draft",
         "profile a file and print a draft specification with its disclosure risk",
         "microguard.pipelines.draft:draft",
-        (_argument("input", type=_path, metavar="INPUT", help="Parquet or CSV: a file, folder or glob"),),
+        (
+            _argument("input", type=_path, metavar="INPUT", help="Parquet or CSV: a file, folder or glob"),
+            _argument(
+                "--cells",
+                type=_path,
+                metavar="FILE",
+                help="of a JSON-stat table: write its cells to this new CSV file, and draft that",
+            ),
+        ),
         shown_when_quiet=True,
-        examples=("draft persons.csv > release.toml",),
+        examples=("draft persons.csv > release.toml", "draft table.json --cells cells.csv > table.toml"),
     ),
     Verb(
         "start",
@@ -183,7 +191,7 @@ _ROWS = (
     ),
     Verb(
         "check",
-        "validate specification and input, and print the risk before protection",
+        "validate specification and input, print the risk before protection, and foretell refusals",
         "microguard.pipelines.check:check",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,

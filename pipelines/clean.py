@@ -26,8 +26,9 @@ def clean(named: Sequence[str]) -> CommandResult:
     """
     if any("://" in name for name in named):
         raise SpecificationError(
-            "microguard clean knows folders. What runs left in an object store lies below .work/ of the "
-            "evidence: delete it there while no run is at work, or let a rule of the store do so after days."
+            "microguard clean: expected folders, found an object store. Unfinished runs leave their files "
+            "there under .work/ of the evidence: delete that folder while no run is active, or set an expiry "
+            "rule of the store for it."
         )
     absent = next((name for name in named if not Path(name).is_dir()), None)
     if absent is not None:

@@ -32,17 +32,20 @@ RECODED = ("quasi_identifier", "sensitive", "other", "region")
 MOST_LEFT_OUT = 20
 """Maximum number of variables whose contribution to the risk is counted; each costs a pass over the file."""
 PROTECT = "protect it, exclude it or accept it by name"
+PROTECT_WEIGHT = "make it a numeric quasi_identifier (a class gets its mean), exclude it or accept it by name"
 ROOM = 1.5
 """Ratio of the drafted limit of the loss to the loss of the trial, which uses a sample and a fast method."""
 
 
-def draft(named: str) -> CommandResult:
+def draft(named: str, cells: str | None = None) -> CommandResult:
     """Profile the input and return a draft specification for it.
 
     Parameters
     ----------
     named : str
-        A Parquet or CSV file, a folder or a glob.
+        A Parquet or CSV file, a folder or a glob; with `cells` a JSON-stat file.
+    cells : str, optional
+        New CSV file for the cells of a JSON-stat table; the draft is of that file.
 
     Returns
     -------
@@ -52,13 +55,19 @@ def draft(named: str) -> CommandResult:
     Raises
     ------
     InputRejected
-        If the input cannot be read or has fewer than k records.
+        If the input cannot be read or has fewer than k records; if a file of cells is named for an input that
+        is no JSON-stat table, or exists.
     """
     described = draft_with_metadata(named)
     if described is not None:
         return CommandResult(described, {"table": True, "draft": described})
+    parents = None
+    if cells is not None:
+        from microguard.pipelines.drafting.json_stat import write_cells
+
+        named, parents = cells, write_cells(named, cells)
     source = sniff(named)
-    finished = draft_finished_table(source)
+    finished = draft_finished_table(source, parents)
     if finished is not None:
         return CommandResult(finished, {"table": True, "draft": finished})
     with Profile(source) as profile:
@@ -345,7 +354,7 @@ def _shown_by(tried: Trial, each: Guess) -> str:
         return f"; k = {tried.k} changes {lost} of its values"
     if each.name in tried.unique_with:
         unique = tried.unique_with[each.name]
-        remedy = "exclude it or accept it by name" if each.role == "weight" else PROTECT
+        remedy = PROTECT_WEIGHT if each.role == "weight" else PROTECT
         above = f", above the limit: {remedy}" if unique > limits.max_unique_published else ""
         return f"; published unmodified, and with it {percent(unique)} of the records are unique{above}"
     if each.name in tried.homogeneous:

@@ -42,11 +42,32 @@ _LARGEST = re.compile(r"(?i)(^|_)(max\d*|top_?\d+|largest\d*|maxscore)$|_max$")
 _STATUSES: dict[str, dict[str, str]] = {
     "words": {"safe": "safe", "sensitive": "sensitive", "fixed": "fixed"},
     "tau-ARGUS": {"S": "safe", "U": "sensitive", "P": "fixed", "E": "safe"},
+    "SDMX": {"F": "safe", "N": "sensitive", "C": "sensitive", "D": "sensitive", "S": "safe"},
     "truth": {"TRUE": "sensitive", "FALSE": "safe"},
     "pandas": {"True": "sensitive", "False": "safe"},
 }
 _SDMX = ("DATAFLOW", "STRUCTURE", "STRUCTURE_ID", "ACTION")
 _OBSERVATION = "OBS_VALUE"
+#: Codes of SDMX and Eurostat for numbers of persons, households, firms and other units.
+_UNITS = {
+    "NR",
+    "NUMBER",
+    "N",
+    "PS",
+    "PERS",
+    "PER",
+    "PN",
+    "HH",
+    "HSHD",
+    "ENT",
+    "ENTR",
+    "LE",
+    "EST",
+    "LKAU",
+    "COUNT",
+}
+#: Columns of SDMX and JSON-stat that say how a value was made, and not whether it is confidential.
+_QUALITY = ("OBS_STATUS", "OBS_FLAG")
 #: Whether the values of some codes add up to a value.
 AddsUp = Callable[[list[str], float], bool]
 MOST_ROWS = 2_000_000
@@ -87,10 +108,28 @@ class FinishedTable:
     decimal_comma: bool = False
 
 
-def draft_finished_table(source: Source) -> str | None:
-    """Return the draft of a finished table; None if the input is no table of cells."""
+def draft_finished_table(
+    source: Source, parents: Mapping[str, Mapping[str, str]] | None = None
+) -> str | None:
+    """Return the draft of a finished table; None if the input is no table of cells.
+
+    Parameters
+    ----------
+    parents : mapping of dimension to code to parent, optional
+        Parents that the source of the table names, for dimensions whose sums do not show them.
+    """
     frame = _frame(source)
     table = None if frame is None else recognised(frame)
+    for name, listed in (parents or {}).items():
+        if table is not None and name in table.open_dimensions:
+            codes = set() if frame is None else set(frame[name])
+            nested = {
+                code: above
+                for code, above in listed.items()
+                if {code, above} <= codes and above != table.totals[name]
+            }
+            table.open_dimensions.remove(name)
+            table.parents[name] = nested
     return None if table is None else "\n".join(_lines(source, table)) + "\n"
 
 
@@ -119,7 +158,8 @@ def recognised(frame: pd.DataFrame) -> FinishedTable | None:
     table.decimal_comma = any(frame[name].str.contains(",", regex=False).any() for name in numeric)
     for name in list(table.others):
         codes = set(frame[name].dropna().unique()) - {""}
-        fitting = [each for each in _STATUSES.values() if codes and codes <= set(each)]
+        readable = codes and name not in _QUALITY
+        fitting = [each for each in _STATUSES.values() if readable and codes <= set(each)]
         if fitting and table.status is None:
             table.status, table.statuses = name, {code: fitting[0][code] for code in sorted(codes)}
             table.others.remove(name)
@@ -127,9 +167,19 @@ def recognised(frame: pd.DataFrame) -> FinishedTable | None:
     if table.value is None and table.contributors is None:
         return None
     amounts = numeric[table.value or table.contributors or ""]
+    ruled = table.contributors is not None or table.largest or table.status is not None
+    if table.value == _OBSERVATION and not ruled and _are_counts(frame, amounts):
+        table.value, table.contributors = None, _OBSERVATION
     for name in totals:
         _nest(table, frame, name, amounts)
     return table
+
+
+def _are_counts(frame: pd.DataFrame, amounts: np.ndarray) -> bool:
+    """Return whether whole numbers are counts: a column of units has one code, which is one of `_UNITS`."""
+    units = [set(frame[name].str.upper()) for name in frame if str(name).upper() in ("UNIT", "UNIT_MEASURE")]
+    counted = len(units) == 1 and len(units[0]) == 1 and units[0] <= _UNITS
+    return counted and not (amounts % 1).any() and bool(amounts.min() >= 0)
 
 
 def _is_total(code: str) -> bool:
@@ -282,7 +332,7 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     yield from ("", "[table]", 'source = "cells"')
     yield f"value = {quoted(table.value or table.contributors or '')}"
     if counts:
-        yield 'kind = "frequency"'
+        yield 'kind = "frequency"    # counts of units'
     yield f"tables = [[{', '.join(map(quoted, table.totals))}]]"
     first = next(iter(table.totals.values()))
     yield f"total = {quoted(first)}"

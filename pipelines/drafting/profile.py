@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from microguard.pipelines.drafting.arrow_types import as_loaded, is_flat, is_number, is_text
 from microguard.pipelines.drafting.codebooks import recognise
 from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.names import concepts_of
@@ -69,7 +70,7 @@ class Profile:
         self.source = source
         self._engine = duckdb.connect()
         self._engine.execute("SET temp_directory = ''; SET enable_progress_bar = false")
-        positions = [i for i, each in enumerate(source.schema) if each.name.strip() and _is_flat(each.type)]
+        positions = [i for i, each in enumerate(source.schema) if each.name.strip() and is_flat(each.type)]
         try:
             self._load(positions)
         except (pa.ArrowException, duckdb.Error, UnicodeError, OSError):
@@ -257,7 +258,7 @@ class Profile:
         )
         reader = pa.RecordBatchReader.from_batches(schema, self.source.batches(positions))
         self._engine.register("reader", reader)
-        columns = ", ".join(_as_loaded(label, schema.field(label).type) for label in labels)
+        columns = ", ".join(as_loaded(label, schema.field(label).type) for label in labels)
         self._engine.execute(f"CREATE TABLE file AS SELECT {columns} FROM reader LIMIT {MOST_RECORDS + 1}")
         self._engine.unregister("reader")
 
@@ -267,9 +268,7 @@ class Profile:
         return int(row[0] or 0)
 
     def _missing_mark(self, positions: list[int]) -> str | None:
-        texts = [
-            f"c{position}" for position in positions if _is_text(self.source.schema.field(position).type)
-        ]
+        texts = [f"c{position}" for position in positions if is_text(self.source.schema.field(position).type)]
         occurrences_of_mark = dict.fromkeys(MISSING_MARKS, 0)
         for label in texts:
             counts = ", ".join(f"count(*) FILTER ({label} = '{mark}')" for mark in MISSING_MARKS)
@@ -284,7 +283,7 @@ class Profile:
         return mark
 
     def _detect_number_format(self, positions: list[int]) -> NumberFormat:
-        texts = [f"c{i}" for i in positions if _is_text(self.source.schema.field(i).type)]
+        texts = [f"c{i}" for i in positions if is_text(self.source.schema.field(i).type)]
         if self.source.format == "parquet" or not texts:
             return NumberFormat()
         frame = self._engine.execute(
@@ -298,9 +297,9 @@ class Profile:
 
     def _number_in(self, label: str, type: pa.DataType) -> str:
         """Return SQL of a value as DOUBLE, NULL if it is no number; only text of a CSV is parsed."""
-        if _is_number(type):
+        if is_number(type):
             return f"CAST({label} AS DOUBLE)"
-        if self.source.format == "parquet" or not _is_text(type):
+        if self.source.format == "parquet" or not is_text(type):
             return "NULL::DOUBLE"
         number = f"TRY_CAST({self.number_format.plain(label)} AS DOUBLE)"
         return (
@@ -331,7 +330,7 @@ class Profile:
         entry = self.source.schema.field(position)
         label = f"c{position}"
         number = self._number_in(label, entry.type)
-        numeric = _is_number(entry.type) or self.source.format == "csv"
+        numeric = is_number(entry.type) or self.source.format == "csv"
         reads = numeric and self._one(f"count({number})") == self._one(f"count({label})") > 0
         codes, doubtful = self._missing_codes(label, number) if reads else ((), ())
         text, dates = f"CAST({label} AS VARCHAR)", f"regexp_full_match(s, '{_DATE}')"
@@ -384,25 +383,3 @@ def _concepts(name: str, meant: frozenset[str]) -> frozenset[str]:
 
 def _finite(number: str) -> str:
     return f"isfinite({number}) AND abs({number}) <= {LARGEST_NUMBER}"
-
-
-def _is_text(type: pa.DataType) -> bool:
-    return pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type)
-
-
-def _is_number(type: pa.DataType) -> bool:
-    return pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type)
-
-
-def _is_flat(type: pa.DataType) -> bool:
-    if pa.types.is_dictionary(type):
-        return _is_text(type.value_type)
-    time = pa.types.is_date(type) or pa.types.is_timestamp(type)
-    return _is_number(type) or time or _is_text(type) or pa.types.is_boolean(type)
-
-
-def _as_loaded(label: str, type: pa.DataType) -> str:
-    """Return SQL that loads a column: NaN becomes NULL, as in a run, and a category becomes text."""
-    if pa.types.is_floating(type):
-        return f"CASE WHEN isnan({label}) THEN NULL ELSE {label} END AS {label}"
-    return f"CAST({label} AS VARCHAR) AS {label}" if pa.types.is_dictionary(type) else label

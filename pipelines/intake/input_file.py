@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import re
 import zlib
 from pathlib import Path
 
@@ -43,6 +44,13 @@ def foreign_format(file: Path) -> tuple[str, str] | None:
     for mark, what, remedy in _FORMATS:
         if begin.startswith(mark):
             return what, remedy
+    if re.match(rb'(?:\xef\xbb\xbf)?\s*(?:\{\s*"|\[\s*[\[{])', begin):
+        return "a JSON file", (
+            "Export the records as CSV or Parquet. Of a JSON-stat table, `microguard draft FILE --cells "
+            "cells.csv` writes the cells as CSV"
+        )
+    if re.match(rb"(?:\xef\xbb\xbf)?\s*<(?:\?xml|!doctype|html)", begin, re.IGNORECASE):
+        return "an XML or HTML file", "Export the records as CSV or Parquet"
     if begin.startswith(_OLD_STATA) and file.suffix.lower() == ".dta":
         return "a Stata file", _EXPORT.format("Stata (export delimited) or pandas.read_stata")
     return None

@@ -64,7 +64,7 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
     def compute(self, comparison: Comparison) -> ExchangedAreas | None:
         """Compute the section from the records before and after."""
         specification, before = comparison.specification, comparison.records_before
-        parameters = specification.method.third_party_parameters(method_row("records", "swapping"))
+        parameters = specification.method.method_parameters(method_row("records", "swapping"))
         if before is None or not isinstance(parameters, SwappingParameters):
             return None
         levels = parameters.levels

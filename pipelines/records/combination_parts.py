@@ -97,8 +97,8 @@ class Layout:
         small = int((records < specification.release.k).sum())
         if small:
             raise ProtectionFailed(
-                f"{small} regions have fewer than k = {specification.release.k} records; merge or suppress "
-                "them"
+                f"Regions: expected at least k = {specification.release.k} records each, found {small} with "
+                'fewer. Set blocking.small_regions to "suppress", or merge regions before the run.'
             )
         asked = distances(list(group.variables), specification)
         return cls(place, source, tuple(group.variables), keys, cut_regions(inside), asked)

@@ -293,8 +293,9 @@ def refuse_other_multiples(held: np.ndarray, base: int) -> None:
     off_base = np.isfinite(held) & (held % base != 0)
     if off_base.any():
         raise StandingValueFails(
-            f"{int(off_base.sum())} cell(s) stand published at values that are no multiples of table.base = "
-            f"{base}; take the base of then, or the method of then",
+            f"table.base = {base}: expected a base of which all published values are multiples, found "
+            f"{int(off_base.sum())} cell(s) that an earlier release published at other values. Use the base "
+            "or the method of that release",
             variable=int(np.argmax(off_base)),
         )
 

@@ -22,11 +22,13 @@ from microguard.schemas.methods import (
 )
 from microguard.schemas.specification.faults import NOTHING, Fault, by_dimension, fault, shown_value
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.parameters import third_party_faults
+from microguard.schemas.specification.parameters import method_parameter_faults
 from microguard.schemas.specification.sections import Group, Method
 
 OF_CLUSTERINGS = ("algorithm", "effort", "representative", "unit", "min_diversity", "weighted")
 """Keys of `[method]` that not every method heeds, next to the sections of algorithms."""
+MOST_SUPPRESSED = 63
+"""Most variables of local suppression: a pattern of missing values is a number of 64 bits."""
 
 
 def algorithm_faults(spec: Specification) -> Iterator[Fault]:
@@ -40,7 +42,7 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
     except SpecificationError as error:
         yield Fault(("method", "name"), str(error).removesuffix("."))
         return
-    of_parameters = third_party_faults(row, method.parameters, "method")
+    of_parameters = method_parameter_faults(row, method.parameters, "method")
     yield from of_parameters
     yield from _unheeded(spec, row)
     if not of_parameters:
@@ -82,15 +84,18 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
 
 def _unfit(spec: Specification, row: MethodRow) -> Iterator[Fault]:
     """Refuse parameters that do not fit the quasi-identifiers."""
-    parameters = spec.method.third_party_parameters(row)
+    parameters = spec.method.method_parameters(row)
     kinds = {name: str(spec.variables[name].kind) for name in spec.quasi_identifiers}
     for key, found, allowed in () if parameters is None else parameters.unfit(kinds):
         yield fault(("method", "parameters", key), found, allowed)
 
 
 def _coarsening(spec: Specification) -> Iterator[Fault]:
-    """Refuse distances that no suppression heeds, and folders that are counted by another meaning of k."""
-    method = spec.method
+    """Refuse too many variables, costs that no suppression heeds, and folders counted by another k."""
+    method, found = spec.method, len(spec.quasi_identifiers)
+    if method.name == "local_suppression" and found > MOST_SUPPRESSED:
+        allowed = f"at most {MOST_SUPPRESSED} quasi-identifiers with this method, found {found}"
+        yield fault(("method", "name"), method.name, allowed)
     for name in spec.quasi_identifiers:
         if spec.variables[name].costs is not None:
             allowed = f"no such key with method {method.name}, which publishes no other category"

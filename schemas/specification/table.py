@@ -77,7 +77,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from microguard.schemas.method_registry import BUILT_IN, MethodRow, method_row
-from microguard.schemas.specification.parameters import third_party_parameters
+from microguard.schemas.specification.parameters import method_parameters
 from microguard.schemas.specification.section import (
     Bound,
     Count,
@@ -294,9 +294,9 @@ class Table(TableContributors):
     preserve: TablePreserve = TablePreserve()
     """Statistics that are preserved."""
 
-    def third_party_parameters(self, row: MethodRow) -> Parameters | None:
-        """Return the parameters of a method of a third party, as its row declares them."""
-        return third_party_parameters(row, self.parameters)
+    def method_parameters(self, row: MethodRow) -> Parameters | None:
+        """Return the parameters of the method, as its row declares them."""
+        return method_parameters(row, self.parameters)
 
     @property
     def digits(self) -> int:

@@ -86,6 +86,9 @@ class ChiExactParameters(Parameters):
 class SearchParameters(Parameters):
     """Terms of the local search's objective next to chi-square, and hard limits.
 
+    The defaults are those of files with more than `PROVABLE` key combinations. Up to that number, where
+    Chi-ex can prove an optimum, the objective of every effort is chi-square alone (`CHI_SQUARE_ALONE`).
+
     Attributes
     ----------
     absolute_weight : mapping of dimension to float
@@ -136,6 +139,12 @@ def check_by_dimension(name: str, values: Mapping[Any, Any]) -> None:
             raise InvalidParameter(f"{name} is keyed by table dimension (1, 2, ...), found {dimension!r}")
         if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= 0:
             raise InvalidParameter(f"{name} of dimension {dimension} must be a number of at least 0")
+
+
+#: Key combinations up to which every effort minimises chi-square alone, and effort "exact" uses the solver.
+PROVABLE = 1_000
+#: Chi-square over the cells of all control tables, those by region included, without further terms.
+CHI_SQUARE_ALONE = SearchParameters(absolute_weight={}, region_weight=1.0, deviation_weight=0.0)
 
 
 @dataclass(frozen=True)

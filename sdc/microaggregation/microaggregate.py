@@ -208,12 +208,17 @@ def _bounded(clustering: Clustering, records: Records, k: int) -> Clustering:
     return replace(clustering, lower_bound=float(bound), bound_kind=KIND)
 
 
+_FAULT = "This is a fault of the method: choose another algorithm, and report it"
+
+
 def _check(clustering: Clustering, records: Records, k: int) -> None:
     """A method that breaks its promise must never be believed."""
     name, labelled, n = clustering.algorithm, len(clustering.labels), len(records)
     if labelled != n:
-        raise SolverFailed(f"algorithm {name} labelled {labelled} of {n} records")
+        raise SolverFailed(f"algorithm {name}: expected {n} labels, found {labelled}. {_FAULT}")
     if int(clustering.sizes.min()) < k:
-        raise SolverFailed(f"algorithm {name} made a cluster of fewer than {k} records")
+        raise SolverFailed(f"algorithm {name}: found a cluster of fewer than {k} records. {_FAULT}")
     if records.diversity is not None and not records.diversity.held(clustering.labels):
-        raise SolverFailed(f"algorithm {name} made a cluster with fewer distinct values than were asked for")
+        raise SolverFailed(
+            f"algorithm {name}: found a cluster with fewer distinct values than its diversity needs. {_FAULT}"
+        )

@@ -14,9 +14,10 @@ import numpy as np
 from microguard.sdc.algorithms.nominal import ChiExactParameters
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.nominal.control_tables import ControlTables
-from microguard.sdc.nominal.error_hull import ErrorRows, hull_program, merge_cells
+from microguard.sdc.nominal.error_hull import ErrorRows, HullProgram, hull_program, merge_cells
 from microguard.sdc.nominal.frequency import FrequencyVector, check_k
-from microguard.sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.nominal.frequency_search.objective import Objective as SearchObjective
+from microguard.sdc.nominal.frequency_search.search import default_parameters, protect_frequencies
 from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.protected_counts import (
     OBJECTIVE_TOLERANCE,
@@ -105,7 +106,9 @@ def chi_exact(
     deadline = deadline or Deadline.after(None)
     parameters = parameters or ChiExactParameters()
     if start is None:
-        start = protect_frequencies(frequencies, k, tables, seed=seed, deadline=deadline).counts
+        start = protect_frequencies(
+            frequencies, k, tables, seed=seed, parameters=default_parameters(frequencies), deadline=deadline
+        ).counts
     _check_start(frequencies, k, start)
     weight = parameters.deviation_weight
     nodes = NODES if parameters.nodes is None else parameters.nodes
@@ -115,7 +118,9 @@ def chi_exact(
 
     known = value(start)
     rows = merge_cells(tables.incidence, np.zeros(len(tables.original)), tables.original)
-    program, point = _program(frequencies, k, rows, start, known, weight)
+    attainable = _attainable(rows, k, frequencies, known)
+    program, hull = _program(frequencies, k, rows, attainable, known, weight)
+    point = _values_at(start, frequencies, rows, hull, weight)
     answer = solve(
         program,
         Limits(nodes=nodes, seconds=deadline.remaining, absolute_gap=OBJECTIVE_TOLERANCE),
@@ -139,10 +144,46 @@ def chi_exact(
     )
 
 
+def solve_within_maxima(task: ProtectionTask, errors: SearchObjective) -> np.ndarray | None:
+    """Return counts with little chi-square whose errors keep all maxima, (m,), or None if none were found.
+
+    The maxima, the cells that must be kept and the structural zeros of the task hold as constraints. The
+    program stops after `BLOCK_NODES` nodes, so that None proves nothing.
+    """
+    frequencies, tables = task.frequencies, task.tables
+    rows = merge_cells(tables.incidence, np.zeros(len(tables.original)), tables.original)
+    used = rows.row >= 0
+    low, high = np.zeros(rows.incidence.shape[0]), np.full(rows.incidence.shape[0], np.inf)
+    maximum = errors.table_cost[tables.table, 2]
+    np.maximum.at(low, rows.row[used], (tables.original - maximum)[used])
+    np.minimum.at(high, rows.row[used], (tables.original + maximum)[used])
+    if task.kept_dimension:
+        np.maximum.at(low, rows.row[used], np.minimum(errors.kept, 1)[used])
+    attainable = [
+        points[(points >= least) & (points <= most)]
+        for points, least, most in zip(_attainable(rows, task.k, frequencies, np.inf), low, high, strict=True)
+    ]
+    if not all(map(len, attainable)):
+        return None
+    program, _ = _program(frequencies, task.k, rows, attainable, np.inf, 0.0, task.allowed)
+    answer = solve(program, Limits(nodes=BLOCK_NODES, seconds=task.deadline.remaining))
+    if answer.values is None:
+        return None
+    counts = np.round(answer.values[: len(frequencies)]).astype(np.int64)
+    _check_start(frequencies, task.k, counts)
+    return None if errors.exceeded(tables, counts) or errors.emptied(tables, counts) else counts
+
+
 def _program(
-    frequencies: FrequencyVector, k: int, rows: ErrorRows, start: np.ndarray, known: float, weight: float
-) -> tuple[Program, np.ndarray]:
-    """Build the program (5.6.1)-(5.6.5) over hulls, and the values of its columns at `start`.
+    frequencies: FrequencyVector,
+    k: int,
+    rows: ErrorRows,
+    attainable: list[np.ndarray],
+    known: float,
+    weight: float,
+    allowed: np.ndarray | None = None,
+) -> tuple[Program, HullProgram]:
+    """Build the program (5.6.1)-(5.6.5) over hulls.
 
     Columns are the counts y, binaries for y > 0, the pieces of the hulls and, with a weight, the deviations
     |y - y0|. Solutions with a chi-square above the objective `known` are excluded.
@@ -150,12 +191,14 @@ def _program(
     m = len(frequencies)
     regions = frequencies.region_matrix()
     totals = regions @ frequencies.counts.astype(float)
-    hull = hull_program(rows, _attainable(rows, k, regions, totals, known), known)
+    hull = hull_program(rows, attainable, known)
     most = _largest_counts(
         rows, hull.first + np.bincount(_rows_of(hull.pieces), hull.lengths, len(hull.first))
     )
     most = np.minimum(most, regions.T @ totals)
     most[most < k] = 0
+    if allowed is not None:
+        most[~allowed] = 0
     pieces = len(hull.costs)
     one = sparse.identity(m, format="csr")
     matrix = sparse.vstack(
@@ -176,11 +219,15 @@ def _program(
         integer=np.arange(2 * m + pieces) < 2 * m,
         offset=hull.offset,
     )
-    point = np.concatenate([start, start > 0, hull.fill(rows.incidence @ start)])
-    if weight == 0:
-        return program, point
-    deviations = np.abs(start - frequencies.counts)
-    return _with_deviations(program, frequencies.counts, weight), np.concatenate([point, deviations])
+    return (program if weight == 0 else _with_deviations(program, frequencies.counts, weight)), hull
+
+
+def _values_at(
+    counts: np.ndarray, frequencies: FrequencyVector, rows: ErrorRows, hull: HullProgram, weight: float
+) -> np.ndarray:
+    """Return the values of the program's columns at feasible counts."""
+    deviations = np.abs(counts - frequencies.counts) if weight else np.empty(0)
+    return np.concatenate([counts, counts > 0, hull.fill(rows.incidence @ counts), deviations])
 
 
 def _with_deviations(program: Program, original: np.ndarray, weight: float) -> Program:
@@ -205,13 +252,13 @@ def _with_deviations(program: Program, original: np.ndarray, weight: float) -> P
     )
 
 
-def _attainable(
-    rows: ErrorRows, k: int, regions: sparse.csr_matrix, totals: np.ndarray, known: float
-) -> list[np.ndarray]:
+def _attainable(rows: ErrorRows, k: int, frequencies: FrequencyVector, known: float) -> list[np.ndarray]:
     """Return the attainable counts of each row: 0, and k or more while the row's error is at most `known`.
 
     A row that contains whole regions only has their total as its single attainable count.
     """
+    regions = frequencies.region_matrix()
+    totals = regions @ frequencies.counts.astype(float)
     touched = (regions @ rows.incidence.T).toarray()  # number of combinations of each region in each row
     members = np.asarray(regions.sum(axis=1)).ravel()[:, None]
     whole = ((touched == 0) | (touched == members)).all(axis=0)
@@ -223,7 +270,7 @@ def _attainable(
         if whole[row]:
             points.append(np.array([largest[row]]))
             continue
-        low = max(k, int(middle[row] - reach[row]))
+        low = int(max(k, middle[row] - reach[row]))
         high = int(min(largest[row], middle[row] + reach[row]))
         points.append(np.concatenate([[0], np.arange(low, max(high, low) + 1)]))
     return points

@@ -30,12 +30,15 @@ class ErrorRows:
     ----------
     incidence : (rows, choices) sparse matrix of non-negative integers
     square, linear, constant : (rows,) arrays
+    row : (cells,) int array
+        Row of each cell; -1 for cells that are left out.
     """
 
     incidence: sparse.csr_matrix
     square: np.ndarray
     linear: np.ndarray
     constant: np.ndarray
+    row: np.ndarray
 
     def values(self, counts: np.ndarray) -> np.ndarray:
         """Return the errors of all rows at the counts g, (rows,)."""
@@ -108,7 +111,9 @@ def merge_cells(incidence: sparse.spmatrix, base: np.ndarray, original: np.ndarr
     def total(values: np.ndarray) -> np.ndarray:
         return np.bincount(row_of[used], weights=values, minlength=len(first))
 
-    return ErrorRows(matrix[first], total(weight), total(2 * error * weight), total(error**2 * weight))
+    return ErrorRows(
+        matrix[first], total(weight), total(2 * error * weight), total(error**2 * weight), row_of
+    )
 
 
 def hull_program(rows: ErrorRows, attainable: list[np.ndarray], upper_bound: float) -> HullProgram:

@@ -11,6 +11,7 @@ from microguard.sdc.algorithms.nominal import (
     CHI_EXACT,
     FREQUENCY,
     LOCAL_SEARCH,
+    PROVABLE,
     ByTable,
     FrequencyAlgorithm,
 )
@@ -22,9 +23,6 @@ from microguard.sdc.nominal.frequency import FrequencyVector
 from microguard.sdc.nominal.protected_counts import OBJECTIVE_TOLERANCE, Certificate, ProtectedCounts
 from microguard.sdc.nominal.similarity import Similarity
 from microguard.sdc.stop import Deadline
-
-#: Key combinations up to which effort "exact" hands the problem to the solver.
-PROVABLE = 1_000
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from microguard.schemas.errors import (
 from microguard.schemas.specification.model import Specification
 
 from tests.jobs.endings import CANARY, ROOT, replace_verbs
-from tests.schemas.malformed import SOUND
+from tests.schemas.sound import SOUND
 
 ENGINES = ("pyspark", "great_expectations", "pandas", "numba", "pyarrow", "duckdb")
 

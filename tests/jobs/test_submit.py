@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from microguard.pipelines.engine.java import java_home
 
-from tests.schemas.malformed import SOUND
+from tests.schemas.sound import SOUND
 
 ROOT = Path(__file__).parents[2]
 

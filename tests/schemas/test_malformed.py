@@ -10,7 +10,8 @@ from microguard.jobs.command import run_command
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.read import read_specification
 
-from tests.schemas.malformed import MALFORMED, SOUND, Malformed
+from tests.schemas.malformed import MALFORMED, Malformed
+from tests.schemas.sound import SOUND
 
 
 def test_the_sound_specification_is_accepted(tmp_path: Path) -> None:

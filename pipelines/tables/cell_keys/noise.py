@@ -91,10 +91,10 @@ def standing_counts(
     beside = len({cell.codes for cell in listed} - set(cell_codes(cells, table)))
     if beside and not standing.published.all() and not accepted:
         raise StandingValueFails(
-            f"{beside} cell(s) of this source and period stand published that it does not have. What noise "
-            "hides by itself can follow from all tables together, so these are judged together: name all "
-            'of them in table.tables, or set publish.successive to "accept" if a steward has decided that '
-            "they may stand beside each other"
+            "table.tables: expected every cell of this source and period that is published already, found "
+            f"{beside} published cell(s) that are in no table of this run. Noise that hides a cell in one "
+            "table can follow from all tables together. Name the tables of the earlier release, too, or set "
+            'publish.successive to "accept" if a steward has decided that both may be published'
         )
     return standing
 

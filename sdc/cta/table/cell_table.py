@@ -209,7 +209,9 @@ def _check_finite(name: str, array: np.ndarray, infinite: bool = False) -> None:
     bad = np.isnan(array) if infinite else ~np.isfinite(array)
     if bad.any():
         cell = int(np.argmax(bad))
-        raise NotFinite(f"{name} of cell {cell} is not a finite number", variable=cell)
+        raise NotFinite(
+            f"{name}: expected finite numbers, found another one for cell {cell}. Correct it", variable=cell
+        )
 
 
 def _flags(sensitive: ArrayLike, cells: int) -> np.ndarray:

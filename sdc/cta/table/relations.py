@@ -131,8 +131,8 @@ class Dimension:
         unknown = ordered[place] != texts
         if unknown.any():
             raise UnknownVariable(
-                f"entry {int(np.argmax(unknown))} of {self.name} has a code that is not in the dimension "
-                f"({int(unknown.sum())} such entries)",
+                f"{self.name}: expected codes of the dimension, found {int(unknown.sum())} others, the "
+                f"first at position {int(np.argmax(unknown))}. Correct them, or add them to the dimension",
                 variable=self.name,
             )
         return order[place]
@@ -192,7 +192,10 @@ class Tabulation:
         """Sum the amounts of records, given with their codes, for each cell, (cells,)."""
         numbers = np.asarray(amounts, dtype=float)
         if not np.all(np.isfinite(numbers)):
-            raise NotFinite(f"amount {int(np.argmax(~np.isfinite(numbers)))} is not a finite number")
+            raise NotFinite(
+                f"amounts: expected finite numbers, found another one at position "
+                f"{int(np.argmax(~np.isfinite(numbers)))}. Correct it, or leave the record out"
+            )
         cells, records = self.pairs(codes)
         return np.bincount(cells, weights=numbers[records], minlength=self.cells)
 

@@ -27,11 +27,14 @@ _WALL = 1e6
 _FURTHER_RUNS = 1
 #: Initial temperature as a multiple of the median cost of a transfer; final one as a multiple of the initial.
 _HOT, _COLD = 0.25, 0.005
+#: Every second run of a small file starts this many times hotter: where a region has two or three clusters,
+#: few moves are possible, and the best vector is behind worse ones.
+_HOTTER = 8.0
 #: Number of moves of the descent after cooling, as a share of the moves of a run.
 DESCENT = 0.1
-#: Useful number of moves per movable combination in one run, and maximum number of runs. Small files have
-#: several runs.
-_USEFUL, _MOST_RUNS = 20_000, 8
+#: Useful number of moves per movable combination in one run, and per pair of them in files so small that few
+#: vectors exist; and maximum number of runs. Small files have several runs.
+_USEFUL, _USEFUL_OF_PAIR, _MOST_RUNS = 20_000, 500, 8
 #: Number of moves between two checks of the deadline.
 _STRETCH = 1_000_000
 _SAMPLE = 20_000
@@ -96,14 +99,17 @@ class Annealing:
         hot = self.first_temperature()
         if hot == 0:
             return self.start, 0, "work"
-        runs = min(max(moves // (_USEFUL * len(self.movable)), 1), _MOST_RUNS)
+        movable = len(self.movable)
+        useful = movable * min(_USEFUL, _USEFUL_OF_PAIR * movable)
+        runs = min(max(moves // useful, 1), _MOST_RUNS)
         best, least, work = self.start, self._value(self.start), 0
         for number in range(runs + _FURTHER_RUNS):
             if number >= runs and not self.objective.exceeded(self.tables, best):
                 break
             self.state.counts[:] = self.start
             self.state.errors[:] = self.tables.errors(self.start)
-            tried, in_time = self.cool(hot, moves // runs, deadline, firm=firm)
+            first = hot * _HOTTER if number % 2 else hot
+            tried, in_time = self.cool(first, moves // runs, deadline, firm=firm)
             work += tried + (self.descend(int(DESCENT * (moves // runs))) if in_time else 0)
             value = self._value(self.state.counts)
             if value < least:

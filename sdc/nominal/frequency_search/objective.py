@@ -184,7 +184,8 @@ def _check_bounds(bounds: ByTable, tables: ControlTables) -> None:
     unknown = sum(isinstance(key, tuple) and key not in tables.tables for key in bounds)
     if unknown:
         raise InvalidParameter(
-            f"max_absolute_error: expected names of control tables, found {unknown} others"
+            f"max_absolute_error: expected dimensions or the names of control tables, found {unknown} other "
+            "names. Correct them, or add these tables to control_tables"
         )
     dimensions = {key: bound for key, bound in bounds.items() if not isinstance(key, tuple)}
     check_by_dimension("max_absolute_error", dimensions)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from microguard.sdc.algorithms.algorithm import Effort
-from microguard.sdc.algorithms.nominal import ByTable, SearchParameters
+from microguard.sdc.algorithms.nominal import CHI_SQUARE_ALONE, PROVABLE, ByTable, SearchParameters
 from microguard.sdc.arguments import check_name
 from microguard.sdc.errors import ImpossibleProtection, ShapeMismatch
 from microguard.sdc.kernels.random import new_stream
@@ -213,8 +213,12 @@ def _result(
 
 
 def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
-    """Protect a frequency vector by local search."""
+    """Protect a frequency vector by local search.
+
+    A small file for which a maximum error is exceeded is solved by the program of Chi-ex with these maxima.
+    """
     assert task.parameters is None or isinstance(task.parameters, SearchParameters)
+    parameters = task.parameters or default_parameters(task.frequencies)
     searched = protect_frequencies(
         task.frequencies,
         task.k,
@@ -222,9 +226,25 @@ def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
         effort=task.effort,
         seed=task.seed,
         max_absolute_error=task.max_absolute_error,
-        parameters=task.parameters,
+        parameters=parameters,
         kept_dimension=task.kept_dimension,
         allowed=task.allowed,
         deadline=task.deadline,
     )
-    return ProtectedCounts(searched.counts, searched.stopped_by, work={"moves": searched.work})
+    work = {"moves": searched.work}
+    if task.max_absolute_error and len(task.frequencies) <= PROVABLE:
+        from microguard.sdc.nominal.chi_exact import solve_within_maxima
+
+        objective = Objective.of(
+            task.frequencies, task.tables, task.k, parameters, task.max_absolute_error, task.kept_dimension
+        )
+        if objective.exceeded(task.tables, searched.counts):
+            counts = solve_within_maxima(task, objective)
+            if counts is not None:
+                return ProtectedCounts(counts, "work", work=work)
+    return ProtectedCounts(searched.counts, searched.stopped_by, work=work)
+
+
+def default_parameters(frequencies: FrequencyVector) -> SearchParameters:
+    """Return the terms of the objective that a file of this size has at every effort."""
+    return CHI_SQUARE_ALONE if len(frequencies) <= PROVABLE else SearchParameters()

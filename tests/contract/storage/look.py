@@ -71,6 +71,17 @@ def snapshot(folder: Path) -> dict[str, bytes] | None:
     return {str(path): path.read_bytes() if path.is_file() else b"" for path in sorted(folder.rglob("*"))}
 
 
+def changed(before: dict[str, bytes] | None, after: dict[str, bytes] | None, *, probes: bool) -> bool:
+    """Return whether two snapshots differ; with `probes`, files that probe a bucket do not count."""
+    if not probes:
+        return before != after
+    first, second = (
+        {name: each for name, each in (shot or {}).items() if "/.probe-" not in name}
+        for shot in (before, after)
+    )
+    return first != second
+
+
 def faults(area: Path, evidence: Path, verified: dict[str, dict[str, str]], lost: set[str]) -> list[str]:
     """Return the violations of what must hold at any time.
 

@@ -32,6 +32,7 @@ from microguard.schemas.errors import MicroguardError
 from tests.contract.storage import look
 from tests.contract.storage.disk import FAULTS, Clock, Disk, failing
 from tests.contract.storage.places import Place
+from tests.contract.storage.small_release import in_words, write_quality, write_staged
 from tests.contract.storage.stand_ins import stand_ins
 from tests.pipelines.releases import Killed
 
@@ -282,7 +283,7 @@ class World:
             answer = None
         if not self.mounted:
             self._settle(vanished=mounted)
-        self.story.append(f"   -> {_told(answer)}")
+        self.story.append(f"   -> {in_words(answer)}")
         return answer
 
     def _recovery(self) -> CommandResult:
@@ -310,18 +311,12 @@ class World:
     def _verify(self) -> str:
         release_id = f"{self.chance.getrandbits(128):032x}"
         self.verified[release_id] = {}
-        record = self.evidence / release_id
-        record.mkdir(parents=True)
-        quality = {"release": {"public_area": self.place, "content": "records"}}
-        (record / "quality.json").write_text(json.dumps(quality))
+        write_quality(self.evidence / release_id, self.place)
         return release_id
 
     def _staged(self, release_id: str) -> StagedFiles:
-        areas = Areas.from_places(self.place, self.evidence)
-        folder = areas.work(release_id, "staging")
-        for name in ("microdata/part-00000.parquet", "tables/001_sex.parquet"):
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_bytes(f"{name} of {release_id}".encode())
+        folder = Areas.from_places(self.place, self.evidence).work(release_id, "staging")
+        write_staged(folder, release_id)
         self.verified[release_id] = look.contents(folder)
         return StagedFiles.from_folder(release_id, folder)
 
@@ -351,16 +346,11 @@ class World:
         elif event == "abandoned" or before == "withdrawing":
             return  # the call finished what another left, and then failed
         elif event in wanted and event != before and event != "waiting" and (led or event != "published"):
-            raise Violation(f"the answer is {_told(answer)}, although the release is {event}")
+            raise Violation(f"the answer is {in_words(answer)}, although the release is {event}")
 
     def _untouched(self) -> None:
-        before, after = self.point, look.snapshot(self.lake)
-        if self.place != str(self.lake):  # an empty bucket is none; a killed call leaves the probe it wrote
-            before, after = (
-                {name: each for name, each in (shot or {}).items() if "/.probe-" not in name}
-                for shot in (before, after)
-            )
-        if before != after:
+        in_bucket = self.place != str(self.lake)  # an empty bucket is none; a killed call leaves its probe
+        if look.changed(self.point, look.snapshot(self.lake), probes=in_bucket):
             raise Violation("something was written to the place of an area that is not there")
 
     def _look(self, deed: str) -> None:
@@ -369,11 +359,10 @@ class World:
         if deed == "tear":
             return
         try:
-            found = look.faults(self.area, self.evidence, self.verified, self.lost)
+            if found := look.faults(self.area, self.evidence, self.verified, self.lost):
+                raise Violation("; ".join(found))
         except ValueError:
-            found = []  # current.json is torn
-        if found:
-            raise Violation("; ".join(found))
+            pass  # current.json is torn
 
     def _end(self) -> None:
         """Check that the next run recovers, and that repeated decisions keep their result."""
@@ -383,7 +372,7 @@ class World:
         if isinstance(answer, MicroguardError) and identity.is_file() and len(identity.read_bytes()) < 44:
             return  # torn, and nothing stands that proves which area this is: named, and a person decides
         if not isinstance(answer, CommandResult):
-            raise Violation(f"the next run does not recover: {_told(answer)}")
+            raise Violation(f"the next run does not recover: {in_words(answer)}")
         for release_id in sorted(self.lost & look.visible(self.lake)):
             self._again(withdraw, release_id)
         self.lost = set()
@@ -407,12 +396,4 @@ class World:
         named = str(self.evidence / release_id)
         answer = self._call(lambda: verb(named), f"{release_id[:4]}, asked again", fails=False)
         if not isinstance(answer, CommandResult):
-            raise Violation(f"what is done already, asked again: {_told(answer)}")
-
-
-def _told(answer: object) -> str:
-    if answer is None:
-        return "killed"
-    if isinstance(answer, CommandResult):
-        return answer.text.split("\n")[0][:60]
-    return f"{type(answer).__name__}: {str(answer)[:90]}"
+            raise Violation(f"what is done already, asked again: {in_words(answer)}")

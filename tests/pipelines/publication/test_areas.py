@@ -212,7 +212,7 @@ def test_clean_keeps_pending_releases(areas):
 
 def test_clean_refuses_an_object_store(areas):
     areas.work("a" * 32, "resume")
-    with pytest.raises(SpecificationError, match="knows folders"):
+    with pytest.raises(SpecificationError, match="expected folders, found an object store"):
         clean([str(areas.evidence.parent), "s3://agency/persons"])
     assert areas.unfinished() == ["a" * 32]
 

@@ -7,53 +7,20 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.pipelines.intake.fixed_point import Scale
 from microguard.pipelines.publication.staging.folder import FolderStagingArea
 from microguard.pipelines.records import block as protect
-from microguard.pipelines.records import finished_blocks
 from microguard.pipelines.records import sampling_weights as weighing_module
 from microguard.pipelines.records.block import protect_block
-from microguard.pipelines.records.block_config import BlockConfig
 from microguard.pipelines.records.blocks import BLOCK, Plan
 from microguard.pipelines.records.coordinates import Coordinates
 from microguard.pipelines.records.sampling_weights import SamplingWeights
 from microguard.sdc.algorithms.microaggregation import VmdavParameters
 from microguard.sdc.microaggregation import microaggregate
 
+from tests.pipelines.records.one_block import block, clustering, plan
+
 CANARY = "CANARY"
-
-
-def plan(scales, records=8):
-    """One stratum, one block."""
-    return Plan(
-        pa.table({"records": [records], "__first": [0], "__tree": [-1]}), (), Coordinates(scales, {}), 1
-    )
-
-
-def clustering(**changes):
-    base = {
-        "secret": 1,
-        "k": 2,
-        "seed": 1,
-        "effort": "fast",
-        "algorithm": "auto",
-        "parameters": None,
-        "representative": "auto",
-        "counted": None,
-        "min_diversity": 1,
-        "sensitive": (),
-        "plan": plan({"income": Scale(2.0, 0.0, 4)}),  # in units of 1, with means as they are
-        "nominal": (),
-        "dominance": (1, 85.0),
-        "resume": None,
-    }
-    return BlockConfig(**base | changes)
-
-
-def block(income, kind=None, **others):
-    columns = {name: pa.array(values) for name, values in others.items()}
-    return pa.table({"income": pa.array(income, kind), **columns, BLOCK: pa.array([0] * len(income))})
 
 
 def test_a_block_is_clustered_with_the_parameters_given():
@@ -290,44 +257,6 @@ def test_a_block_that_cannot_be_protected_tells_no_value(monkeypatch):
 def test_what_no_method_can_carry_is_not_replaced_by_a_fallback():
     _, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0]), clustering(algorithm="nonsense"))
     assert report["status"] == "unsupported"
-
-
-def test_a_finished_block_is_taken_from_its_folder(tmp_path, monkeypatch):
-    table, kept = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderStagingArea(tmp_path), "blocks"))
-    first, _, _ = protect_block(table, kept)
-    monkeypatch.setattr(protect, "_solve", None)
-    again, report, _ = protect_block(table, kept)
-    assert report["resumed"] is True
-    assert again.equals(first)
-    changed, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.5]), kept)
-    assert (len(changed), report["status"]) == (0, "failed")  # other content: not the kept labels
-    longer = replace(kept, plan=plan({"income": Scale(2.0, 1.0, 4)}, 9_000))
-    assert protect_block(table, longer)[1]["status"] == "failed"  # of a longer run: searched less
-
-
-def test_a_block_that_another_solver_finished_is_solved_anew(tmp_path, monkeypatch):
-    table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderStagingArea(tmp_path), "blocks"))
-    _, first, _ = protect_block(table, resuming)
-    assert first["software"] == in_words(deciding_versions())
-    assert protect_block(table, resuming)[1]["resumed"]
-    monkeypatch.setattr(finished_blocks, "deciding_versions", lambda: {"highspy": "0.1"})
-    assert "resumed" not in protect_block(table, resuming)[1]
-
-
-@pytest.mark.parametrize("damage", ["cut off", "too small clusters", "too few labels"])
-def test_a_finished_block_that_cannot_be_believed_is_solved_anew(damage, tmp_path):
-    table, resuming = block([1.0, 2.0, 9.0, 12.0]), clustering(resume=(FolderStagingArea(tmp_path), "blocks"))
-    first, _, _ = protect_block(table, resuming)
-    (path,) = tmp_path.glob("blocks/*.npz")
-    if damage == "cut off":
-        path.write_bytes(path.read_bytes()[:100])
-    else:
-        labels = np.array([0, 0, 0, 1] if damage == "too small clusters" else [0, 0])
-        np.savez(path, labels=labels, certificate="{}")
-    again, report, _ = protect_block(table, resuming)
-    assert report["status"] == "done"
-    assert "resumed" not in report
-    assert again.equals(first)
 
 
 def test_clusters_are_merged_until_they_are_diverse():

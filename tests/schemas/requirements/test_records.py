@@ -12,7 +12,7 @@ from microguard.schemas.requirements.requirement import MetricKey, Requirement, 
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import read_specification
 
-from tests.schemas.malformed import SOUND
+from tests.schemas.sound import SOUND
 
 
 def specified(tmp_path: Path, *overrides: str) -> Specification:

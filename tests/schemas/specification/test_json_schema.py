@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from microguard.schemas.specification.json_schema import PUBLISHED, text
 
-from tests.schemas.malformed import SOUND
+from tests.schemas.sound import SOUND
 
 
 def test_the_published_schema_is_current() -> None:

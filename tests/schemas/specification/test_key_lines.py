@@ -12,7 +12,7 @@ from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.key_lines import key_lines, line_of
 from microguard.schemas.specification.read import read_specification
 
-from tests.schemas.malformed import SOUND
+from tests.schemas.sound import SOUND
 
 TEXT = '''\
 # [release] in a comment

@@ -15,7 +15,7 @@ from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification, read_specification
 from pydantic import ValidationError
 
-from tests.schemas.malformed import SOUND
+from tests.schemas.sound import SOUND
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "schemas" / "examples").glob("*.toml"))
 

@@ -88,7 +88,7 @@ def test_tabulation_refuses_unnested_levels_unknown_codes_and_repeated_cells():
     with pytest.raises(InvalidParameter):
         Dimension.from_levels("place", ["n", "s"], ["d1", "d1"])
     x = Dimension("x", (TOTAL, "a", "b"), [-1, 0, 0])
-    with pytest.raises(UnknownVariable, match="entry 1 of x"):
+    with pytest.raises(UnknownVariable, match="first at position 1"):
         tabulate([x], [["a", "z"]])
     with pytest.raises(InvalidParameter) as caught:
         from_cells([x], [["a", "b", "a"]])

@@ -1,0 +1,182 @@
+"""Read the cells of a JSON-stat table (versions 1 and 2) and write them as CSV, which `adjust` reads.
+
+Source: JSON-stat 2.0, https://json-stat.org/full: the values are in row-major order of the dimensions `id`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from microguard.schemas.errors import InputRejected
+
+#: Names of the columns of values and statuses, as in SDMX-CSV.
+VALUE, STATUS = "OBS_VALUE", "OBS_STATUS"
+MOST_CELLS = 2_000_000
+
+
+@dataclass(frozen=True)
+class JsonStatTable:
+    """The cells of a table.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Dimensions, without that of several measures; then the measures, or `VALUE`, and `STATUS` if the table
+        has statuses.
+    rows : list of tuples
+        One for each cell that has a value, texts as they are written to CSV.
+    parents : mapping of dimension to code to parent
+        What `category.child` says, without codes whose parent is not in the table.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    parents: dict[str, dict[str, str]]
+
+    def write(self, path: Path) -> None:
+        """Write the cells as CSV in UTF-8; an existing file is not replaced.
+
+        Raises
+        ------
+        InputRejected
+            If the file exists, or cannot be written.
+        """
+        try:
+            with open(path, "x", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerows([self.columns, *self.rows])
+        except OSError as error:
+            raise InputRejected(
+                f"--cells: expected a new file in a folder that exists, found {path.name}, which cannot be "
+                f"created ({type(error).__name__}). Name another file."
+            ) from None
+
+
+def write_cells(named: str, cells: str) -> dict[str, dict[str, str]]:
+    """Write the cells of a JSON-stat file to a new CSV file; return the parents of the codes by dimension.
+
+    Raises
+    ------
+    InputRejected
+        If the input is no JSON-stat table, or the file of cells exists.
+    """
+    table = read_json_stat(Path(named))
+    if table is None:
+        raise InputRejected(
+            f"--cells: expected a JSON-stat table as input, found {named}, which is none. Leave --cells out."
+        )
+    table.write(Path(cells))
+    return table.parents
+
+
+def read_json_stat(path: Path) -> JsonStatTable | None:
+    """Read a JSON-stat file; None if it is another JSON file.
+
+    Raises
+    ------
+    InputRejected
+        If it is no JSON, holds several tables, has more than `MOST_CELLS` cells, or contradicts itself.
+    """
+    try:
+        content = json.loads(path.read_text("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        raise InputRejected(
+            f"{path.name} cannot be read as JSON in UTF-8. Check that the file is complete."
+        ) from None
+    if not isinstance(content, dict):
+        return None
+    if (
+        content.get("class") == "collection"
+        or len([each for each in content.values() if _is_table(each)]) > 1
+    ):
+        raise InputRejected(
+            f"{path.name}: expected one JSON-stat table, found a collection. Save one of its tables "
+            "as a file."
+        )
+    table = next((each for each in (content, *content.values()) if _is_table(each)), None)
+    if table is None:
+        return None
+    try:
+        return _read(table)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        raise InputRejected(
+            f"{path.name}: expected JSON-stat whose id, size, category.index and value agree, found others. "
+            "Save the table again from its source."
+        ) from None
+
+
+def _is_table(content: object) -> bool:
+    return isinstance(content, dict) and "dimension" in content and "value" in content
+
+
+def _read(table: Mapping[str, Any]) -> JsonStatTable:
+    dimensions = table["dimension"]
+    names = [str(name) for name in table.get("id", dimensions.get("id"))]
+    sizes = [int(size) for size in table.get("size", dimensions.get("size"))]
+    codes = [_codes(dimensions[name]["category"]) for name in names]
+    number = math.prod(sizes)
+    if [len(each) for each in codes] != sizes or len(set(names)) < len(names) or number > MOST_CELLS:
+        raise ValueError
+    values, statuses = _dense(table["value"], number), _dense(table.get("status") or {}, number)
+    roles = table.get("role", dimensions.get("role")) or {}
+    measures = next(
+        (names.index(name) for name in roles.get("metric", ()) if len(codes[names.index(name)]) > 1), None
+    )
+    kept = [i for i in range(len(names)) if i != measures]
+    measured = [VALUE] if measures is None else codes[measures]
+    has_status = any(each is not None for each in statuses) and measures is None
+    found: dict[tuple[str, ...], dict[str, tuple[str, str]]] = {}
+    for cell, value, status in zip(product(*codes), values, statuses, strict=True):
+        if value is not None:
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise ValueError
+            measure = VALUE if measures is None else cell[measures]
+            found.setdefault(tuple(cell[i] for i in kept), {})[measure] = (repr(value), str(status or ""))
+    rows = [
+        (
+            *cell,
+            *(each.get(name, ("", ""))[0] for name in measured),
+            *((each[VALUE][1],) if has_status else ()),
+        )
+        for cell, each in found.items()
+    ]
+    columns = (*(names[i] for i in kept), *measured, *((STATUS,) if has_status else ()))
+    parents = {names[i]: _parents(dimensions[names[i]]["category"], set(codes[i])) for i in kept}
+    return JsonStatTable(columns, rows, {name: each for name, each in parents.items() if each})
+
+
+def _codes(category: Mapping[str, Any]) -> list[str]:
+    """Return the codes of a dimension in the order of the values; a dimension of one code needs no index."""
+    index = category.get("index", category.get("label"))
+    if isinstance(index, Mapping) and "index" in category:
+        return [str(code) for code, _ in sorted(index.items(), key=lambda pair: int(pair[1]))]
+    return [str(code) for code in index or ()]
+
+
+def _dense(listed: object, number: int) -> Sequence[Any]:
+    """Return one entry per cell of a list, of a mapping by position, or of one entry for all cells."""
+    if isinstance(listed, str):
+        return [listed] * number
+    if isinstance(listed, Mapping):
+        entries: list[Any] = [None] * number
+        for position, entry in listed.items():
+            entries[int(position)] = entry
+        return entries
+    if not isinstance(listed, list) or len(listed) != number:
+        raise ValueError
+    return listed
+
+
+def _parents(category: Mapping[str, Any], codes: set[str]) -> dict[str, str]:
+    return {
+        str(child): str(parent)
+        for parent, children in (category.get("child") or {}).items()
+        for child in children
+        if {str(parent), str(child)} <= codes
+    }

@@ -1,0 +1,135 @@
+"""JSON-stat tables: cells in the order of the dimensions, parents of their codes, and refusals."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pandas as pd
+import pytest
+from microguard.jobs.command import run_command
+from microguard.pipelines.draft import draft
+from microguard.pipelines.drafting.json_stat import read_json_stat
+from microguard.pipelines.intake.input_file import foreign_format
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.specification.read import build_specification
+
+REGIONS = {"_T": 0, "N": 1, "N1": 2, "N2": 3, "S": 4}
+#: Region by sex: the totals, men and women of each region.
+VALUES = [21, 9, 12, 11, 4, 7, 5, 1, 4, 6, 3, 3, 10, 5, 5]
+
+
+def dataset(**changes: object) -> dict[str, object]:
+    return {
+        "version": "2.0", "class": "dataset", "id": ["unit", "region", "sex"], "size": [1, 5, 3],
+        "dimension": {
+            "unit": {"category": {"label": {"NR": "Number"}}},
+            "region": {"category": {"index": REGIONS, "child": {"_T": ["N", "S"], "N": ["N1", "N2"]}}},
+            "sex": {"category": {"index": ["_T", "M", "F"]}},
+        },
+        "value": VALUES,
+    } | changes  # fmt: skip
+
+
+def written(tmp_path, content: object):
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_cells_are_in_row_major_order_of_the_dimensions(tmp_path):
+    table = read_json_stat(written(tmp_path, dataset()))
+    assert table is not None
+    assert table.columns == ("unit", "region", "sex", "OBS_VALUE")
+    assert table.rows[4] == ("NR", "N", "M", "4")
+    assert len(table.rows) == 15
+    assert table.parents == {"region": {"N": "_T", "S": "_T", "N1": "N", "N2": "N"}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        dataset(value={str(i): value for i, value in enumerate(VALUES)}),
+        {"updated": dataset()},
+        dataset(status="A"),
+    ],
+    ids=["sparse values", "version 1", "one status"],
+)
+def test_other_spellings_of_the_same_table_have_the_same_cells(tmp_path, content):
+    expected = {row[:4] for row in read_json_stat(written(tmp_path, dataset())).rows}
+    assert {row[:4] for row in read_json_stat(written(tmp_path, content)).rows} == expected
+
+
+def test_cells_without_a_value_are_left_out_and_measures_become_columns(tmp_path):
+    table = read_json_stat(written(tmp_path, dataset(value=[None, *VALUES[1:]])))
+    assert len(table.rows) == 14
+    measures = read_json_stat(written(tmp_path, dataset(role={"metric": ["sex"]})))
+    assert measures.columns == ("unit", "region", "_T", "M", "F")
+    assert measures.rows[0] == ("NR", "_T", "21", "9", "12")
+
+
+def test_draft_of_json_stat_nests_codes_and_its_cells_add_up(tmp_path):
+    cells = tmp_path / "cells.csv"
+    content = tomllib.loads(draft(str(written(tmp_path, dataset())), str(cells)).summary())
+    table = build_specification(content, tmp_path).table
+    assert table.value == "OBS_VALUE"
+    assert content["table"]["parents"]["region"] == {"N1": "N", "N2": "N"}
+    frame = pd.read_csv(cells).set_index(["region", "sex"])["OBS_VALUE"]
+    assert frame["N", "F"] == frame["N1", "F"] + frame["N2", "F"]
+
+
+def test_draft_takes_the_parents_of_the_source_if_sums_do_not_show_them(tmp_path):
+    values = [*VALUES[:9], None, None, None, *VALUES[12:]]  # the sums of N1 alone are not those of N
+    content = tomllib.loads(
+        draft(str(written(tmp_path, dataset(value=values))), str(tmp_path / "cells.csv")).summary()
+    )
+    assert content["table"]["parents"]["region"] == {"N1": "N"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (dataset(value=VALUES[1:]), "found others. Save"),
+        (dataset(size=[1, 5, 4]), "found others. Save"),
+        (dataset(value=["x", *VALUES[1:]]), "found others. Save"),
+        ({"a": dataset(), "b": dataset()}, "found a collection"),
+        ({"records": [1]}, "which is none"),
+        ([1, 2], "which is none"),
+    ],
+)
+def test_draft_refuses_json_that_is_no_single_consistent_table(tmp_path, content, message):
+    with pytest.raises(InputRejected, match=message):
+        draft(str(written(tmp_path, content)), str(tmp_path / "cells.csv"))
+    assert not (tmp_path / "cells.csv").exists()
+
+
+def test_draft_of_amounts_says_that_a_rule_is_missing(tmp_path):
+    amounts = dataset()
+    amounts["dimension"]["unit"] = {"category": {"label": {"EUR": "Euro"}}}
+    text = draft(str(written(tmp_path, amounts)), str(tmp_path / "cells.csv")).summary()
+    assert "A rule is missing" in text
+
+
+def test_draft_does_not_replace_a_file_of_cells(tmp_path):
+    cells = tmp_path / "cells.csv"
+    cells.write_text("mine")
+    with pytest.raises(InputRejected, match="expected a new file"):
+        draft(str(written(tmp_path, dataset())), str(cells))
+    assert cells.read_text() == "mine"
+
+
+def test_a_json_file_without_the_option_is_named_with_what_to_do(tmp_path, capsys):
+    assert run_command(["draft", str(written(tmp_path, dataset()))]) == 3
+    assert "a JSON file" in capsys.readouterr().err
+    for text, what in (
+        ('[{"a": 1}]', "a JSON file"),
+        ('\ufeff {\n "a": 1}', "a JSON file"),
+        ("<?xml version='1.0'?>", "an XML or HTML file"),
+        ("<!DOCTYPE html>", "an XML or HTML file"),
+        ("{a},b\n1,2\n", None),
+        ("[id],[name]\n1,2\n", None),
+    ):
+        path = tmp_path / "other.csv"
+        path.write_text(text, encoding="utf-8")
+        found = foreign_format(path)
+        assert (None if found is None else found[0]) == what, text
