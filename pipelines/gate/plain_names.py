@@ -67,6 +67,8 @@ _WORDS = {
     "entropy_diversity": "effective number of values of {variable} in a class",
     "posterior": "probability of the likeliest small count given its published value",
     "linked_posterior": "probability of the likeliest small count given all that is published",
+    "within_level": "probability of placing a sensitive amount within its level, by itself",
+    "linked_within_level": "probability of placing a sensitive amount within its level, by all amounts",
     "counts_determined": "small counts that follow from the largest noise",
     "below_k_in_population": "share of records whose combination fewer than k of the population have",
 }

@@ -18,6 +18,7 @@ ROLES = {
     "quasi_identifier": "protected by the method; the figures say whether it promises k",
     "sensitive": "published as it is; its values within a cluster are limits",
     "weight": "a sampling weight, published as it is",
+    "risk": "read by swapping, never published",
     "derived": "computed from published columns after protection",
     "other": "published as it is",
 }
