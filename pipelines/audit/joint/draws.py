@@ -61,12 +61,13 @@ def shared_draws(tables: Sequence[Table]) -> SharedDraws:
         pairs = pairs[pairs["truth_before"] != pairs["truth"]].copy()
         estimate = pairs["shown"] * pairs["truth_before"] / pairs["shown_before"]
         pairs["right"] = (estimate - pairs["truth"]).abs() <= KNOWN_WITHIN * pairs["truth"]
-        pairs["apart"] = np.log(pairs["truth_before"] / pairs["truth"]).abs()
+        pairs["apart"] = np.abs(np.log(pairs["truth_before"] / pairs["truth"]))
         rows = pairs.groupby(["table", "table_before"], as_index=False).agg(
             right=("right", "sum"), of=("right", "size"), apart=("apart", "median")
         )
-        for one in rows.itertuples():
-            found.pairs[f"{one.table} after {one.table_before}"] = int(one.right), int(one.of)
+        columns = (rows[name].tolist() for name in ("table", "table_before", "right", "of"))
+        for table, earlier, right, of in zip(*columns, strict=True):
+            found.pairs[f"{table} after {earlier}"] = right, of
         best = rows.sort_values(["of", "apart", "table_before"], ascending=[False, True, True])
         chosen = pairs.merge(best.drop_duplicates("table")[["table", "table_before"]])
         chosen = chosen.drop_duplicates(["label", "shown", "truth", "shown_before", "truth_before"])

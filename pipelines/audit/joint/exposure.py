@@ -279,7 +279,9 @@ def _audit_statements(said: Statements, releases: int, kept: Kept) -> AreaExposu
             unknown = without_units[counts]
             unknown |= {each.release.release_id for each in records if not each.partitions}
             unknown |= {each.release.release_id for each in tables if each.partition is None}
-            without_period |= _without_period([each.release for each in (*tables, *records)])
+            without_period |= _without_period(
+                [each.release for each in tables] + [each.release for each in records]
+            )
             draws = shared_draws(tables)
             found = _rated(measure, _audit_system(built[measure].system, kept))
             alone[measure] = replace(
