@@ -191,7 +191,7 @@ _ROWS = (
     ),
     Verb(
         "check",
-        "validate specification and input, and print the risk before protection",
+        "validate specification and input, print the risk before protection, and foretell refusals",
         "microguard.pipelines.check:check",
         (SPECIFICATION, OVERRIDES),
         shown_when_quiet=True,

@@ -65,7 +65,7 @@ def _check_table(specification: Specification, master: str | None, progress: Pro
         lines = [f"{screened.records} records of the input"]
         content: dict[str, Any] = {"records": screened.records}
         try:
-            trial = try_table(job, screened, specification, QUARANTINE_OF_CHECK)
+            trial = try_table(job, screened, specification, "check")
         except MicroguardError as error:
             failures = error.failures or (not_protected(error, "the table"),)
         else:

@@ -32,6 +32,7 @@ RECODED = ("quasi_identifier", "sensitive", "other", "region")
 MOST_LEFT_OUT = 20
 """Maximum number of variables whose contribution to the risk is counted; each costs a pass over the file."""
 PROTECT = "protect it, exclude it or accept it by name"
+PROTECT_WEIGHT = "make it a numeric quasi_identifier (a class gets its mean), exclude it or accept it by name"
 ROOM = 1.5
 """Ratio of the drafted limit of the loss to the loss of the trial, which uses a sample and a fast method."""
 
@@ -353,7 +354,7 @@ def _shown_by(tried: Trial, each: Guess) -> str:
         return f"; k = {tried.k} changes {lost} of its values"
     if each.name in tried.unique_with:
         unique = tried.unique_with[each.name]
-        remedy = "exclude it or accept it by name" if each.role == "weight" else PROTECT
+        remedy = PROTECT_WEIGHT if each.role == "weight" else PROTECT
         above = f", above the limit: {remedy}" if unique > limits.max_unique_published else ""
         return f"; published unmodified, and with it {percent(unique)} of the records are unique{above}"
     if each.name in tried.homogeneous:

@@ -112,7 +112,7 @@ def forecast(job: Job, microdata: Microdata, screened: ValidatedInput, exposed: 
     try:
         measured = protect_sample(trial, sample, checked, exposed, measures, "foretell")
     except MicroguardError as error:
-        failures.append(not_protected(error, "the sample (that of the whole file may succeed)"))
+        failures.append(not_protected(error, "the sample; the whole file was not tried"))
         return Forecast(tuple(failures), checked.remaining, screened.remaining)
     whole = checked.remaining == screened.remaining
     for requirement in _requirements(measures, specification):

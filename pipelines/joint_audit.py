@@ -74,12 +74,18 @@ def audit_source(specification: Specification) -> CommandResult:
 
 
 def _statement(area: AreaExposure) -> str:
-    """Return what an area without faults is said to be: safe only if all of it was examined."""
+    """Return the verdict on an area without faults, with what attackers learn within their limits."""
     systems = f"{area.components} shared systems, {area.solved} of them new"
     releases = f"the {len(area.releases)} release(s) of the evidence area"
+    within = area.within_limits()
+    learnt = (
+        f"disclose together no more than the limits allow ({'; '.join(within)})"
+        if within
+        else "determine no secret together"
+    )
     if area.verdict == "green":
-        return f"{releases.capitalize()} determine no secret together: {systems}."
+        return f"{releases.capitalize()} {learnt}: {systems}."
     return (
         f"Not all of {releases} could be examined: {'; '.join(area.notes())}. In what was examined, they "
-        f"determine no secret together: {systems}. Nothing is known of the rest."
+        f"{learnt}: {systems}. Nothing is known of the rest."
     )

@@ -35,7 +35,7 @@ class Method(ABC):  # noqa: B024 (its two kinds have the abstract methods)
     ----------
     specification : Specification
     parameters : Parameters or None
-        Of a third party: what ``[method.parameters]`` or ``[table.parameters]`` gives.
+        What ``[method.parameters]`` or ``[table.parameters]`` gives, if the method declares parameters.
     limits : tuple of str
         What every reader must know of the method, next to the limits of its guarantees.
     """
@@ -100,7 +100,7 @@ def record_method(specification: Specification) -> RecordMethod:
     """
     row = method_row("records", specification.method.name)
     method: RecordMethod = _adapted(row, RecordMethod)(
-        specification, specification.method.third_party_parameters(row)
+        specification, specification.method.method_parameters(row)
     )
     _require_counted(row, method.guarantees())
     return method
@@ -117,7 +117,7 @@ def table_method(specification: Specification) -> TableMethod:
     assert specification.table is not None
     row = method_row("table", specification.table.method)
     method: TableMethod = _adapted(row, TableMethod)(
-        specification, specification.table.third_party_parameters(row)
+        specification, specification.table.method_parameters(row)
     )
     _require_counted(row, [method.guarantee()])
     return method

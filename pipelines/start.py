@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -45,19 +46,20 @@ def start(
         If the specification is faulty or the port is in use.
     """
     require_extras("spark", "report", "workbench")
-    from microguard.pipelines.workbench.app import Server, build_app
+    from microguard.pipelines.workbench.app import Server, build_app, listen
     from microguard.pipelines.workbench.open_file import open_file
 
-    workbench = open_file(named)
     if not (port.isdecimal() and int(port) <= LARGEST_PORT):
         raise SpecificationError("--port: expected a number from 0 (any that is free) to 65535.")
     try:
-        server = Server(build_app(workbench), int(port))
+        listener = listen(int(port))  # before the file is read
     except OSError as error:
         raise SpecificationError(
             f"--port: the port cannot be used ({os.strerror(error.errno or 0)}). Name another one, or none."
         ) from None
-    with tempfile.TemporaryDirectory(prefix="microguard-") as private:
+    with listener, tempfile.TemporaryDirectory(prefix="microguard-") as private:
+        workbench = open_file(named)
+        server = Server(build_app(workbench), listener)
 
         def started() -> None:
             show(
@@ -65,23 +67,27 @@ def start(
                 "Open it in a browser on this machine. Whoever has the address sees the file. Ctrl-C ends it."
             )
             if not no_browser:
-                _open(server.guard.address, Path(private))
+                threading.Thread(
+                    target=_open, args=(server.guard.address, Path(private)), daemon=True
+                ).start()
 
-        try:
-            server.run(started)
-        finally:
-            workbench.stop()
+        server.run(started, workbench.close)
     return CommandResult(_ended(workbench), {"specification": str(workbench.text.path)})
 
 
 def _open(address: str, private: Path) -> None:
-    """Open a browser by a private file: arguments of a process are seen by all users of a machine."""
+    """Open a browser by a private file: arguments of a process are seen by all users of a machine.
+
+    A browser in the terminal returns only when it is closed, so this runs in a thread of its own.
+    """
     page = private / "open.html"
     page.touch(0o600)
     page.write_text(OPEN_PAGE.format(address=address), encoding="utf-8")
     try:
-        webbrowser.open(page.as_uri())
+        found = webbrowser.open(page.as_uri())
     except webbrowser.Error:
+        found = False
+    if not found:
         print("No browser was found: open the address by hand.", file=sys.stderr)
 
 

@@ -24,6 +24,7 @@ GuaranteeName = Literal[
     "rounded table",
     "no small counts",
     "bounded noise",
+    "noise of amounts",
     "suppressed table",
 ]
 """Names of the guarantees of `pipelines.guarantees`, which count what a method promises."""
@@ -165,9 +166,16 @@ BUILT_IN: dict[str, MethodRow] = {
         MethodRow(
             "cell_key",
             "table",
-            ("bounded noise",),
+            ("bounded noise", "noise of amounts"),
             f"{_ADAPTERS}.cell_key:CellKeys",
-            keys=("largest_noise", "noise_variance", "noise_table"),
+            keys=(
+                "largest_noise",
+                "noise_variance",
+                "noise_table",
+                "small_noise_table",
+                "noise_scaling",
+                "swapped",
+            ),
         ),
         MethodRow(
             "suppression",

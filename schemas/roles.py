@@ -8,6 +8,7 @@
 | region | no block crosses it; published as it is |
 | quasi_identifier | protected |
 | sensitive | published as it is; its diversity within a cluster can be demanded |
+| risk | disclosure risk that a swapping method reads; never published |
 | weight | sampling weight, positive; published as it is; means and losses are weighted by it |
 | derived | computed from other published columns after protection, by its line of `[derived]` |
 | other | published as it is |
@@ -24,6 +25,7 @@ Role = Literal[
     "region",
     "quasi_identifier",
     "sensitive",
+    "risk",
     "weight",
     "derived",
     "other",

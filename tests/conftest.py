@@ -11,7 +11,7 @@ from hypothesis import settings
 
 # Numbers of examples of a property, by default and with `pytest --hypothesis-profile long`. There is no
 # deadline, because the first example of a test may compile kernels.
-settings.register_profile("suite", max_examples=20, deadline=None)
+settings.register_profile("suite", max_examples=10, deadline=None)
 settings.register_profile("long", max_examples=300, deadline=None)
 settings.load_profile("suite")
 
@@ -35,6 +35,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.skip(reason="a long test: run it with --long"))
     if "spark" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.spark)
+    if item.nodeid.startswith("tests/sdc/") and item.get_closest_marker("spark") is not None:
+        raise pytest.UsageError(
+            f"{item.nodeid}: expected no Spark in tests/sdc, where deploy/local does not look for it"
+        )
 
 
 @pytest.fixture(scope="session")

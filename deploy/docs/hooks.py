@@ -14,13 +14,15 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Pages that are files outside of docs.
+#: Pages that are files outside of docs, or parts of one: from the heading after the # on, or up to it.
 PAGES = {
     "methods/index.md": "sdc/README.md",
     "methods/suppression.md": "sdc/suppression/README.md",
     "methods/kernels.md": "sdc/kernels/README.md",
-    "reference/specification.md": "schemas/README.md",
+    "reference/specification.md": "schemas/README.md#Reference of the specification",
+    "developing/schemas.md": "schemas/README.md",
     "operations.md": "deploy/README.md",
+    "weakness.md": "SECURITY.md",
     "changes.md": "deploy/CHANGELOG.md",
     "developing/contributing.md": "CONTRIBUTING.md",
     "developing/pipelines.md": "pipelines/README.md",
@@ -36,18 +38,28 @@ _CODE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are not in docs."""
     for uri, source in PAGES.items():
-        files.append(File.generated(config, uri, content=(ROOT / source).read_text(encoding="utf-8")))
+        files.append(File.generated(config, uri, content=_content(source)))
     files.append(File.generated(config, "reference/commands.md", content=commands()))
     style = ROOT / "deploy/docs/manual.css"
     files.append(File.generated(config, style.name, content=style.read_text(encoding="utf-8")))
     return files
 
 
+def _content(source: str) -> str:
+    """Return the text of a file, of its part, or of what comes before the part of another page."""
+    path, _, heading = source.partition("#")
+    text = (ROOT / path).read_text(encoding="utf-8")
+    if heading:
+        return re.sub(r"^#(#+ )", r"\1", text[text.index(f"## {heading}") :], flags=re.MULTILINE)
+    parts = [each.partition("#")[2] for each in PAGES.values() if each.startswith(f"{path}#")]
+    return text[: text.index(f"## {parts[0]}")] if parts else text
+
+
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Resolve the links of a page outside of its code."""
     uri = page.file.src_uri
-    folder = posixpath.dirname(PAGES.get(uri, f"docs/{uri}"))
-    pages = {source: target for target, source in PAGES.items()} | _ALSO
+    folder = posixpath.dirname(PAGES.get(uri, f"docs/{uri}").partition("#")[0])
+    pages = {source.partition("#")[0]: target for target, source in reversed(PAGES.items())} | _ALSO
 
     def link(match: re.Match[str]) -> str:
         text, target, anchor = match[1], match[2], match[3] or ""

@@ -90,7 +90,7 @@ def with_units(guesses: list[Guess], entities: Mapping[str, Entity], records: in
         if each.name == unit and each.column is not None:
             each = replace(each, role="unit", why=_why_unit(each, kinds[each.name], records))
         elif each.role == "household" and each.name != home:
-            each = replace(each, role="identifier", why=f"a second key of households; {each.why}")
+            each = _second_home(each)
         elif each in keys and each.column is not None and kinds[each.name]:
             why = f"{entities[each.column.label].why}, and not the unit"
             may_count = unit is None and kinds[each.name] == "repeated"
@@ -100,6 +100,16 @@ def with_units(guesses: list[Guess], entities: Mapping[str, Entity], records: in
             each = replace(each, why="a number of the records of a panel")
         result.append(each)
     return result
+
+
+def _second_home(each: Guess) -> Guess:
+    """Leave out a second column that groups persons as households do: another key, or an amount."""
+    why = f"a second key of households; {each.why}"
+    if each.column is None or each.column.named("household") or not each.column.finite:
+        return replace(each, role="identifier", why=why)
+    amount = Alternative("quasi_identifier", "numeric", "if it is an amount of the household")
+    why = f"it has one value for each household, as a second key or an amount has; {each.why}"
+    return replace(each, role="identifier", why=why, confidence=UNSURE, alternative=amount)
 
 
 def _kind(each: Guess, entities: Mapping[str, Entity]) -> str:

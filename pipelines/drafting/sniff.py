@@ -116,7 +116,7 @@ def sniff(named: str) -> Source:
         snapshot = current_snapshot(named)
         return Source(path, named, (), "parquet", snapshot.schema, snapshot=snapshot)
     refuse_lake_tables([str(path)], named)
-    files = _files(named)
+    files = input_files(named)
     refuse_lake_tables(folders_and_links(map(str, files)), named)
     _refuse_foreign(files[0], named)
     try:
@@ -140,7 +140,14 @@ def _with_partitions(source: Source) -> Source:
     return replace(source, schema=pa.schema([*inside, *partitions]), partitions=partitions, values=values)
 
 
-def _files(named: str) -> tuple[Path, ...]:
+def input_files(named: str) -> tuple[Path, ...]:
+    """Return the files of a file, folder or glob, sorted.
+
+    Raises
+    ------
+    InputRejected
+        If there is none.
+    """
     path = Path(os.path.abspath(named))
     if path.is_file():
         return (path,)

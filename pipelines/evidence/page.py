@@ -73,6 +73,8 @@ PLAIN_WORDS: Mapping[str, str] = MappingProxyType(
         "attacker": "What somebody can compute about a sensitive cell from everything that is published. The "
         "protection level is how far off this must be.",
         "noise": "Each count was changed by a small random number that is the same in every table.",
+        "amount_noise": "Each amount was changed by a random share of its largest contributions that is the "
+        "same in every table.",
         "fit": "How closely the protected cells follow the original ones: 1 is exactly.",
         "changes": "How far cells were changed, relative to their value.",
         "adjustment": "How much was changed in total, and how much any protection must change at least.",

@@ -98,8 +98,9 @@ class KAnonymity(Guarantee[RecordFiles]):
         return (*apart, *counted, *shown, LINKAGE)
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """At least k records in the smallest class of each group."""
-        return tuple(promise("smallest_class", group.name, at_least=self.k) for group in self.groups)
+        """At least k records in the smallest class of each group, or that show the values of each record."""
+        metric = "fewest_showing" if self.missing == ANY_VALUE else "smallest_class"
+        return tuple(promise(metric, group.name, at_least=self.k) for group in self.groups)
 
     def private_requirements(self) -> tuple[Requirement, ...]:
         """At least k units in each class, where k does not count records."""
@@ -113,8 +114,6 @@ class KAnonymity(Guarantee[RecordFiles]):
         for group in self.groups:
             sizes, classes = files.class_sizes((*group.variables, *group.region))
             smallest = int(sizes[0]) if len(sizes) else 0
-            if self.missing == ANY_VALUE and 0 < smallest < self.k:
-                smallest = files.fewest_showing(group.variables, group.region, self.k)
             metrics[MetricKey("smallest_class", group.name)] = float(smallest)
             facts[group.name] = {
                 "smallest_class": smallest,
@@ -124,6 +123,13 @@ class KAnonymity(Guarantee[RecordFiles]):
             details.append(
                 f"{int(classes.sum())} combinations of {group.name}, the smallest has {smallest} records"
             )
+            if self.missing == ANY_VALUE:
+                showing = smallest
+                if 0 < smallest < self.k:
+                    showing = files.fewest_showing(group.variables, group.region, self.k)
+                metrics[MetricKey("fewest_showing", group.name)] = float(showing)
+                facts[group.name]["fewest_showing"] = showing
+                details.append(f"every record's values are shown by at least {showing} records")
             if self.unit != "record" and files.private is not None:
                 fewest = files.private.fewest_units((*group.variables, *group.region))
                 metrics[MetricKey("fewest_households", group.name)] = float(fewest)

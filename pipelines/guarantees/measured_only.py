@@ -1,7 +1,8 @@
 """Measured only: the method gives no formal promise, and the release says so.
 
 Perturbation (swapping, PRAM, noise; Hundepool et al. 2012, chapter 3) changes records at random. What it
-protects is measured, in the evidence. What can be counted on the files is that they have records and the
+protects is measured, in the evidence, and the run refuses a perturbation that left a variable as it was
+(`pipelines.measures.data_changes`). What can be counted on the files is that they have records and the
 perturbed variables.
 """
 
@@ -38,7 +39,11 @@ class MeasuredOnly(Guarantee[RecordFiles]):
     @property
     def statement(self) -> str:
         """What is said instead of a promise."""
-        return f"Values of {', '.join(self.variables)} were perturbed at random. {NO_PROMISE}"
+        names = ", ".join(self.variables)
+        return (
+            f"Values of {names} were perturbed at random. How many changed was counted before publication; a "
+            f"single value may be that of the source. {NO_PROMISE}"
+        )
 
     @property
     def limits(self) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ import numpy as np
 
 #: The relation, in a query.
 RECORDS = "{records}"
+#: Patterns of shown variables that one query counts.
+PATTERNS_AT_ONCE = 16
 _CLASS_SIZES = (
     "SELECT n, count(*) AS classes{sums} FROM "
     "(SELECT {units} AS n{parts} FROM {records} GROUP BY {keys}) AS classes GROUP BY n"
@@ -57,6 +59,8 @@ class RecordFiles(ABC):
     def fewest_showing(self, variables: Sequence[str], region: Sequence[str], below: int) -> int:
         """Count for each record those that show all values that it shows; return the least, or `below`.
 
+        For each pattern of shown variables, the records that show all of them are grouped by their values.
+
         Parameters
         ----------
         variables : sequence of str
@@ -67,16 +71,28 @@ class RecordFiles(ABC):
         below : int
             Classes of so many equal records are not looked at.
         """
-        names = self.keys((*variables, *region))
-        alike = [f"(one.{each} IS NULL OR one.{each} = other.{each})" for each in self.keys(variables)]
-        alike += [f"one.{each} IS NOT DISTINCT FROM other.{each}" for each in self.keys(region)]
-        counted = f"SELECT {', '.join(names)}, count(*) AS n FROM {RECORDS} GROUP BY {', '.join(names)}"
-        rows = self.query(
-            f"SELECT min(records) FROM (SELECT sum(other.n) AS records FROM ({counted}) AS one "
-            f"JOIN ({counted}) AS other ON {' AND '.join(alike)} WHERE one.n < {int(below)} "
-            f"GROUP BY {', '.join(f'one.{each}' for each in names)}) AS counts"
-        )
-        return below if rows[0][0] is None else min(below, int(rows[0][0]))
+        keys, regions = self.keys(variables), self.keys(region)
+        names = ", ".join((*keys, *regions))
+        shown = " || ".join(f"CASE WHEN {each} IS NULL THEN '0' ELSE '1' END" for each in keys)
+        counted = f"SELECT {names}, {shown} AS shown, count(*) AS n FROM {RECORDS} GROUP BY {names}"
+        small = self.query(f"SELECT DISTINCT shown FROM ({counted}) AS counted WHERE n < {int(below)}")
+        queries = []
+        for (pattern,) in sorted(small):
+            values = [each for each, bit in zip(keys, pattern, strict=True) if bit == "1"]
+            able = " AND ".join(f"{each} IS NOT NULL" for each in values) or "true"
+            # The small class with these values is judged; "true" groups all records.
+            judged = f"min(CASE WHEN shown = '{pattern}' THEN n END) < {int(below)}"
+            group = ", ".join((*values, *regions)) or "true"
+            queries.append(
+                f"SELECT sum(n) AS records FROM ({counted}) AS counted WHERE {able} GROUP BY {group} "
+                f"HAVING {judged}"
+            )
+        fewest = below
+        for first in range(0, len(queries), PATTERNS_AT_ONCE):
+            union = " UNION ALL ".join(queries[first : first + PATTERNS_AT_ONCE])
+            ((least,),) = self.query(f"SELECT min(records) FROM ({union}) AS counts")
+            fewest = min(fewest, int(least))
+        return fewest
 
     def fewest_values(self, variables: Sequence[str], counted: str, withheld: Sequence[str] = ()) -> int:
         """Count the distinct values of a variable in each class; return the least, 0 without classes.

@@ -32,6 +32,7 @@ GUARANTEES = {
     "rounded table": f"{_HERE}.rounded_table:RoundedTable",
     "no small counts": f"{_HERE}.small_counts:SmallCounts",
     "bounded noise": f"{_HERE}.bounded_noise:BoundedNoise",
+    "noise of amounts": f"{_HERE}.noisy_amounts:NoisyAmounts",
     "suppressed table": f"{_HERE}.suppressed_table:SuppressedTable",
 }
 #: Method that the manifest of a table states -> its guarantee.
@@ -40,6 +41,7 @@ OF_TABLE_METHOD = {
     "controlled rounding": "rounded table",
     "small count rounding": "no small counts",
     "cell keys": "bounded noise",
+    "cell keys of amounts": "noise of amounts",
     "cell suppression": "suppressed table",
 }
 

@@ -106,7 +106,7 @@ def apply_recodes(frame: DataFrame, specification: Specification, unknown: str) 
                 text = value.cast("string")
                 not_in_hierarchy = not_in_hierarchy | (text.isNotNull() & ~text.isin(list(codes)))
                 if (variable.level or 1) > 1:
-                    value = _level(text, codes)
+                    value = coarser(text, codes)
         columns.append(value.alias(name))
     return frame.select(*columns, not_in_hierarchy.alias(unknown))
 
@@ -119,23 +119,40 @@ def null_missing_codes(
     A numeric code is also compared with text as a number, so that 97 matches "97", "97.0" and "97,0". A text
     code must be equal to the value.
     """
-    texts = [code for code in variable.missing if isinstance(code, str)]
-    numbers = [float(code) for code in variable.missing if not isinstance(code, str)]
-    if isinstance(kind, t.StringType):
+    of_text = isinstance(kind, t.StringType)
+    texts, numbers = missing_codes(name, variable, None if of_text else kind.simpleString())
+    if of_text:
         absent = f.lit(False)
         if texts:
             absent = absent | value.isin(texts)
         if numbers:
             absent = absent | _as_number(value, decimal).isin(numbers)
         return f.when(~f.coalesce(absent, f.lit(False)), value)
-    if texts:
-        raise InputRejected(
-            f"variables.{name}.missing: expected numbers, because the column is {kind.simpleString()}, found "
-            "text. Write the codes as numbers."
-        )
     if not numbers or not isinstance(kind, (*_WHOLE, *_FRACTIONAL)):
         return value
     return f.when(~f.coalesce(value.cast("double").isin(numbers), f.lit(False)), value)
+
+
+def missing_codes(name: str, variable: Variable, kind: str | None) -> tuple[list[str], list[float]]:
+    """Return the missing codes that are compared as text, and those that are compared as numbers.
+
+    Parameters
+    ----------
+    kind : str or None
+        Type of the column; None if it is text.
+
+    Raises
+    ------
+    InputRejected
+        If a code is text, and the column is not.
+    """
+    texts = [code for code in variable.missing if isinstance(code, str)]
+    if texts and kind is not None:
+        raise InputRejected(
+            f"variables.{name}.missing: expected numbers, because the column is {kind}, found text. Write "
+            "the codes as numbers."
+        )
+    return texts, [float(code) for code in variable.missing if not isinstance(code, str)]
 
 
 def hierarchy(path: str, level: int, name: str) -> Mapping[str, str]:
@@ -184,8 +201,11 @@ def _levels(path: str, level: int, name: str) -> list[list[str]]:
     return rows[1:]
 
 
-def _level(text: Column, codes: Mapping[str, str]) -> Column:
-    """Map a code to its coarser code, with one comparison for each coarse code instead of each fine one."""
+def coarser(text: Column, codes: Mapping[str, str]) -> Column:
+    """Map a code to its coarser code, with one comparison for each coarse code instead of each fine one.
+
+    The codes are in the plan that Spark shows: pass those of a code file, not those that occur in records.
+    """
     members: dict[str, list[str]] = {}
     for fine, coarse in codes.items():
         members.setdefault(coarse, []).append(fine)

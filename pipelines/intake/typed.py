@@ -27,7 +27,7 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _WHOLE = r"^[+-]?[0-9]{1,18}$"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 #: Four digits that are no part of a longer number, unless month and day follow (20010203, 200102).
-_YEAR = "(?<![0-9])(1[6-9]|20|21)[0-9]{2}(?=((0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])?)?(?![0-9]))"
+YEAR = "(?<![0-9])(1[6-9]|20|21)[0-9]{2}(?=((0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])?)?(?![0-9]))"
 _WITH_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
 _UNKNOWN = "__unknown_code"
 
@@ -158,7 +158,7 @@ def number_in_text(text: Column, specification: Specification) -> Column:
 
 def _year(date: Column, csv: bool) -> Column:
     """Return the year of a date as text of a CSV, else as an integer; missing if there is none."""
-    year = f.regexp_extract(date.cast("string"), _YEAR, 0)
+    year = f.regexp_extract(date.cast("string"), YEAR, 0)
     year = f.when(year != "", year)
     return year if csv else year.cast(t.IntegerType())
 

@@ -34,13 +34,18 @@ def with_unit_key(frame: DataFrame, unit: str, content: list[str], secret: bytes
         The agency's key. It is part of the pickled task and of no plan that Spark shows.
     """
     derived = hmac.new(secret, b"units of a series", hashlib.sha256).digest()
+    key = keyed_hash(unit_text(unit, frame), derived)
+    return frame.withColumns({UNIT: key, ROW: f.xxhash64(*content_of(content))})
+
+
+def keyed_hash(text: Column, secret: bytes) -> Column:
+    """Return the keyed hash of a text; the key is pickled with the task and in no plan that Spark shows."""
 
     def keyed(texts: pa.Array) -> pa.Array:
-        return pa.array([unit_key(text, derived) for text in texts.to_pylist()], pa.binary())
+        return pa.array([unit_key(text, secret) for text in texts.to_pylist()], pa.binary())
 
-    hashed = of_texts(keyed, t.BinaryType())
-    key: Column = hashed(unit_text(unit, frame))
-    return frame.withColumns({UNIT: key, ROW: f.xxhash64(*content_of(content))})
+    hashed: Column = of_texts(keyed, t.BinaryType())(text)
+    return hashed
 
 
 def unit_text(unit: str, frame: DataFrame) -> Column:

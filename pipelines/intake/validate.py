@@ -48,8 +48,8 @@ class ValidatedInput:
     Attributes
     ----------
     frame : DataFrame
-        Records to protect: published columns, the household, the column whose distinct values k counts,
-        `PATTERN`.
+        Records to protect: published columns, the household, supplied risks, the column whose distinct values
+        k counts, `PATTERN`.
     keyed : DataFrame
         The same records with the published columns and the unit: the input of the source fingerprint.
     raw : DataFrame
@@ -144,7 +144,7 @@ def validate(
             how="left_anti",
         )
     metrics[MetricKey("records_kept")] = row["accepted"] - suppressed
-    counted = {*specification.with_role("household"), *filter(None, [specification.counted])}
+    counted = {*specification.with_role("household", "risk"), *filter(None, [specification.counted])}
     if specification.publish.series != "single":
         counted |= {*specification.with_role("unit")}
     names = [*microdata.published, *[name for name in microdata.frame.columns if name in counted]]

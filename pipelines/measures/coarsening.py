@@ -92,9 +92,10 @@ class CoarseningMeasure(Measure[Comparison, Coarsening]):
         """Return what was suppressed, and how much less was possible."""
         suppressed = sum(each.suppressed for each in section.variables)
         values = section.records * len(section.variables)
+        least = f"at most {100 * section.gap:.2g} % less" if section.gap > 0 else "no less"
         yield (
-            f"{suppressed:,} of {values:,} values of quasi-identifiers were suppressed. No other choice by "
-            f"the same method costs less by more than {100 * section.gap:.2g} %."
+            f"{suppressed:,} of {values:,} values of quasi-identifiers were suppressed. By a proved lower "
+            f"bound, any other choice by this method costs {least}."
         )
 
 

@@ -5,7 +5,7 @@ Of the drawn records (`pipelines.measures.pairs`); Hellinger distances are of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,8 @@ from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 from microguard.pipelines.measures.pairs import Pairs
 from microguard.pipelines.measures.table_errors import aligned
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
+from microguard.schemas.specification.model import Specification
 from microguard.sdc.utility.changes import changes, hellinger, il1s
 from microguard.sdc.utility.propensity import propensity
 
@@ -21,6 +23,7 @@ from microguard.sdc.utility.propensity import propensity
 MOST_CATEGORIES = 20
 #: Least number of records for each coefficient of the propensity model.
 FEWEST_FOR_SCORES = 10
+PERTURB_MORE = 'perturb more by [method.parameters], or give the variable the role "other"'
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,16 @@ def _frame(pairs: Pairs, before: bool) -> pd.DataFrame:
     return pd.concat(
         [pd.DataFrame(numbers, columns=pairs.numeric), pd.DataFrame(codes, columns=pairs.nominal)], axis=1
     )
+
+
+def _values(pairs: Pairs) -> dict[str, int]:
+    """Count the original values of each variable, without a missing one."""
+    numbers = {
+        name: len(np.unique(each[~np.isnan(each)]))
+        for name, each in zip(pairs.numeric, pairs.numbers_before.T, strict=True)
+    }
+    codes = zip(pairs.nominal, pairs.codes_before.T, pairs.categories, strict=True)
+    return numbers | {name: len(np.setdiff1d(each, [len(known) - 1])) for name, each, known in codes}
 
 
 def _il1s(pairs: Pairs, place: int) -> float:
@@ -122,6 +135,21 @@ class ChangedMeasure(Measure[Comparison, Changed]):
             propensity_error=None if scores is None else scores[0],
             propensity_ratio=None if scores is None else scores[1],
         )
+
+    def metrics(self, section: Changed, comparison: Comparison) -> Mapping[MetricKey, float]:
+        """Return for each quasi-identifier whether it varies in the sample and no sampled record changed."""
+        if comparison.pairs is None or not comparison.specification.perturbed:
+            return {}
+        values = _values(comparison.pairs)
+        return {
+            MetricKey("left_unchanged", name): float(share == 0 and values[name] > 1)
+            for name, share in section.by_variable.items()
+        }
+
+    def limits(self, specification: Specification) -> Iterator[Requirement]:
+        """Require of a perturbation of values that it changed each variable that varies."""
+        for name in specification.quasi_identifiers if specification.perturbed else ():
+            yield Requirement(MetricKey("left_unchanged", name), PERTURB_MORE, at_most=0.0)
 
     def headline(self, section: Changed, k: int) -> Iterator[str]:
         """Return sentences that whoever signs must read first."""

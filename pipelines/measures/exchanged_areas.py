@@ -50,7 +50,7 @@ class Level:
 
 @dataclass(frozen=True)
 class ExchangedAreas:
-    """All levels, coarse to fine."""
+    """All levels, in the order of their exchange: the finest of the geography last."""
 
     levels: tuple[Level, ...]
 
@@ -64,19 +64,15 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
     def compute(self, comparison: Comparison) -> ExchangedAreas | None:
         """Compute the section from the records before and after."""
         specification, before = comparison.specification, comparison.records_before
-        parameters = specification.method.third_party_parameters(method_row("records", "swapping"))
+        parameters = specification.method.method_parameters(method_row("records", "swapping"))
         if before is None or not isinstance(parameters, SwappingParameters):
             return None
-        geography = parameters.geography
-        others = (name for name in specification.quasi_identifiers if name not in geography)
+        levels = parameters.levels
+        areas = {chain[-1] for chain in levels}
+        others = (name for name in specification.quasi_identifiers if name not in areas)
         risk = parameters.risk or tuple(others)
         k = specification.release.k
-        return ExchangedAreas(
-            tuple(
-                _level(before, comparison.protected, geography[: depth + 1], risk, k)
-                for depth in range(len(geography))
-            )
-        )
+        return ExchangedAreas(tuple(_level(before, comparison.protected, chain, risk, k) for chain in levels))
 
     def headline(self, section: ExchangedAreas, k: int) -> Iterator[str]:
         """Return what the exchange changed, at the finest level."""

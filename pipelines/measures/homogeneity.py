@@ -11,8 +11,8 @@ from microguard.schemas.requirements.requirement import MetricKey, Requirement, 
 from microguard.schemas.specification.model import Specification
 
 REMEDY = (
-    "raise method.min_diversity or release.k, coarsen the variable, raise the limit, or have a steward "
-    "accept it by name in quality.accept"
+    "set method.min_diversity to 2 or more, raise release.k, coarsen the variable, raise the limit, or have "
+    "a steward accept it by name in quality.accept"
 )
 
 

@@ -74,6 +74,7 @@ MEASURES: dict[str, tuple[Row, ...]] = {
         Row("table", f"{_TABLES}.measures:TABLE"),
         Row("attacker", f"{_TABLES}.measures:ATTACKER"),
         Row("noise", f"{_TABLES}.cell_keys.measures:NOISE"),
+        Row("amount_noise", f"{_TABLES}.cell_keys.amount_measures:AMOUNT_NOISE"),
         Row("fit", f"{_TABLES}.measures:FIT"),
         Row("changes", f"{_TABLES}.measures:CHANGES"),
         Row("metrics", f"{_TABLES}.measures:METRICS"),

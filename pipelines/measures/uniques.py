@@ -19,7 +19,8 @@ from microguard.schemas.requirements.requirement import MetricKey, Requirement, 
 from microguard.schemas.specification.model import Specification
 
 REMEDY = (
-    "protect the column, leave it out, raise the limit, or have a steward accept it by name in quality.accept"
+    'protect the column (a weight, too, with role = "quasi_identifier" and kind = "numeric"), leave it out, '
+    "raise the limit, or have a steward accept it by name in quality.accept"
 )
 NUMBER = (
     "whoever knows this number of a person reads the other sensitive variables: round it or put it into "

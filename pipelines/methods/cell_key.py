@@ -1,22 +1,44 @@
-"""Cell keys: every count has bounded noise by the keys of the records behind it."""
+"""Cell keys: every count or amount has noise by the keys of the records behind it."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from microguard.pipelines.guarantees.bounded_noise import BoundedNoise
-from microguard.pipelines.method import TableMethod
-from microguard.pipelines.methods.absent_cells import COUNTS_ZEROS
-from microguard.pipelines.tables.cell_keys.noise import noise_table
-from microguard.pipelines.tables.cell_keys.product import NoisyTables
+from microguard.pipelines.guarantees.tables import TableGuarantee
+from microguard.pipelines.method import TableMethod, record_method
+from microguard.pipelines.methods.absent_cells import COUNTS_ZEROS, absent_cells
+from microguard.pipelines.tables.table_product import TableProduct
+from microguard.schemas.specification.table_input import table_of
 
 
 class CellKeys(TableMethod):
     """Tables with noise: totals do not add up."""
 
-    def guarantee(self) -> BoundedNoise:
-        """Noise within a limit, and no small count."""
+    def guarantee(self) -> TableGuarantee:
+        """Noise within a limit, and no small count; of amounts noise by their scale."""
+        table = table_of(self.specification)
+        if not table.counts:
+            from microguard.pipelines.tables.cell_keys.amounts import guarantee_of_amounts
+
+            return guarantee_of_amounts(self.specification, absent_cells(self.specification, table))
+        from microguard.pipelines.tables.cell_keys.noise import noise_table
+
         noise = noise_table(self.specification).parameters
         return BoundedNoise(noise.largest, noise.variance, noise.k, COUNTS_ZEROS[0])
 
-    def product(self) -> NoisyTables:
-        """Tables with noise."""
+    def product(self) -> TableProduct[Any]:
+        """Tables with noise, of records whose areas were exchanged before if the specification says so."""
+        product = self._product()
+        if table_of(self.specification).swapped:
+            product.swapping = record_method(product.reader)
+        return product
+
+    def _product(self) -> TableProduct[Any]:
+        if not table_of(self.specification).counts:
+            from microguard.pipelines.tables.cell_keys.amounts import NoisyAmountTables
+
+            return NoisyAmountTables(self.specification, self.guarantee())
+        from microguard.pipelines.tables.cell_keys.product import NoisyTables
+
         return NoisyTables(self.specification, self.guarantee())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping
+from decimal import Decimal
 from math import floor, log10
 
 import numpy as np
@@ -12,7 +14,7 @@ from microguard.pipelines.engine.compat import with_values
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.methods.perturbation import RECORD, Perturbation, Written, uniforms
 from microguard.sdc.algorithms.correlated_noise import CorrelatedNoiseParameters
-from microguard.sdc.perturbation.correlated_noise import factor, with_noise
+from microguard.sdc.perturbation.correlated_noise import definite, factor, with_noise
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -42,15 +44,16 @@ class CorrelatedNoise(Perturbation):
         means = np.array([screened.scales[name].mean for name in names])
         deviations = np.array([screened.scales[name].deviation for name in names])
         divisors = np.where(deviations > 0, deviations, 1.0)
-        lower = factor(_correlations(keyed, names, means, divisors, deviations > 0))
+        sums = _sums(keyed, names, means, divisors)
+        lower = factor(definite(_correlations(sums, deviations > 0)))
         # Two releases with the same draws and other covariances would give the values away: two equations.
-        noise = repr((parameters, means.tolist(), deviations.tolist(), lower.tolist()))
+        # Only exact sums are hashed: the last bit of what follows from them could depend on the machine.
+        noise = repr((parameters, means.tolist(), deviations.tolist(), sums))
         secret = hmac.digest(secret, noise.encode(), "sha256")
-        kinds = [keyed.schema[name].dataType.simpleString() for name in names]
-        digits = [
-            0 if kind in _BITS or not spread else DIGITS - 1 - floor(log10(spread * parameters.share**0.5))
-            for kind, spread in zip(kinds, deviations, strict=True)
-        ]
+        kinds = [keyed.schema[name].dataType for name in names]
+        noise_deviations = (deviations * parameters.share**0.5).tolist()
+        digits = [_digits(kind, each) for kind, each in zip(kinds, noise_deviations, strict=True)]
+        most = [largest(kind) for kind in kinds]
 
         def noisy(records: pa.Array, *values: pa.Array) -> pa.Array:
             before = np.column_stack([each.to_numpy(zero_copy_only=False) for each in values])
@@ -59,9 +62,9 @@ class CorrelatedNoise(Perturbation):
             after = with_noise(standard, lower, draws, parameters.share, keep=parameters.keep_covariance)
             after = np.where(deviations > 0, means + divisors * after, before.astype(np.float64))
             columns = []
-            for kind, places, each in zip(kinds, digits, after.T, strict=True):
-                most = 2.0 ** (_BITS.get(kind, 1024) - 1) - 1 if kind in _BITS else np.inf
-                columns.append(pa.array(np.clip(np.round(each, places), -most, most), from_pandas=True))
+            for places, limit, each in zip(digits, most, after.T, strict=True):
+                rounded = each if places is None else np.round(each, places)
+                columns.append(pa.array(np.clip(rounded, -limit, limit), from_pandas=True))
             return pa.StructArray.from_arrays(columns, [f"x{i}" for i in range(len(names))])
 
         kind = t.StructType([t.StructField(f"x{i}", t.DoubleType()) for i in range(len(names))])
@@ -74,10 +77,28 @@ class CorrelatedNoise(Perturbation):
         return drawn.select(*[new.get(name, column(name)) for name in keyed.columns])
 
 
-def _correlations(
-    frame: DataFrame, names: tuple[str, ...], means: np.ndarray, divisors: np.ndarray, varies: np.ndarray
-) -> np.ndarray:
-    """Return the correlations of the variables, of records with both; 0 of a constant variable."""
+def _digits(kind: t.DataType, deviation: float) -> int | None:
+    """Return the digits that are published after the point; None of a constant variable, which stays."""
+    if deviation == 0:
+        return None
+    return 0 if kind.simpleString() in _BITS else DIGITS - 1 - floor(log10(deviation))
+
+
+def largest(kind: t.DataType) -> float:
+    """Return the largest number of a type that double precision holds; infinite for floating point."""
+    if isinstance(kind, t.DecimalType):
+        limit = Decimal(10) ** (kind.precision - kind.scale)
+        most = float(limit - Decimal(10) ** -kind.scale)
+        # Spark casts the shortest text of a double.
+        return most if Decimal(repr(most)) < limit else float(np.nextafter(most, 0.0))
+    bits = _BITS.get(kind.simpleString())
+    return np.inf if bits is None else 2.0 ** (bits - 1) - 1
+
+
+def _sums(
+    frame: DataFrame, names: tuple[str, ...], means: np.ndarray, divisors: np.ndarray
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return for each two variables the records with both, and the sum of products in squares of `STEP`."""
 
     def whole(i: int) -> Column:
         standard = (column(names[i]).cast("double") - f.lit(float(means[i]))) / f.lit(float(divisors[i]))
@@ -86,12 +107,17 @@ def _correlations(
     pairs = [(i, j) for i in range(len(names)) for j in range(i)]
     sums = [f.sum(whole(i) * whole(j)).alias(f"p{i}_{j}") for i, j in pairs]
     sums += [f.count(whole(i) * whole(j)).alias(f"n{i}_{j}") for i, j in pairs]
-    matrix = np.diag(varies.astype(np.float64))
     row = frame.agg(*sums).first() if pairs else None
-    for i, j in pairs:
-        assert row is not None
-        present = row[f"n{i}_{j}"]
+    if row is None:
+        return {}
+    return {(i, j): (int(row[f"n{i}_{j}"]), int(row[f"p{i}_{j}"] or 0)) for i, j in pairs}
+
+
+def _correlations(sums: Mapping[tuple[int, int], tuple[int, int]], varies: np.ndarray) -> np.ndarray:
+    """Return the correlations of the variables, of records with both; 0 of a constant variable."""
+    matrix = np.diag(varies.astype(np.float64))
+    for (i, j), (present, products) in sums.items():
         if present > 1 and varies[i] and varies[j]:
-            found = float(row[f"p{i}_{j}"]) * STEP**2 / (present - 1)
+            found = float(products) * STEP**2 / (present - 1)
             matrix[i, j] = matrix[j, i] = min(max(found, -1.0), 1.0)
     return matrix

@@ -15,18 +15,16 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.engine.compat import of_texts
 from microguard.pipelines.guarantees.guarantee import Guarantee
 from microguard.pipelines.guarantees.measured_only import MeasuredOnly
 from microguard.pipelines.guarantees.record_files import RecordFiles
-from microguard.pipelines.intake.unit_key import unit_key
+from microguard.pipelines.intake.unit_key import keyed_hash
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports
 from microguard.pipelines.method import RecordMethod
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
-from pyspark.sql import types as t
 
 #: Column with the key of a record, 16 bytes.
 RECORD = "__record"
@@ -92,11 +90,7 @@ def content_and_number(frame: DataFrame, published: Sequence[str]) -> Column:
 
 def with_record_key(frame: DataFrame, published: Sequence[str], secret: bytes) -> DataFrame:
     """Add `RECORD`, a keyed hash of the content of each record and its number."""
-
-    def keys(texts: pa.Array) -> pa.Array:
-        return pa.array([unit_key(text, secret) for text in texts.to_pylist()], pa.binary())
-
-    return frame.withColumn(RECORD, of_texts(keys, t.BinaryType())(content_and_number(frame, published)))
+    return frame.withColumn(RECORD, keyed_hash(content_and_number(frame, published), secret))
 
 
 def uniforms(records: pa.Array, secret: bytes, context: str) -> np.ndarray:

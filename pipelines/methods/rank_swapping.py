@@ -1,15 +1,17 @@
 """Rank swapping on Spark: ranks of the whole file by counts of value ranges, exchanges by a join on ranks.
 
 The exchanges are drawn over ranks, on the driver, four bytes a record and variable, by a key that depends on
-all values of the variable. Equal values are ranked by the keyed number of their record.
+all values of the variable. They travel to each worker, which holds those of all variables. Equal values are
+ranked by the keyed number of their record.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+import numpy as np
 import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.compat import with_values
@@ -17,7 +19,7 @@ from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.methods.perturbation import RECORD, Perturbation, Written
 from microguard.sdc.algorithms.rank_swapping import RankSwappingParameters
 from microguard.sdc.perturbation.rank_swapping import partners
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -49,7 +51,7 @@ class RankSwapping(Perturbation):
         ]
         every = f.explode(f.array(*values)).alias("each")
         tall = keyed.select(RECORD, every).select(RECORD, "each.*").where(f.col("x").isNotNull())
-        ranked = written(_ranked(tall, len(names), screened.remaining), _RANKS)
+        ranked = written(_ranked(tall, screened.remaining), _RANKS)
         other = self._with_partners(ranked, names, secret)
         taken = ranked.select("i", f.col("rank").alias("partner"), f.col("v").alias("new"))
         wide = (
@@ -87,18 +89,16 @@ class RankSwapping(Perturbation):
         return exchanged.select(RECORD, "i", "partner")
 
 
-def _ranked(tall: DataFrame, variables: int, records: int) -> DataFrame:
+def _ranked(tall: DataFrame, records: int) -> DataFrame:
     """Add the rank of each value among those of its variable, from 0: `i`, `x`, `v`, `rank` by record."""
     parts = records // RANGE_RECORDS
     if parts:
         shares = [(part + 1) / (parts + 1) for part in range(parts)]
         found = tall.groupBy("i").agg(f.percentile_approx("x", shares).alias("limits")).collect()
-        limits = {row["i"]: sorted(set(row["limits"])) for row in found}
-        ranges = [_range(f.col("x"), limits.get(i, [])) for i in range(variables)]
-        which = f.coalesce(*[f.when(f.col("i") == i, each) for i, each in enumerate(ranges)])
+        limits = {row["i"]: np.unique(row["limits"]) for row in found}
+        placed = _in_ranges(tall, limits)
     else:
-        which = f.lit(0)
-    placed = tall.withColumn("range", which)
+        placed = tall.withColumn("range", f.lit(0))
     counts = placed.groupBy("i", "range").count().orderBy("i", "range").collect()
     begins = []
     for i, rows in groupby(counts, key=lambda row: row["i"]):
@@ -115,6 +115,17 @@ def _ranked(tall: DataFrame, variables: int, records: int) -> DataFrame:
     )
 
 
-def _range(value: Column, limits: Sequence[float]) -> Column:
-    """Return how many limits are below a value."""
-    return f.size(f.filter(f.array(*map(f.lit, limits)).cast("array<double>"), lambda limit: limit < value))
+def _in_ranges(tall: DataFrame, limits: Mapping[int, np.ndarray]) -> DataFrame:
+    """Add `range`, how many limits of its variable are below a value.
+
+    The limits are values of records: they travel with the task and are in no plan that Spark shows.
+    """
+
+    def below(variables: pa.Array, values: pa.Array) -> pa.Array:
+        of, numbers = variables.to_numpy(), values.to_numpy()
+        ranges = np.zeros(len(numbers), np.int32)
+        for i, each in limits.items():
+            ranges[of == i] = np.searchsorted(each, numbers[of == i])
+        return pa.array(ranges)
+
+    return with_values(tall, "range", below, t.IntegerType(), [f.col("i"), f.col("x")])

@@ -1,9 +1,9 @@
 """Targeted record swapping on Spark: which units exchange their geography is decided in tasks.
 
 A unit is a household, or a record where there are none. Risk is counted by record and area. The coarsest
-level takes units of the whole file: those at risk and a keyed sample of donors. All finer levels are decided
-by area of the coarsest level, in one task each. A geography of one level is decided in one place. There and
-in the tasks only keys, areas and hashes of categories are seen.
+level, and levels that nest in no other, take units of the whole file: those at risk and a keyed sample of
+donors. All other levels are decided by area of the coarsest level, in one task each. A geography of one level
+is decided in one place. There and in the tasks only keys, areas and hashes of categories are seen.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TargetedRecordSwapping(RecordMethod):
 
     def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
         """No formal promise."""
-        return (MeasuredOnly(self._swapping.geography),)
+        return (MeasuredOnly(self._areas),)
 
     @property
     def _swapping(self) -> SwappingParameters:
@@ -62,8 +62,19 @@ class TargetedRecordSwapping(RecordMethod):
         return self.parameters
 
     @property
+    def _areas(self) -> tuple[str, ...]:
+        """Return the variable of each level, in the order of their exchange."""
+        return tuple(areas[-1] for areas in self._swapping.levels)
+
+    @property
+    def _above(self) -> list[int]:
+        """Return the level within whose areas each level is exchanged, -1 for the whole file."""
+        levels = self._swapping.levels
+        return [levels.index(areas[:-1]) if areas[:-1] else -1 for areas in levels]
+
+    @property
     def _risk(self) -> tuple[str, ...]:
-        others = (n for n in self.specification.quasi_identifiers if n not in self._swapping.geography)
+        others = (n for n in self.specification.quasi_identifiers if n not in self._areas)
         return self._swapping.risk or tuple(others)
 
     @property
@@ -77,7 +88,7 @@ class TargetedRecordSwapping(RecordMethod):
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
         """Decide the exchanges, and write the records with their new areas down once."""
-        levels, place = self._swapping.geography, job.areas.staging_area(release_id, "resume")
+        levels, place = self._areas, job.areas.staging_area(release_id, "resume")
         secret = hmac.digest(job.areas.key(), b"swapping", "sha256")
         with job.progress.stage("protect"):
             keyed = self._with_units(frame, secret)
@@ -108,17 +119,13 @@ class TargetedRecordSwapping(RecordMethod):
         if self.specification.household is not None:
             identity = column(self.specification.household).cast("string")
         else:
-            identity = content_and_number(frame, self.specification.published)
+            content = (*self.specification.published, *self._swapping.risk_values)
+            identity = content_and_number(frame, content)
         return frame.withColumn(_UNIT, _number(identity, secret))
 
     def _units(self, keyed: DataFrame, job: Job) -> DataFrame:
         """Return one row a unit: areas, risk by level, hashes of its categories and profiles."""
-        levels, k = self._swapping.geography, self.specification.release.k
-        risk = [_text(name) for name in self._risk]
-        flags = {
-            f"__risk{i}": f.count(f.lit(1)).over(Window.partitionBy(*map(_text, levels[: i + 1]), *risk)) < k
-            for i in range(len(levels))
-        }
+        levels, flags = self._areas, self._at_risk()
         named = {name for profile in self._profiles for name in profile} & {*self.specification.published}
         categories = {
             name: f"__category{i}" for i, name in enumerate([*self._risk, *sorted(named - {*self._risk})])
@@ -156,23 +163,44 @@ class TargetedRecordSwapping(RecordMethod):
         areas = [f"__area{i}" for i in range(len(levels))]
         return rows.select(_UNIT, *areas, *flags, *profiles, *features)
 
+    def _at_risk(self) -> dict[str, Column]:
+        """Return whether a record is at risk at each level: by its supplied risk, else by k."""
+        values, levels = self._swapping.risk_values, self._swapping.levels
+        if not values:
+            k, risk = self.specification.release.k, [_text(name) for name in self._risk]
+            return {
+                f"__risk{i}": f.count(f.lit(1)).over(Window.partitionBy(*map(_text, areas), *risk)) < k
+                for i, areas in enumerate(levels)
+            }
+        threshold = f.lit(self._swapping.risk_threshold)
+        every = dict(zip(self._swapping.geography, values, strict=True)) if len(values) > 1 else {}
+        return {
+            f"__risk{i}": f.coalesce(
+                column(every.get(areas[-1], values[0])).try_cast("double") >= threshold, f.lit(True)
+            )
+            for i, areas in enumerate(levels)
+        }
+
     def _exchanges(self, units: DataFrame, job: Job) -> pa.Table:
         """Return units with their new areas."""
-        depth, rate = len(self._swapping.geography), self._swapping.rate
-        if depth == 1:
-            return _exchanged(units.toArrow(), 1, range(1), rate)
-        counts = units.agg(f.count(f.lit(1)), f.count_if("__risk0")).first()
+        above, rate = self._above, self._swapping.rate
+        depth = len(above)
+        if len(self._swapping.geography) == 1:
+            return _exchanged(units.toArrow(), above, range(depth), rate)
+        whole = above.count(-1)  # the first levels
+        open_ones = f.greatest(f.lit(False), *[f.col(f"__risk{i}") for i in range(whole)])
+        counts = units.agg(f.count(f.lit(1)), f.count_if(open_ones)).first()
         assert counts is not None
         wanted = DONORS * counts[1] + LEAST_DONORS
         share = min(1.0, wanted / max(counts[0], 1))
-        sampled = units.where(f.col("__risk0") | (f.col(_UNIT) < int(share * _NUMBERS)))
-        first = _exchanged(sampled.toArrow(), depth, range(1), 0.0) if counts[1] else None
+        sampled = units.where(open_ones | (f.col(_UNIT) < int(share * _NUMBERS)))
+        first = _exchanged(sampled.toArrow(), above, range(whole), 0.0) if counts[1] else None
         taken = [] if first is None else first[_UNIT].to_pylist()
         marked = job.spark.createDataFrame([(unit,) for unit in taken], f"{_UNIT} bigint")
         rest = units.join(f.broadcast(marked.withColumn(_TAKEN, f.lit(True))), on=_UNIT, how="left")
 
         def within(table: pa.Table) -> pa.Table:
-            return _exchanged(table, depth, range(1, depth), rate)
+            return _exchanged(table, above, range(whole, depth), rate)
 
         schema = t.StructType(
             [
@@ -184,25 +212,29 @@ class TargetedRecordSwapping(RecordMethod):
         return further if first is None else pa.concat_tables([first, further])
 
 
-def _exchanged(table: pa.Table, depth: int, levels: range, rate: float) -> pa.Table:
+def _exchanged(table: pa.Table, above: Sequence[int], levels: range, rate: float) -> pa.Table:
     """Decide the exchanges of some units; return those exchanged with their new areas."""
+    depth = len(above)
     table = table.sort_by(_UNIT)
     names = table.column_names
     areas = [np.asarray(table[f"__area{i}"].to_pylist(), object) for i in range(depth)]
-    codes, above = [], np.zeros(table.num_rows, np.int64)
-    for area in areas:  # an area is named within the area above it
-        _, inverse = np.unique(area.astype(str), return_inverse=True)
-        _, above = np.unique(above * (inverse.max(initial=0) + 1) + inverse, return_inverse=True)
-        codes.append(above)
+    codes: dict[int, np.ndarray] = {-1: np.zeros(table.num_rows, np.int64)}
+    while len(codes) <= depth:  # an area is named within the area above it, whose code comes first
+        for level in (i for i in range(depth) if i not in codes and above[i] in codes):
+            _, inverse = np.unique(areas[level].astype(str), return_inverse=True)
+            both = codes[above[level]] * (inverse.max(initial=0) + 1) + inverse
+            codes[level] = np.unique(both, return_inverse=True)[1]
+            break
 
     def stacked(prefix: str) -> np.ndarray:
         chosen = [table[name].to_numpy() for name in names if name.startswith(prefix)]
         return np.column_stack(chosen) if chosen else np.zeros((table.num_rows, 0))
 
     taken = table[_TAKEN].is_valid().to_numpy() if _TAKEN in names else None
+    geography = np.column_stack([codes[i] for i in range(depth)])
     swaps = swap(
-        np.column_stack(codes), stacked("__risk"), stacked("__profile"), stacked("__feature"),
-        table[_UNIT].to_numpy(), rate=rate, levels=levels, taken=taken,
+        geography, stacked("__risk"), stacked("__profile"), stacked("__feature"),
+        table[_UNIT].to_numpy(), rate=rate, levels=levels, above=above, taken=taken,
     )  # fmt: skip
     moved = np.flatnonzero(swaps.exchanged)
     columns = {_UNIT: table[_UNIT].to_numpy()[moved]}

@@ -59,7 +59,15 @@ def identity(screened: ValidatedInput, specification: Specification, content: st
 def _input_files(specification: Specification) -> dict[str, str]:
     """Return the checksums of files that are input, too; their readers report a missing one."""
     table = specification.table
-    files = {} if table is None else {"known_before": table.a_priori, "noise_table": table.noise_table}
+    files = (
+        {}
+        if table is None
+        else {
+            "known_before": table.a_priori,
+            "noise_table": table.noise_table,
+            "small_noise_table": table.small_noise_table,
+        }
+    )
     paths = {key: Path(specification.resolve(name)) for key, name in files.items() if name is not None}
     return {key: checksum(path) for key, path in paths.items() if path.is_file()}
 

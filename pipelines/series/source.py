@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 from microguard.pipelines.audit.differencing.cells import (
     PublishedTable,
@@ -21,8 +21,10 @@ from microguard.pipelines.audit.differencing.published import (
     is_records,
     read_microdata,
     read_records,
+    rounding_unit,
 )
 from microguard.pipelines.audit.differencing.repeated import SeenClasses, all_histories_have_k
+from microguard.pipelines.audit.periods import same_period
 from microguard.pipelines.engine.files import damaged
 from microguard.pipelines.publication.area_identity import known_area
 from microguard.pipelines.publication.areas import Areas
@@ -127,8 +129,7 @@ def joint_exposure_of(
     if seen.repeated is not None and seen.repeated.any and not all_histories_have_k(classes):
         seen = _public_releases(areas, entries, staged, period, compare_again, None)
         classes = seen.classes()
-    cells = sum(count_disclosed_cells(of, seen.records.get(each, [])) for each, of in seen.tables.items())
-    return joint_exposure(classes, cells=cells, not_compared=seen.lost)
+    return joint_exposure(classes, cells=seen.disclosed_cells(), not_compared=seen.lost)
 
 
 def _public_releases(
@@ -180,6 +181,16 @@ class _PublicReleases:
         """Return the classes of all maps."""
         return classes_from_members(self.maps) if self.maps else []
 
+    def disclosed_cells(self) -> int:
+        """Count the cells of tables that records of the same period disclose; a release without a period is
+        compared with every one."""
+        return sum(
+            count_disclosed_cells(tables, records)
+            for of_tables, tables in self.tables.items()
+            for of_records, records in self.records.items()
+            if same_period(of_tables, of_records)
+        )
+
     def add(self, entry: Entry) -> None:
         """Add a published release; of a withdrawn one only its map."""
         area = public_area_of(entry, self.areas)
@@ -209,7 +220,7 @@ class _PublicReleases:
         release_id = staged.files.release_id
         members = self.areas.record(release_id) / MEMBERS
         (members / COMPARED).unlink(missing_ok=True)  # of a run that was killed: its map was another
-        if self._add(release_id, period, lambda: _staged_records(staged), None):
+        if self._add(release_id, period, lambda: _staged_records(staged, _map_in(members)), None):
             keep_verified(members, staged.files.checksums, self.areas.key())
 
     def _add(
@@ -242,9 +253,18 @@ def _map_in(folder: Path) -> Members | None:
         return None
 
 
-def _staged_records(staged: Staged) -> PublishedRecords:
+def _staged_records(staged: Staged, members: Members | None) -> PublishedRecords:
+    """Read staged records; what their manifest will say of means and region is in their map."""
     contract = staged.contract
     partition = None if contract.partition_by is None else contract.schema.field(contract.partition_by)
     table = read_microdata(staged.folder, contract.names, partition)
     records = table.to_pandas(strings_to_categorical=True)
-    return PublishedRecords(staged.files.release_id, MappingProxyType({}), records, MappingProxyType({}))
+    about: dict[str, Any] = members.about if members is not None else {"region": None, "means": []}
+    region = [about["region"]] if about["region"] else []
+    manifest = {
+        "method": {"representative": "mean"},
+        "columns": [{"name": name, "protected": True, "kind": "numeric"} for name in about["means"]],
+        "guarantee": {"groups": [{"with_region": region}]},
+    }
+    rounding = {name: rounding_unit(table[name]) for name in about["means"]}
+    return PublishedRecords(staged.files.release_id, manifest, records, rounding)

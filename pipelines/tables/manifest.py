@@ -24,6 +24,10 @@ RELAXED = (
     "The table could not be protected within the limits set on changes of cells that are not sensitive. As "
     "little as had to gave way, in the order stated: {}."
 )
+SWAPPED = (
+    "Before the cells were made, records at risk exchanged their area with similar ones: cells by area are "
+    "of the exchanged records."
+)
 RELAXED_ROUNDING = (
     "Multiples next to the true counts did not add up: as few cells as could be found were let go further, "
     "and of these a true count may be farther away than said above."
@@ -88,6 +92,7 @@ def table_manifest(
         "guarantee": stated["guarantee"],
         "limits": [
             *guarantee.limits,
+            *([SWAPPED] if table.swapped else []),
             *([_relaxed(table, written.relaxed)] if written.relaxed else []),
             *([DIFFERENCING] if successor else []),
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +16,7 @@ from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measure, Measured
+from microguard.pipelines.method import RecordMethod
 from microguard.pipelines.publication.stage import Staged
 from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.cells.finished import cells_of_table
@@ -76,6 +77,8 @@ class TableProduct(ABC, Generic[Comparison]):
 
     content = "table"
     measures: tuple[Measure[Any, Any], ...]
+    #: Exchanges the areas of the records before they are counted.
+    swapping: RecordMethod | None = None
 
     def __init__(self, specification: Specification, guarantee: TableGuarantee) -> None:
         self.specification = specification
@@ -145,6 +148,13 @@ class TableProduct(ABC, Generic[Comparison]):
     @abstractmethod
     def write_annex(self, folder: Path, protected: ProtectedTable[Comparison]) -> None:
         """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
+
+    def _swapped(self, job: Job, screened: ValidatedInput, release_id: str) -> ValidatedInput:
+        """Return the records that are counted, with exchanged areas where the specification asks for it."""
+        if self.swapping is None:
+            return screened
+        frame, _ = self.swapping.protect(job, screened, screened.frame, release_id)
+        return replace(screened, frame=frame)
 
     def _tabulated(self, job: Job, screened: ValidatedInput, release_id: str) -> Cells:
         """Return the cells, and keep who contributes to them for the joint audit.

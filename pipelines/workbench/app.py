@@ -6,8 +6,9 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from fastapi.responses import FileResponse, PlainTextResponse, Response
 from microguard.pipelines.publication.areas import PAGE
 from microguard.pipelines.workbench.columns_view import ColumnsView
 from microguard.pipelines.workbench.figures_view import FiguresView
+from microguard.pipelines.workbench.groups_view import GroupsView
 from microguard.pipelines.workbench.guard import ADDRESS, REPORTS, Guard
+from microguard.pipelines.workbench.peers import Peers
 from microguard.pipelines.workbench.releases_view import ReleasesView
 from microguard.pipelines.workbench.run_view import RELEASE_ID, RunView
 from microguard.pipelines.workbench.settings_view import SettingsView
@@ -90,7 +93,7 @@ def _page(workbench: Workbench) -> None:
             releases.build()
 
     def sync() -> None:
-        said.set_text(workbench.said)
+        said.set_text(workbench.last_message)
         for view in (settings, *views, run, releases):
             view.sync()
 
@@ -100,9 +103,11 @@ def _page(workbench: Workbench) -> None:
 def _records(workbench: Workbench, run: RunView) -> list[Any]:
     """Build the sections of records; return their views."""
     figures, variable, columns = FiguresView(workbench), VariableView(workbench), ColumnsView(workbench)
+    groups = GroupsView(workbench)
     with box("div", "pair"):
         with _section("Columns", "columns"):
             columns.build()
+            groups.build()
         with box("div"):
             with _section("Risk and loss", "figures"):
                 figures.build()
@@ -110,7 +115,7 @@ def _records(workbench: Workbench, run: RunView) -> list[Any]:
                 variable.build()
     with _section("Check and run", "run"):
         run.build()
-    return [columns, figures, variable]
+    return [columns, groups, figures, variable]
 
 
 def _table(workbench: Workbench, run: RunView) -> list[Any]:
@@ -141,7 +146,7 @@ def _keep_in_step(workbench: Workbench, sync: Callable[[], None]) -> None:
         workbench.measure()
     else:
         sync()
-    ui.timer(LOOK_EVERY, workbench.check_source)
+    ui.timer(LOOK_EVERY, partial(workbench.check_source, False))
 
 
 def _source(workbench: Workbench) -> str:
@@ -171,25 +176,43 @@ class _QuietServer(uvicorn.Server):
         self.should_exit = True
 
 
+def listen(port: int) -> socket.socket:
+    """Return a socket that listens on a port of the loopback address, 0 for a free one.
+
+    Raises
+    ------
+    OSError
+        If the port cannot be used.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((ADDRESS, port))
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
 class Server:
     """The server of a workbench.
 
     Parameters
     ----------
     app : FastAPI
-    port : int
-        0 for a free one.
+    listener : socket
+        From `listen`.
 
     Attributes
     ----------
     guard : Guard
     """
 
-    def __init__(self, app: FastAPI, port: int = 0) -> None:
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind((ADDRESS, port))
-        self.guard = Guard(app, self._socket.getsockname()[1])
+    def __init__(self, app: FastAPI, listener: socket.socket) -> None:
+        self._socket = listener
+        port = listener.getsockname()[1]
+        self.guard = Guard(app, port, Peers(port))
         logging.getLogger("nicegui").setLevel(logging.CRITICAL)  # a traceback could contain a value
         configuration: Any = uvicorn.Config(
             self.guard, log_config=None, access_log=False, server_header=False, date_header=False,
@@ -197,8 +220,8 @@ class Server:
         )  # fmt: skip
         self._server = _QuietServer(configuration)
 
-    def run(self, started: Callable[[], None]) -> None:
-        """Serve until SIGINT or SIGTERM; call `started` once the server answers."""
+    def run(self, started: Callable[[], None], close: Callable[[], Awaitable[None]]) -> None:
+        """Serve until SIGINT or SIGTERM; call `started` once the server answers, and wait for `close`."""
 
         async def serve() -> None:
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -207,6 +230,9 @@ class Server:
             while not self._server.started and not task.done():
                 await asyncio.sleep(0.05)
             started()
-            await task
+            try:
+                await task
+            finally:  # before asyncio cancels what waits for the command
+                await close()
 
         asyncio.run(serve())

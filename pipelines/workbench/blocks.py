@@ -21,10 +21,17 @@ BLOCK = 2_000
 """Records of a block. Clusters at its borders lose a little more than those of a whole file."""
 WORK = 2_400_000
 """Maximum number of clustered records times coordinates: less than a second."""
+INDICATORS = 20
+"""Maximum number of categories of a variable by which records are cut into blocks."""
 LEAST = 8
 """Number of blocks that are clustered whatever the work."""
-SEARCHED = 2
-"""Number of blocks that are clustered with the effort of the specification, half a second each."""
+REPEATED = 4
+"""Number of clusterings with another seed: that of a run is secret, and its losses differ."""
+SEARCHED, SEARCHED_RECORDS = 2, 500
+"""Number of blocks of which a part is clustered with the effort of the specification, and its records."""
+RULE_OF_THREE = 3.0
+"""If none of m drawn blocks has any, at most 3 / m of all have, with a certainty of 95 percent (Hanley and
+Lippman-Hand 1983)."""
 ERRORS = 3.0
 """A stated error is this number of standard errors: sums of blocks are skewed."""
 
@@ -37,11 +44,9 @@ class Estimate:
     error: float = 0.0
 
     def times(self, other: Estimate) -> Estimate:
-        """Return the product; its relative error is the sum of theirs."""
-        value = self.value * other.value
-        return Estimate(
-            value, abs(value) * sum(each.error / each.value for each in (self, other) if each.value)
-        )
+        """Return the product; its relative error is the sum of theirs, and an error of 0 is none of it."""
+        error = abs(self.value) * other.error + abs(other.value) * self.error
+        return Estimate(self.value * other.value, error)
 
 
 @dataclass(frozen=True)
@@ -70,33 +75,62 @@ class Records:
 
     def blocks(self, k: int) -> list[np.ndarray]:
         """Return the positions of the records of each block, without strata of fewer than k records."""
-        space = self._indicators()
+        order = np.argsort(self.strata, kind="stable")
+        ends = np.cumsum(np.bincount(self.strata)).tolist() if len(order) else []
         blocks = []
-        for stratum in np.unique(self.strata):
-            members = np.flatnonzero(self.strata == stratum)
-            if len(members) < k:
-                continue
-            order, offsets = cut_into_blocks(space[members], BLOCK, k)
-            blocks += [np.sort(members[order[a:b]]) for a, b in pairwise(offsets)]
+        for a, b in pairwise([0, *ends]):
+            if b - a >= k:
+                blocks += self._cut(order[a:b], BLOCK, k)
         return blocks
+
+    def part_of(self, block: np.ndarray, k: int) -> np.ndarray:
+        """Return a part of a block with all records of its region of space."""
+        return self._cut(block, SEARCHED_RECORDS, k)[0]
+
+    def _cut(self, members: np.ndarray, records: int, k: int) -> list[np.ndarray]:
+        order, offsets = cut_into_blocks(self._indicators(members), records, k)
+        return [np.sort(members[order[a:b]]) for a, b in pairwise(offsets)]
 
     def coordinates(self) -> int:
         """Return the number of coordinates of a record: one of a number, one of a category."""
         categories = self.points[:, self.nominal]
         return int((~self.nominal).sum() + (categories.max(axis=0, initial=0) + 1).sum())
 
-    def _indicators(self) -> np.ndarray:
-        """Return points in which categories are indicators, so that neighbours agree in many of them."""
-        columns = [self.points[:, ~self.nominal]]
-        for codes in self.points[:, self.nominal].T.astype(np.int64):
-            columns.append(np.eye(codes.max(initial=0) + 1)[codes] / 2**0.5)
-        return np.ascontiguousarray(np.column_stack(columns))
+    def _indicators(self, members: np.ndarray) -> np.ndarray:
+        """Return points with indicators of frequent categories, so that neighbours agree in many of them.
 
-    def cluster(self, members: np.ndarray, k: int, effort: str, least: int, share: float) -> np.ndarray:
+        The others have no indicator: of a variable with thousands of codes these would fill the memory, and
+        hardly decide which records are neighbours.
+        """
+        codes = self.points[np.ix_(members, self.nominal)].astype(np.int64).T
+        counts = [np.bincount(each) for each in codes]
+        frequent = [np.argsort(-each, kind="stable")[:INDICATORS] for each in counts]
+        numbers, rows = int((~self.nominal).sum()), np.arange(len(members))
+        space = np.zeros((len(members), numbers + sum(map(len, frequent))))
+        space[:, :numbers] = self.points[np.ix_(members, ~self.nominal)]
+        first = numbers
+        for each, count, some in zip(codes, counts, frequent, strict=True):
+            place = np.full(len(count), -1)
+            place[some] = first + np.arange(len(some))
+            has_one = place[each] >= 0
+            space[rows[has_one], place[each][has_one]] = 0.5**0.5
+            first += len(some)
+        return space
+
+    def cluster(
+        self,
+        members: np.ndarray,
+        k: int,
+        effort: str,
+        min_diversity: int,
+        share_of_run: float = 1.0,
+        seed: int = 0,
+    ) -> np.ndarray:
         """Return the cluster of each record of a block, from 0."""
         values = self.sensitive[members]
         try:
-            diversity = Diversity.of(values, least) if least > 1 and values.shape[1] else None
+            wanted = min_diversity > 1 and values.shape[1]
+            diversity = Diversity.of(values, min_diversity) if wanted else None
         except ImpossibleProtection:
             diversity = None
         try:
@@ -109,7 +143,8 @@ class Records:
                 record_weights=None if self.weights is None else self.weights[members],
                 variable_weights=self.variable_weights,
                 diversity=diversity,
-                share_of_run=share,
+                share_of_run=share_of_run,
+                seed=seed,
             ).labels
         except NoVariation:
             return np.zeros(len(members), np.int64)
@@ -167,7 +202,7 @@ class Drawn:
         """All blocks that are clustered, certain ones first."""
         return [*self.certain, *self.some]
 
-    def total(self, sums: np.ndarray, sizes: np.ndarray, least: float = 0.0) -> Estimate:
+    def total(self, sums: np.ndarray, sizes: np.ndarray, least: float = 0.0, most: float = 1.0) -> Estimate:
         """Estimate the sum over all blocks by a ratio to the sizes (Cochran 1977, chapter 6).
 
         The variance is that of a systematic sample, by successive differences (Wolter 2007, section 8.2).
@@ -180,21 +215,28 @@ class Drawn:
             What the sums are about proportional to, of every block.
         least : float
             Smallest variance of the sum over the drawn blocks: 1 of a count, as few may be none by chance.
+        most : float
+            Largest sum of a block per unit of its size. It bounds what blocks that were not drawn may have,
+            if the drawn ones differ in nothing: an error of 0 would be claimed without counting.
         """
         exact = float(sums[: len(self.certain)].sum())
         drawn, theirs, m = sums[len(self.certain) :], sizes[self.some], len(self.some)
-        if not self.rest or theirs.sum() <= 0:
-            return Estimate(exact)
+        bound = most * (float(sizes[self.rest].sum()) - float(theirs.sum()))
+        if not self.rest or bound <= 0:
+            return Estimate(exact + float(drawn.sum()))
+        if theirs.sum() <= 0:
+            return Estimate(exact, bound)
         rate = float(drawn.sum() / theirs.sum())
         estimated = rate * float(sizes[self.rest].sum())
         if m < 2:
-            return Estimate(exact + estimated, estimated)
+            return Estimate(exact + estimated, estimated or bound)
         steps = np.diff(drawn - rate * theirs)
         variance = (1 - m / len(self.rest)) * max(float((steps**2).sum()) * m / (2 * (m - 1)), least)
-        return Estimate(exact + estimated, ERRORS * len(self.rest) / m * variance**0.5)
+        error = ERRORS * len(self.rest) / m * variance**0.5
+        return Estimate(exact + estimated, error or min(1.0, RULE_OF_THREE / m) * bound)
 
 
-def most_blocks(blocks: Sequence[np.ndarray], coordinates: int) -> int:
+def most_blocks(blocks: Sequence[np.ndarray], coordinates: float) -> int:
     """Return how many blocks the work allows."""
     work = sum(map(len, blocks)) * coordinates
     return max(int(len(blocks) * WORK / max(work, 1)), min(len(blocks), LEAST))

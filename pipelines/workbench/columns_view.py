@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from microguard.pipelines.drafting.guess import Alternative, Guess
+from microguard.pipelines.workbench.groups import fitted, quasi_identifiers_of
 from microguard.pipelines.workbench.widgets import box, button, select, set_value, text
 from microguard.pipelines.workbench.workbench import Workbench
 from microguard.schemas.roles import KINDS, Role
@@ -14,9 +15,10 @@ ROLES = {
     "identifier": "left out",
     "household": "the key of households; never published",
     "region": "published as it is; no cluster crosses it",
-    "quasi_identifier": "protected: at least k records share each combination",
+    "quasi_identifier": "protected by the method; the figures say whether it promises k",
     "sensitive": "published as it is; its values within a cluster are limits",
     "weight": "a sampling weight, published as it is",
+    "risk": "read by swapping, never published",
     "derived": "computed from published columns after protection",
     "other": "published as it is",
 }
@@ -94,15 +96,13 @@ class ColumnsView:
         self._rows[name] = role, kind, ask
 
     def _variable(self, name: str) -> dict[str, Any]:
-        try:
-            return dict(self._workbench.text.content()["variables"][name])
-        except KeyError:
-            return {}
+        return dict(self._workbench.text.content().get("variables", {}).get(name, {}))
 
     def sync(self) -> None:
         """Show the roles and kinds of the specification, as after an undo."""
+        variables = self._workbench.text.content().get("variables", {})
         for name, (role, kind, _) in self._rows.items():
-            variable = self._variable(name)
+            variable = variables.get(name, {})
             set_value(role, variable.get("role", "identifier"))
             set_value(kind, variable.get("kind", ""))
             kind.props.set_bool("disabled", variable.get("role", "identifier") in NAMELESS)
@@ -124,10 +124,18 @@ class ColumnsView:
         if role in ("unit", "household", "region"):  # there is at most one
             keys += [
                 (("variables", name, "role"), "identifier")
-                for name, each in self._workbench.text.content()["variables"].items()
+                for name, each in self._workbench.text.content().get("variables", {}).items()
                 if each.get("role") == role and name != guess.name
             ]
-        self._workbench.set(f"role of {guess.name}: {role}", *keys)
+        self._workbench.set(f"role of {guess.name}: {role}", *keys, *self._groups(guess.name, role))
+
+    def _groups(self, name: str, role: str) -> list[tuple[tuple[str, ...], Any]]:
+        """Return the change of groups if a column becomes a quasi-identifier, or is none any more."""
+        content = self._workbench.text.content()
+        if "groups" not in content:
+            return []
+        names = [each for each in quasi_identifiers_of(content) if each != name]
+        return [(("groups",), fitted(content, [*names, name] if role == "quasi_identifier" else names))]
 
     def _set_kind(self, name: str, kind: str) -> None:
         self._workbench.set(f"kind of {name}: {kind or 'none'}", (("variables", name, "kind"), kind or None))
@@ -136,7 +144,9 @@ class ColumnsView:
         line = {"role": other.role} | ({"kind": other.kind} if other.kind else {})
         if "date" in other.recode:
             line["date"] = "year"
-        self._workbench.set(f"role of {name}: {other.role}", (("variables", name), line))
+        self._workbench.set(
+            f"role of {name}: {other.role}", (("variables", name), line), *self._groups(name, other.role)
+        )
 
 
 def _plain(role: str) -> str:

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 MOST_LINE = 1 << 20
 """Maximum number of bytes of one line that a child prints."""
@@ -27,11 +27,14 @@ class Finished:
         What it printed for a person: the summary, or the reason for its failure.
     content : dict
         What it wrote for programs.
+    outdated : bool
+        Whether the specification changed while it ran.
     """
 
     exit_code: int
     text: str
     content: dict[str, Any] = field(default_factory=dict)
+    outdated: bool = False
 
     @property
     def failures(self) -> list[dict[str, str]]:
@@ -51,6 +54,8 @@ class Command:
         Working folder.
     """
 
+    program: ClassVar[tuple[str, ...]] = (sys.executable, "-m", "microguard")
+
     def __init__(self, arguments: Sequence[str], folder: Path) -> None:
         self.arguments, self._folder = list(arguments), folder
         self._process: asyncio.subprocess.Process | None = None
@@ -60,9 +65,9 @@ class Command:
         with tempfile.TemporaryDirectory() as private:  # of mode 0700
             outcome = Path(private) / "outcome.json"
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "microguard", *self.arguments, "--outcome", str(outcome),
+                *self.program, *self.arguments, "--outcome", str(outcome),
                 cwd=self._folder,
-                env=os.environ | {"PYTHONPATH": _path()},
+                env=os.environ | {"PYTHONPATH": _path(), "PYTHONSAFEPATH": "1"},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -83,6 +88,12 @@ class Command:
         if self._process is not None and self._process.returncode is None:
             self._process.terminate()
 
+    async def end(self) -> None:
+        """Interrupt the verb, and wait until its process has ended."""
+        self.stop()
+        if self._process is not None:
+            await self._process.wait()
+
 
 async def _lines(stream: asyncio.StreamReader, progress: Callable[[str], None]) -> list[str]:
     """Read a stream to its end; return its lines without those of progress."""
@@ -96,6 +107,11 @@ async def _lines(stream: asyncio.StreamReader, progress: Callable[[str], None]) 
 
 
 def _path() -> str:
-    """Return the search path of modules, so that a child imports the same microguard."""
+    """Return the search path of modules, so that a child imports the same microguard.
+
+    The folder of the data is not on it, under no name: a module that somebody put there would be executed.
+    An empty or relative entry would be a folder below the working folder of the child.
+    """
     folder = str(Path(sys.modules["microguard"].__file__ or "").resolve().parent)
-    return os.pathsep.join([folder, *filter(None, [os.environ.get("PYTHONPATH")])])
+    further = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return os.pathsep.join([folder, *map(os.path.abspath, further)])

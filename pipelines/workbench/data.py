@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,9 @@ from microguard.pipelines.workbench.files import Files
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Variable
+
+MOST_RECODES = 4
+"""Number of recodes of a column that are kept: a change that is undone is not computed again."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +73,8 @@ class Data:
     """
 
     def __init__(self, named: str) -> None:
-        source = sniff(named)
-        self.files = Files(source.files)
-        self.profile = Profile(source)
+        self.files = Files(named)
+        self.profile = Profile(sniff(named))
         self.draft = draft_records(self.profile)
         self.guesses = {each.name: each for each in self.draft.guesses}
         self.columns: dict[str, Column] = {each.name: each for each in self.profile.columns}
@@ -83,36 +87,83 @@ class Data:
 
         Raises
         ------
-        SpecificationError
-            If the column has no values that can be profiled, or its hierarchy cannot be read.
+        InputRejected, SpecificationError
+            If the column has no values that can be profiled, its hierarchy cannot be read, or a run would
+            refuse its missing codes.
         """
         if name not in self.columns:
             raise SpecificationError(
                 f"variables.{name}: expected a column of the file with numbers, text or dates, found none of "
                 "that name. Change its role to identifier."
             )
-        recodes = variable.recodes
-        key = name, repr((sorted(recodes.items()), variable.kind))
+        key = name, repr((sorted(variable.recodes.items()), variable.kind, _written(variable, specification)))
         with self._lock:
             if name not in self._read:
                 self._read[name] = self.profile.values(self.columns[name])
             if key not in self._recoded:
-                series = recoded(name, self._read[name], variable, specification)
+                kind = _kind(self.columns[name], variable, specification)
+                series = recoded(name, self._read[name], variable, specification, kind)
                 self._recoded[key] = Values.from_series(series)
+                self._forget(name)
             return self._recoded[key]
 
+    def _forget(self, name: str) -> None:
+        """Keep the recodes of a column that were used last."""
+        keys = [key for key in self._recoded if key[0] == name]
+        for key in keys[:-MOST_RECODES]:
+            del self._recoded[key]
 
-def recoded(name: str, series: pd.Series, variable: Variable, specification: Specification) -> pd.Series:
-    """Recode numbers or text in the order of a run: missing codes, year, then limits, bands or a level."""
-    if variable.missing:
-        series = series.where(~series.astype(str).isin(_spelled(variable.missing)))
+
+def _written(variable: Variable, specification: Specification) -> object:
+    """Return when the hierarchy of a variable was written, so that a corrected one is read again."""
+    if variable.hierarchy is None:
+        return None
+    try:
+        status = os.stat(specification.resolve(variable.hierarchy))
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def _kind(column: Column, variable: Variable, specification: Specification) -> str | None:
+    """Return the type of a column in a run; None if it is text."""
+    from microguard.pipelines.intake.columns import is_number
+
+    if specification.input.format == "csv":
+        return "double" if is_number(variable) else None
+    return None if str(column.type).endswith(("string", "string_view")) else str(column.type)
+
+
+def recoded(
+    name: str,
+    series: pd.Series,
+    variable: Variable,
+    specification: Specification | None,
+    kind: str | None = "double",
+) -> pd.Series:
+    """Recode numbers or text in the order of a run: year, missing codes, then limits, bands or a level.
+
+    Parameters
+    ----------
+    kind : str or None
+        Type of the column in a run; None if it is text, even if each text is a number.
+
+    Raises
+    ------
+    InputRejected, SpecificationError
+        What a run would refuse.
+    """
     if variable.date is not None:
-        text = series.astype("string")
-        series = text.str.extract(r"((?:1[5-9]|20|21)[0-9]{2})", expand=False).astype(float)
+        from microguard.pipelines.intake.typed import YEAR
+
+        series = series.astype("string").str.extract(f"({YEAR})", expand=True)[0].astype(float)
+    if variable.missing:
+        series = series.where(~_is_missing(name, series, variable, specification, kind))
     if variable.hierarchy is not None:
         from microguard.pipelines.intake.recode import hierarchy
 
         level = variable.level or 1
+        assert specification is not None
         codes = hierarchy(specification.resolve(variable.hierarchy), level, name)
         return _as_text(series).map(codes)
     if not pd.api.types.is_float_dtype(series):
@@ -124,19 +175,24 @@ def recoded(name: str, series: pd.Series, variable: Variable, specification: Spe
         banded = pd.Series(labels[np.searchsorted(variable.bands, series.to_numpy(), side="right")])
         return banded.where(series.notna().to_numpy())
     if variable.round_to is not None:
-        series = np.rint(series / variable.round_to) * variable.round_to
+        digits = max(0, -int(Decimal(str(variable.round_to)).normalize().as_tuple().exponent))
+        series = (np.rint(series / variable.round_to) * variable.round_to).round(digits)
     return series.clip(lower=variable.bottom_code, upper=variable.top_code)
 
 
-def _spelled(codes: Sequence[Any]) -> list[str]:
-    """Return codes as text, numbers also with a decimal point."""
-    return [
-        text for code in codes for text in (str(code), str(float(code)) if _is_number(code) else str(code))
-    ]
+def _is_missing(
+    name: str, series: pd.Series, variable: Variable, specification: Specification | None, kind: str | None
+) -> pd.Series:
+    """Return whether each value is one of the missing codes, compared as a run compares them."""
+    from microguard.pipelines.intake.recode import missing_codes
 
-
-def _is_number(code: Any) -> bool:
-    return isinstance(code, int | float)
+    texts, codes = missing_codes(name, variable, kind)
+    if pd.api.types.is_float_dtype(series):
+        numbers = series
+    else:
+        decimal = "." if specification is None else specification.input.decimal
+        numbers = pd.to_numeric(series.str.strip().str.replace(decimal, "."), errors="coerce")
+    return _as_text(series).isin(texts) | numbers.isin(codes)
 
 
 def _as_text(series: pd.Series) -> pd.Series:

@@ -8,14 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from microguard.pipelines.gate.plain_names import metric_in_words
 from microguard.pipelines.workbench.blocks import Estimate
+from microguard.pipelines.workbench.clustering import Counts
 from microguard.schemas.errors import Failure
 from microguard.schemas.requirements.requirement import MetricKey, Requirement
 
-LOSS, CHANGED, JOINTLY = (
-    MetricKey("information_loss"),
-    MetricKey("categories_changed"),
-    MetricKey("unique_jointly"),
-)
+LOSS, CHANGED = MetricKey("information_loss"), MetricKey("categories_changed")
 
 
 @dataclass(frozen=True)
@@ -27,12 +24,30 @@ class Limit:
     requirement : Requirement
     estimate : Estimate
     failure : Failure or None
-        With its remedy, if the estimate does not meet the limit.
+        With its remedy, unless every value within the error meets the limit.
     """
 
     requirement: Requirement
     estimate: Estimate
     failure: Failure | None
+
+    @classmethod
+    def judge(cls, requirement: Requirement, estimate: Estimate) -> Limit:
+        """Compare a limit with every value within the error of an estimate."""
+        value, ends = estimate.value, (estimate.value - estimate.error, estimate.value + estimate.error)
+        unmet = next((each for each in (value, *ends) if not requirement.met(each)), None)
+        words = metric_in_words(requirement.key)
+        return cls(requirement, estimate, None if unmet is None else requirement.failure(unmet, words))
+
+    @property
+    def verdict(self) -> str:
+        """Whether the limit is "kept" or "exceeded"; "within the error" if the estimate cannot decide it."""
+        if self.failure is None:
+            return "kept"
+        low, high = self.estimate.value - self.estimate.error, self.estimate.value + self.estimate.error
+        at_least, at_most = self.requirement.at_least, self.requirement.at_most
+        beyond = (at_most is not None and low > at_most) or (at_least is not None and high < at_least)
+        return "exceeded" if beyond else "within the error"
 
     @property
     def words(self) -> str:
@@ -48,7 +63,9 @@ class Preview:
     ----------
     records, used, clustered : int
         Records of the file, records that are protected, and records in the drawn blocks.
-    classes, below_k, uniques : int
+    k : int
+        The k of the specification.
+    counts : mapping of group to Counts
         Equivalence classes before protection, and records in small ones: counted on all records.
     metrics : mapping of MetricKey to Estimate
         Shares of the records, and losses.
@@ -61,14 +78,17 @@ class Preview:
         Effort that the losses are of.
     notes : tuple of str
         What the preview leaves out.
+    promises_k : bool
+        Whether the method of the specification promises that k records share each combination of a group.
+    is_of_method : bool
+        Whether risk and loss are those of the method of the specification.
     """
 
     records: int
     used: int
     clustered: int
-    classes: int
-    below_k: int
-    uniques: int
+    k: int
+    counts: Mapping[str, Counts]
     metrics: Mapping[MetricKey, Estimate]
     losses: Mapping[str, Estimate]
     limits: tuple[Limit, ...]
@@ -77,6 +97,8 @@ class Preview:
     after: Mapping[str, np.ndarray] = field(default_factory=dict)
     names: Mapping[str, Iterable[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    promises_k: bool = True
+    is_of_method: bool = True
 
     @property
     def sample(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,9 +10,10 @@ from microguard.pipelines.gate.plain_names import metric_in_words
 from microguard.pipelines.workbench.blocks import Estimate
 from microguard.pipelines.workbench.figures import CHANGED, Preview
 from microguard.pipelines.workbench.specification_text import REASON
-from microguard.pipelines.workbench.widgets import box, button, entry, table, text
+from microguard.pipelines.workbench.widgets import box, button, entry, plain_number, sentence, table, text
 from microguard.pipelines.workbench.workbench import Workbench
 from microguard.schemas.requirements.requirement import MetricKey
+from microguard.schemas.specification.model import WHOLE
 
 
 class FiguresView:
@@ -41,10 +43,14 @@ class FiguresView:
             )
         self._state.classes(replace="fault" if workbench.fault else "soft")
         self._rebuild("figures", found, self._figures, lambda: self._show(found))
-        failing = [] if found is None else [each.failure for each in found.limits if each.failure is not None]
-        lines = [each.as_json() for each in failing]
-        shown = [(each.get("key"), each.get("line")) for each in lines]
-        self._rebuild("remedies", shown, self._remedies, lambda: remedies(workbench, lines, "preview"))
+        lines = {} if found is None else _refusals(found)
+        shown = [(head, each.get("key"), each.get("line")) for head in lines for each in lines[head]]
+
+        def show_remedies() -> None:
+            for head, failures in lines.items():
+                remedies(workbench, failures, head)
+
+        self._rebuild("remedies", shown, self._remedies, show_remedies)
 
     def _rebuild(self, name: str, key: Any, container: Any, build: Callable[[], None]) -> None:
         if self._keys.get(name, ...) != key:
@@ -57,23 +63,33 @@ class FiguresView:
         if found is None:
             return
         content = self._workbench.text.content()
-        k, accepted = content["release"]["k"], content.get("quality", {}).get("accept", {})
-        rows = [
-            ["combinations of quasi-identifiers, with the region", f"{found.classes:,}", "exact", "-"],
-            [
-                f"records in combinations below k = {k}, before",
-                f"{found.below_k:,}",
-                "exact",
-                "0 after protection",
-            ],
-            ["unique records, before", f"{found.uniques:,}", "exact", "0 after protection"],
-        ]
+        accepted = content.get("quality", {}).get("accept", {})
+        promised = "0 after protection" if found.promises_k else "not promised"
+        rows = []
+        for group, counts in found.counts.items():
+            of = f", group {group}" if group != WHOLE else ""
+            rows += [
+                [
+                    f"combinations of quasi-identifiers, with the region{of}",
+                    f"{counts.classes:,}",
+                    "exact",
+                    "-",
+                ],
+                [
+                    f"records in combinations below k = {found.k}, before{of}",
+                    f"{counts.below_k:,}",
+                    "exact",
+                    promised,
+                ],
+                [f"unique records, before{of}", f"{counts.uniques:,}", "exact", promised],
+            ]
         limits = {each.requirement.key: each for each in found.limits}
         for key, estimate in found.metrics.items():
             limit = limits.get(key)
             asked = "accepted" if f"max_{key.metric}" in accepted else "none"
             if limit is not None:
-                asked = f"{_percent_limit(limit.requirement)}: {'exceeded' if limit.failure else 'kept'}"
+                verdict = limit.verdict if found.is_of_method else "not judged, see below"
+                asked = f"{_percent_limit(limit.requirement)}: {verdict}"
             rows.append([_words(key, found.effort), percent(estimate.value), error_of(estimate), asked])
         table("Risk and loss", ("figure", "value", "±", "limit"), rows, numbers=(1, 2), heard=True)
         text("p", found.sample, "soft")
@@ -88,7 +104,11 @@ def _words(key: MetricKey, effort: str) -> str:
 
 
 def _percent_limit(requirement: Any) -> str:
-    return f"≤ {100 * requirement.at_most:g} %" if requirement.at_most is not None else requirement.limit
+    return (
+        f"≤ {plain_number(round(100 * requirement.at_most, 10))} %"
+        if requirement.at_most is not None
+        else requirement.limit
+    )
 
 
 def percent(value: float) -> str:
@@ -97,8 +117,11 @@ def percent(value: float) -> str:
 
 
 def error_of(estimate: Estimate) -> str:
-    """Format the error that the sample brings to a figure."""
-    return f"{100 * estimate.error:.2g} %" if estimate.error else "exact"
+    """Format the error of a figure with two digits, rounded up."""
+    if not estimate.error:
+        return "exact"
+    digits = 1 - math.floor(math.log10(100 * estimate.error))
+    return f"{math.ceil(round(100 * estimate.error * 10.0**digits, 6)) / 10.0**digits:.2g} %"
 
 
 def with_error(estimate: Estimate) -> str:
@@ -106,16 +129,28 @@ def with_error(estimate: Estimate) -> str:
     return percent(estimate.value) + (f" ± {error_of(estimate)}" if estimate.error else "")
 
 
-def remedies(workbench: Workbench, failures: Sequence[Mapping[str, str]], where: str) -> None:
+def _refusals(found: Preview) -> dict[str, list[dict[str, str]]]:
+    """Return the limits that a run would or may refuse, by heading; none of another method than measured."""
+    if not found.is_of_method:
+        return {}
+    heads = {"exceeded": "A run would be refused", "within the error": "A run may be refused"}
+    by_head: dict[str, list[dict[str, str]]] = {head: [] for head in heads.values()}
+    for each in found.limits:
+        if each.failure is not None:
+            by_head[heads[each.verdict]].append(each.failure.as_json())
+    return by_head
+
+
+def remedies(workbench: Workbench, failures: Sequence[Mapping[str, str]], head: str) -> None:
     """Show each refusal with what can be done; a line of the specification is applied by a button."""
     if not failures:
         return
-    text("h3", "A run would be refused" if where == "preview" else "Refused or foretold")
+    text("h3", head)
     with box("ul", "remedies"):
         for failure in failures:
             found = f": {failure['found']}, allowed {failure['limit']}" if failure.get("limit") else ""
             with box("li"):
-                text("p", f"{failure.get('what', '')}{found}. {failure.get('remedy', '').capitalize()}.")
+                text("p", f"{failure.get('what', '')}{found}. {sentence(failure.get('remedy', ''))}.")
                 _one_click(workbench, failure.get("line", ""))
 
 

@@ -1,31 +1,84 @@
-"""Detect whether files were replaced since they were read."""
+"""Detect whether the files of an input were replaced since they were read."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path
+
+from microguard.pipelines.drafting.sniff import input_files
+from microguard.pipelines.intake.lake_tables import table_format
+from microguard.pipelines.intake.snapshots import current_snapshot
+from microguard.schemas.errors import MicroguardError
 
 BLOCK_BYTES = 1 << 20
 
 
 class Files:
-    """The files of an input as they were when this was created; create it before they are read."""
+    """The files of an input as they were when this was created; create it before they are read.
 
-    def __init__(self, files: Sequence[Path]) -> None:
-        self._files = tuple(files)
-        self._digest = digest_of(self._files)
+    Parameters
+    ----------
+    named : str
+        A file, a folder, a glob, or the folder of a Delta or Iceberg table. Files that are added to a folder
+        change it; a table is its current snapshot.
+    """
 
-    def is_replaced(self) -> bool:
-        """Return whether their contents are no longer the same."""
-        return digest_of(self._files) != self._digest
+    def __init__(self, named: str) -> None:
+        self._named = named
+        self._state = _state_of(named)
+        self._digest = digest_of(named)
+
+    def is_replaced(self, read: bool = True) -> bool:
+        """Return whether the contents are no longer the same.
+
+        Parameters
+        ----------
+        read : bool
+            Whether files are read even if none has another size, time or place than before.
+        """
+        state = _state_of(self._named)
+        if not read and state == self._state:
+            return False
+        if digest_of(self._named) != self._digest:
+            return True
+        self._state = state
+        return False
 
 
-def digest_of(files: Sequence[Path]) -> str:
-    """Return a digest of the contents of files; one that is gone changes it."""
+def _state_of(named: str) -> list[object]:
+    """Return what the file system says of each file, or the snapshot of a table."""
+    if table_format(named) is not None:
+        return [digest_of(named)]
+    found: list[object] = []
+    for file in _files(named):
+        try:
+            status = file.stat()
+        except OSError:
+            found.append(file)
+        else:
+            found.append(
+                (file, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            )
+    return found
+
+
+def _files(named: str) -> tuple[Path, ...]:
+    try:
+        return input_files(named)
+    except MicroguardError:  # there is none any more
+        return ()
+
+
+def digest_of(named: str) -> str:
+    """Return a digest of the names and contents of all files; one that is gone changes it."""
     whole = hashlib.sha256()
-    for file in files:
-        whole.update(b"\0file\0")
+    if table_format(named) is not None:
+        try:
+            return current_snapshot(named).name
+        except MicroguardError:
+            return "gone"
+    for file in _files(named):
+        whole.update(b"\0file\0" + str(file).encode(errors="surrogateescape"))
         try:
             with open(file, "rb") as stream:
                 while block := stream.read(BLOCK_BYTES):

@@ -3,7 +3,9 @@
 The server listens on the loopback address, which all users of the machine and all pages in a browser can
 reach. A request is answered only if it names this address as its host (a page of another name that resolves
 to it does not), if it carries the token (another user does not have it), and if a page of the workbench sends
-it (a page in another tab does not). NiceGUI checks none of the three.
+it (a page in another tab does not). NiceGUI checks none of the three. Cookies and SameSite ignore ports: a
+server of another user on this address gets the token if the browser opens a page of it. Therefore the process
+that sends the request must be of this user, where the system lists it (`peers`).
 """
 
 from __future__ import annotations
@@ -46,10 +48,17 @@ class Guard:
     app : ASGI application
     port : int
         Port of the loopback address.
+    is_own : callable
+        From the address of a peer to whether its process is of this user.
     """
 
-    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]], port: int) -> None:
-        self.app = app
+    def __init__(
+        self,
+        app: Callable[[Scope, Receive, Send], Awaitable[None]],
+        port: int,
+        is_own: Callable[[tuple[str, int]], bool] = lambda _: True,
+    ) -> None:
+        self.app, self._is_own = app, is_own
         self.host = f"{ADDRESS}:{port}"
         self.cookie = f"microguard-{port}"
         self._token = secrets.token_urlsafe(TOKEN_BYTES)
@@ -84,6 +93,8 @@ class Guard:
             return "a page of another origin"
         if not entering and not self._knows_token(headers):
             return "no token: open the address that `microguard start` printed"
+        if not self._is_own(tuple(scope.get("client") or ("", 0))):
+            return "a process of another user"
         return ""
 
     def _enters(self, scope: Scope) -> bool:

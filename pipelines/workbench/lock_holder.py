@@ -1,6 +1,7 @@
-"""Tell who holds the lock of an evidence area, without touching the lock.
+"""Return the process that holds the lock of an evidence area.
 
-Trying the lock would refuse a run that starts in that moment. Linux lists the locks of all processes.
+The lock is not touched: trying it would refuse a run that starts in that moment. Linux lists the locks of all
+processes.
 """
 
 from __future__ import annotations

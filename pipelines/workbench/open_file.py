@@ -10,7 +10,7 @@ from microguard.pipelines.workbench.data import Data
 from microguard.pipelines.workbench.files import Files
 from microguard.pipelines.workbench.preview import preview
 from microguard.pipelines.workbench.specification_text import SpecificationText
-from microguard.pipelines.workbench.table_preview import preview_table
+from microguard.pipelines.workbench.table_preview import Frames, preview_table
 from microguard.pipelines.workbench.workbench import Workbench
 from microguard.schemas.specification.read import read_specification
 
@@ -28,7 +28,7 @@ def open_file(named: str) -> Workbench:
     if named.endswith(".toml"):
         path = Path(named)
         specification = read_specification(path)
-        text = SpecificationText(path.read_text(encoding="utf-8"), path, saved=True)
+        text = SpecificationText.from_file(path)
         if specification.table is not None and not specification.quasi_identifiers:
             return _of_table(text, specification.input_path)
         return _of_records(text, Data(specification.input_path))
@@ -47,8 +47,8 @@ def _of_records(text: SpecificationText, data: Data) -> Workbench:
 
 
 def _of_table(text: SpecificationText, named: str) -> Workbench:
-    files = Files(sniff(named).files if Path(named).suffix not in (".tab", ".asc") else [Path(named)])
-    return Workbench(text, files, lambda specification, _: preview_table(specification))
+    files, frames = Files(named), Frames()
+    return Workbench(text, files, lambda specification, _: preview_table(specification, frames))
 
 
 def _free_path(named: str) -> Path:

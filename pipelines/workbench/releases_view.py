@@ -41,9 +41,8 @@ class ReleasesView:
 
     async def _look_up(self) -> None:
         """Read the ledger by the verbs pending and history."""
-        await self._workbench.run_specification("pending")
-        if "pending" in self._workbench.finished:
-            await self._workbench.run_specification("history")
+        if await self._workbench.run_saved("pending") is not None:
+            await self._workbench.run_saved("history")
 
     async def _show_lock(self) -> None:
         holder = await asyncio.to_thread(self._holder)
@@ -72,7 +71,7 @@ class ReleasesView:
             for row in waiting.content.get("pending", []) if waiting is not None else []:
                 with box("section", aria_label=f"release {row['release_id']} waits"):
                     text("h3", f"Waits for approval since {row['since']}")
-                    page_link(row["release_id"])
+                    page_link(workbench, row["release_id"])
                     decide(workbench, row["evidence"], row["release_id"], self._look_up)
             if waiting is not None and not waiting.exit_code and not waiting.content.get("pending"):
                 text("p", "No release waits for approval.")
@@ -107,7 +106,7 @@ class ReleasesView:
             if row["state"] == "stands" and RELEASE_ID.fullmatch(row["release"])
         ]
         for release in public[-1:]:
-            page_link(release)
+            page_link(self._workbench, release)
         if public:
             self._withdraw = public[-1]
             with box("div", "row settings"):

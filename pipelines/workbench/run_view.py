@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from microguard.pipelines.publication.areas import PAGE
 from microguard.pipelines.workbench.commands import Finished
 from microguard.pipelines.workbench.figures_view import remedies
 from microguard.pipelines.workbench.guard import REPORTS
@@ -63,22 +64,28 @@ class RunView:
 
     def _result(self, verb: str, result: Finished) -> None:
         state = "done" if result.exit_code == 0 else f"refused or failed (exit code {result.exit_code})"
+        if result.outdated and verb in WORDS:
+            state += "; the specification was changed since it started"
         with box("section", "result", aria_label=f"result of {verb}"):
             text("h3", f"{verb}: {state}")
             with box("details", open=verb != "compare"):  # its figures are shown as a table
                 text("summary", f"What {verb} printed")
                 css = "wide" if verb == "compare" else ""
                 text("pre", result.text, css, tabindex="0", role="group", aria_label=f"what {verb} printed")
-            remedies(self._workbench, result.failures, verb)
+            if not result.outdated:
+                remedies(self._workbench, result.failures, "Refused or foretold")
             release = str(result.content.get("release_id", ""))
             if verb == self._verb and RELEASE_ID.fullmatch(release):
-                page_link(release)
+                page_link(self._workbench, release)
                 if "waiting" in result.content:
                     decide(self._workbench, str(result.content["waiting"]), release)
 
 
-def page_link(release: str) -> None:
-    """Link to the page of a release."""
+def page_link(workbench: Workbench, release: str) -> None:
+    """Link to the page of a release; name it if the evidence is in an object store."""
+    if workbench.evidence() is None:
+        text("p", f"The page to sign is {PAGE} of release {release} in the evidence area.")
+        return
     text(
         "a",
         "The page to sign: risk, loss and limits of this release",

@@ -6,8 +6,11 @@ as they are, so that two states can be compared line by line.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
+import shutil
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,8 +35,8 @@ class SpecificationText:
     text : str
     path : Path
         Where it is saved. Paths inside are relative to the folder of this file.
-    saved : bool
-        Whether the file has this text already.
+    on_disk : bytes, optional
+        The content of the file, if it has this text already.
 
     Attributes
     ----------
@@ -41,12 +44,20 @@ class SpecificationText:
         What was done, a line each, as far as it was not undone.
     """
 
-    def __init__(self, text: str, path: Path, saved: bool = False) -> None:
+    def __init__(self, text: str, path: Path, on_disk: bytes | None = None) -> None:
         self.path = path
         self.changes: list[str] = []
         self._texts = [text]
         self._undone: list[tuple[str, str]] = []
-        self._on_disk = _digest(text.encode()) if saved else None
+        self._mark, self._line_end = _spelling(on_disk or b"")
+        self._on_disk = None if on_disk is None else _digest(on_disk)
+
+    @classmethod
+    def from_file(cls, path: Path) -> SpecificationText:
+        """Open a specification; its byte order mark and line ends are kept when it is saved."""
+        written = path.read_bytes()
+        text = written.decode("utf-8-sig")
+        return cls(text.replace("\r\n", "\n") if _spelling(written)[1] == "\r\n" else text, path, written)
 
     @property
     def text(self) -> str:
@@ -56,11 +67,11 @@ class SpecificationText:
     @property
     def is_saved(self) -> bool:
         """Whether the file had this text when it was written or opened."""
-        return self._on_disk == _digest(self.text.encode())
+        return self._on_disk == _digest(self._encoded())
 
     def content(self) -> dict[str, Any]:
         """Return the parsed text."""
-        return tomlkit.parse(self.text).unwrap()
+        return tomllib.loads(self.text)
 
     def specification(self) -> Specification:
         """Return the specification.
@@ -147,23 +158,38 @@ class SpecificationText:
         SpecificationError
             If the file was changed by somebody else, or cannot be written.
         """
-        found = _digest(self.path.read_bytes()) if self.path.exists() else None
-        if found is not None and found != self._on_disk:
-            raise SpecificationError(
-                f"{self.path.name} was changed by another program since it was opened here. Nothing was "
-                "written. Move that file away, or start the workbench again with it."
-            )
-        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        place = Path(os.path.realpath(self.path))  # a link is kept
+        fresh, written = place.with_name(f".{place.name}.{os.getpid()}"), self._encoded()
         try:
-            fresh.write_text(self.text, encoding="utf-8")
-            fresh.replace(self.path)
+            exists = place.exists()
+            if exists and _digest(place.read_bytes()) != self._on_disk:
+                raise SpecificationError(
+                    f"{self.path.name} was changed by another program since it was opened here. Nothing was "
+                    "written. Move that file away, or start the workbench again with it."
+                )
+            fresh.touch(0o600 if exists else 0o666)  # nobody may read it before it has the mode of the file
+            fresh.write_bytes(written)
+            if exists:
+                shutil.copymode(place, fresh)
+            fresh.replace(place)
         except OSError as error:
             fresh.unlink(missing_ok=True)
             raise SpecificationError(
                 f"{self.path.name} cannot be written ({os.strerror(error.errno or 0)}). Free space, or start "
                 "the workbench in a folder that you may write to."
             ) from None
-        self._on_disk = _digest(self.text.encode())
+        self._on_disk = _digest(written)
+
+    def _encoded(self) -> bytes:
+        """Return the text as it is written."""
+        return self._mark + self.text.replace("\n", self._line_end).encode()
+
+
+def _spelling(written: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark of a file, and its line end; mixed ones are kept as they are."""
+    mark = codecs.BOM_UTF8 if written.startswith(codecs.BOM_UTF8) else b""
+    windows = 0 < written.count(b"\r\n") == written.count(b"\n")
+    return mark, "\r\n" if windows else "\n"
 
 
 def _digest(content: bytes) -> str:
@@ -190,7 +216,14 @@ def _set(document: Any, path: Sequence[str], value: Any) -> None:
 
 
 def _item(value: Any) -> Any:
-    """Return a value as TOML; tables inside a section are inline."""
+    """Return a value as TOML; tables inside a section are inline, and lists of tables one table each."""
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        tables = tomlkit.aot()
+        for each in value:
+            section = tomlkit.table()
+            section.update(each)
+            tables.append(section)
+        return tables
     if isinstance(value, Mapping):
         table = tomlkit.inline_table()
         table.update({key: _item(each) for key, each in value.items()})

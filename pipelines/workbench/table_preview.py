@@ -8,19 +8,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.drafting.sniff import sniff
+import pyarrow as pa
+from microguard.pipelines.drafting.sniff import Source, sniff
 from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.cells.finished import cells_of_rows
 from microguard.pipelines.tables.hierarchy import families
 from microguard.pipelines.tables.problem import rule_table
+from microguard.pipelines.workbench.data import recoded
+from microguard.pipelines.workbench.record_cells import cells_of_records
 from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.sections import Variable
 from microguard.schemas.specification.table import Table
 from microguard.schemas.specification.table_input import table_of
 
-COUNT, SUM, SIZE, RANK = ("__contributors", "__value", "__size", "__rank")
-RANKED = "__contribution_{}"
-"""Names of the columns of cells that are added up here; no column of a file has them."""
+ABSENT: Any = None
+"""What stands for a missing value in columns of text."""
 MOST_ROWS = 2_000_000
 """Maximum number of rows that are added up in this process."""
 
@@ -37,8 +40,6 @@ class TablePreview:
         Finest code of each cell in each dimension, or the total mark.
     values : (cells,) array
     sensitive : (cells,) boolean array
-    levels : (cells, 2) array
-        Lower and upper protection level.
     contributors : (cells,) array or None
     largest : (cells, m) array
         Largest contributions, first the largest.
@@ -53,7 +54,6 @@ class TablePreview:
     labels: pd.DataFrame
     values: np.ndarray
     sensitive: np.ndarray
-    levels: np.ndarray
     contributors: np.ndarray | None
     largest: np.ndarray
     total: str
@@ -80,8 +80,34 @@ class TablePreview:
         return ", ".join(said) or "sensitive by its status or level"
 
 
-def preview_table(specification: Specification) -> TablePreview:
+class Frames:
+    """The columns of the input that were read last; those of the same input are not read again."""
+
+    def __init__(self) -> None:
+        self._key: object = None
+        self._frame = pd.DataFrame()
+
+    def of(self, specification: Specification, table: Table) -> pd.DataFrame:
+        """Return the columns of a table as text.
+
+        Raises
+        ------
+        InputRejected, SpecificationError
+            What `_frame` raises.
+        """
+        key = specification.input, specification.input_path, _columns_of(specification, table)
+        if key != self._key:
+            self._frame, self._key = _frame(specification, table), key
+        return self._frame
+
+
+def preview_table(specification: Specification, frames: Frames | None = None) -> TablePreview:
     """Return the cells of the first table of a specification, and what its rules say of them.
+
+    Parameters
+    ----------
+    frames : Frames, optional
+        Keeps what was read for the next call.
 
     Raises
     ------
@@ -91,18 +117,20 @@ def preview_table(specification: Specification) -> TablePreview:
     notes = []
     if len(table.tables) > 1:
         notes.append(f"The first of {len(table.tables)} linked tables is shown; a run protects all together.")
-    frame = _frame(specification, table)
-    table = table.model_copy(update={"method": "adjustment", "base": None})
+    if table.parts:
+        raise SpecificationError(
+            "table.parts: values with parts are not shown here. Run compare: it protects the table by every "
+            "method."
+        )
+    frame = (frames or Frames()).of(specification, table)
+    table = table.model_copy(update={"method": "adjustment", "base": None, "tables": table.tables[:1]})
     if table.source == "microdata":
-        if table.parts or table.weighted or table.holding or table.request or table.waiver:
-            notes.append("Records are counted without weights, holdings, requests, waivers and parts here.")
-        frame, table = _added_up(frame, table, specification)
-    numbers = {name: _numbers(frame, name, specification) for name in table.numbers}
-    rows = pd.DataFrame({f"c{i}": frame[name].astype(str) for i, name in enumerate(table.columns)})
-    rows = rows.assign(**{f"n{i}": numbers[name] for i, name in enumerate(table.numbers)})
-    if table.status is not None:
-        rows["status"] = frame[table.status].astype(str)
-    cells = cells_of_rows(rows, table)
+        if table.weighted or table.request or table.waiver:
+            notes.append("Records are counted without weights, requests and waivers here.")
+            table = table.model_copy(update={"weighted": False, "request": None, "waiver": None})
+        cells = _added_up(frame, table, specification, notes)
+    else:
+        cells = _finished(frame, table, specification)
     rules = rule_table(cells, specification.model_copy(update={"table": table}))
     scale = 10.0**table.digits
     return TablePreview(
@@ -110,7 +138,6 @@ def preview_table(specification: Specification) -> TablePreview:
         labels=_labels(cells, table),
         values=cells.units / scale,
         sensitive=np.asarray(rules.sensitive, bool),
-        levels=np.column_stack([rules.lower_protection, rules.upper_protection]) / scale,
         contributors=cells.contributors,
         largest=np.asarray(cells.largest, float).reshape(len(cells), -1) / scale,
         total=table.total,
@@ -131,44 +158,76 @@ def _labels(cells: Cells, table: Table) -> pd.DataFrame:
     return pd.DataFrame(labels)
 
 
-def _added_up(frame: pd.DataFrame, table: Table, specification: Specification) -> tuple[pd.DataFrame, Table]:
-    """Return the finest cells of records, with their contributors, and the table that describes them."""
-    keys = list(table.columns)
-    count = table.value is None or table.kind == "frequency"
-    amounts = np.ones(len(frame)) if count else _numbers(frame, str(table.value), specification)
-    records = frame[keys].assign(**{SUM: amounts})
-    unit = specification.unit
-    if unit is not None and unit in frame:
-        of_units = records.assign(**{COUNT: frame[unit]}).groupby([*keys, COUNT], sort=True)[SUM].sum()
-        records = of_units.reset_index().drop(columns=COUNT)
-    ranks = max([2, *(rule.n for rule in table.dominance)])
-    groups = records.groupby(keys, sort=True)[SUM]
-    cells = groups.sum().to_frame(SUM)
-    cells[COUNT] = groups.size()
-    ordered = records.assign(**{SIZE: records[SUM].abs()})
-    ordered = ordered.sort_values(SIZE, ascending=False, kind="stable")
-    ordered[RANK] = ordered.groupby(keys).cumcount()
-    names = []
-    if not count:
-        for rank in range(ranks):
-            names.append(RANKED.format(rank + 1))
-            of_rank = ordered[ordered[RANK] == rank].set_index(keys)[SIZE]
-            cells[names[-1]] = of_rank.reindex(cells.index).fillna(0.0)
-    changes: dict[str, Any] = {
-        "source": "cells",
-        "margins": "computed",
-        "value": SUM,
-        "contributors": COUNT if not count else None,
-        "largest": tuple(names),
-        "p_percent": table.estimable_within,
-        "tables": table.tables[:1],
-        "parts": {},
-        "weighted": False,
-        "holding": None,
-        "request": None,
-        "waiver": None,
-    }
-    return cells.reset_index(), table.model_copy(update=changes)
+def _finished(frame: pd.DataFrame, table: Table, specification: Specification) -> Cells:
+    """Return the cells of a finished table."""
+    rows = pd.DataFrame({f"c{i}": frame[name] for i, name in enumerate(table.columns)})
+    numbers = {f"n{i}": _numbers(frame[name], specification) for i, name in enumerate(table.numbers)}
+    rows = rows.assign(**numbers)
+    if table.status is not None:
+        rows["status"] = frame[table.status]
+    return cells_of_rows(rows, table)
+
+
+def _added_up(frame: pd.DataFrame, table: Table, specification: Specification, notes: list[str]) -> Cells:
+    """Return the cells of records; those that a run rejects are left out and stated."""
+    codes = {name: _codes(name, frame[name], specification) for name in table.columns}
+    kept = np.ones(len(frame), bool)
+    amounts = np.ones(len(frame))
+    if table.value is not None:
+        amounts = _numbers(frame[table.value], specification)
+        variable = specification.variables[table.value]
+        if variable.missing:
+            amounts = recoded(
+                table.value, pd.Series(amounts), _only_missing(variable), specification
+            ).to_numpy()
+        kept &= np.isfinite(amounts)
+    if specification.missing.nominal == "reject":
+        for series in codes.values():
+            kept &= series.notna().to_numpy()
+    if not kept.all():
+        notes.append(f"A run rejects {int((~kept).sum()):,} records with a missing value: they are left out.")
+    units = _contributors(frame, table, specification)
+    return cells_of_records(
+        {name: series[kept].reset_index(drop=True) for name, series in codes.items()},
+        amounts[kept],
+        None if units is None else units[kept].reset_index(drop=True),
+        table,
+    )
+
+
+def _contributors(frame: pd.DataFrame, table: Table, specification: Specification) -> pd.Series | None:
+    """Return who contributes: the holding of a record, else its unit; None if each record does."""
+    unit = None if specification.unit is None else frame[specification.unit]
+    if table.holding is None:
+        return unit
+    holding = "holding " + frame[table.holding]
+    return holding if unit is None else holding.fillna("unit " + unit)
+
+
+def _codes(name: str, series: pd.Series, specification: Specification) -> pd.Series:
+    """Return the codes of a dimension as a run recodes them; None where missing."""
+    variable = specification.variables[name]
+    if not variable.recodes:
+        return series
+    if variable.bands is not None:
+        series = pd.Series(_numbers(series, specification))
+    codes = recoded(name, series, variable, specification, None)
+    if pd.api.types.is_float_dtype(codes):  # years
+        codes = codes.map(lambda year: None if year != year else str(int(year)))
+    return codes.astype(object).where(codes.notna(), ABSENT)
+
+
+def _only_missing(variable: Variable) -> Variable:
+    """Return a variable without other recodes: totals are those of the file."""
+    return Variable(role="quasi_identifier", kind="numeric", missing=variable.missing)
+
+
+def _columns_of(specification: Specification, table: Table) -> tuple[str, ...]:
+    """Return the names of the columns that a table is made of."""
+    whose = [specification.unit, table.holding] if table.source == "microdata" else []
+    value = [table.value] if table.source == "microdata" else list(table.numbers)
+    named = [*table.columns, *value, table.status, *whose]
+    return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
 def _frame(specification: Specification, table: Table) -> pd.DataFrame:
@@ -181,57 +240,73 @@ def _frame(specification: Specification, table: Table) -> pd.DataFrame:
     InputRejected
         If it cannot be read, or has too many rows.
     """
-    given = specification.input
-    unit = [] if specification.unit is None or table.source == "cells" else [specification.unit]
-    value = [table.value] if table.source == "microdata" and table.value is not None else list(table.numbers)
-    status = [] if table.status is None else [table.status]
-    wanted = list(dict.fromkeys([*table.columns, *value, *status, *unit]))
+    given, wanted = specification.input, _columns_of(specification, table)
     if given.positions:
         raise SpecificationError(
             "input.positions: files with fields at fixed places are not shown here. Run compare: it protects "
             "the table by every method."
         )
     try:
-        frame = _read(specification, wanted)
-    except (OSError, ValueError, UnicodeError):
+        source = None if given.columns else sniff(specification.input_path)
+        present = given.columns if source is None else source.schema.names
+        lacking = [name for name in wanted if name not in present]
+        if lacking:
+            raise InputRejected(
+                f"The input lacks the column(s) {', '.join(lacking)}. Correct [table] and [variables], or "
+                "the file."
+            )
+        frame = _read(specification, wanted, source)
+    except (OSError, ValueError, UnicodeError, KeyError):
         raise InputRejected("The input cannot be read with the format that [input] states.") from None
     if len(frame) > MOST_ROWS:
         raise InputRejected(
             f"The input has {len(frame):,} rows, at most {MOST_ROWS:,} are added up here. Run compare."
         )
-    return frame.dropna(subset=list(table.columns)) if table.source == "microdata" else frame
+    return frame
 
 
-def _read(specification: Specification, wanted: Sequence[str]) -> pd.DataFrame:
+def _read(specification: Specification, wanted: Sequence[str], source: Source | None) -> pd.DataFrame:
+    """Read columns as text, None where missing."""
     given = specification.input
     if given.format == "parquet":
-        return pd.read_parquet(specification.input_path, columns=list(wanted)).astype("string").astype(object)
-    files = sniff(specification.input_path).files if not given.columns else [specification.input_path]
-    frames = [
-        pd.read_csv(
-            file,
-            sep=given.delimiter,
-            quotechar=given.quote,
-            encoding=given.encoding,
-            dtype=str,
-            header=None if given.columns else 0,
-            names=list(given.columns) or None,
-            skipinitialspace=bool(given.columns),
-            keep_default_na=False,
-        )[list(wanted)]
-        for file in files
-    ]
-    return pd.concat(frames, ignore_index=True)
+        assert source is not None
+        places = [source.schema.names.index(name) for name in wanted]
+        batches = pa.Table.from_batches(source.batches(places))
+        frame = pd.DataFrame({name: _text(batches.column(i)) for i, name in enumerate(wanted)})
+    else:
+        files = [specification.input_path] if source is None else source.files
+        frames = [
+            pd.read_csv(
+                file,
+                sep=given.delimiter,
+                quotechar=given.quote,
+                encoding=given.encoding,
+                dtype=str,
+                header=None if given.columns else 0,
+                names=list(given.columns) or None,
+                skipinitialspace=bool(given.columns),
+                keep_default_na=False,
+            )[list(wanted)]
+            for file in files
+        ]
+        frame = pd.concat(frames, ignore_index=True)
+        frame = frame.where(frame != "", ABSENT)
+    return frame if given.missing is None else frame.where(frame != given.missing, ABSENT)
 
 
-def _numbers(frame: pd.DataFrame, name: str, specification: Specification) -> np.ndarray:
-    """Return a column as numbers; what is none is missing, and missing amounts are 0."""
-    values = frame[name]
-    if values.dtype == object:
-        text = values.astype("string").str.strip()
-        if specification.input.thousands is not None:
-            text = text.str.replace(specification.input.thousands, "", regex=False)
-        if specification.input.decimal != ".":
-            text = text.str.replace(specification.input.decimal, ".", regex=False)
-        values = pd.to_numeric(text, errors="coerce")
-    return values.to_numpy(np.float64, na_value=np.nan, copy=True)
+def _text(column: pa.ChunkedArray) -> pd.Series:
+    """Return a column as text, as Spark casts it; None where missing."""
+    if pa.types.is_floating(column.type):
+        values = column.cast(pa.float64()).to_pandas()
+        return values.map(lambda value: None if value != value else repr(value)).astype(object)
+    return column.cast(pa.string()).to_pandas().astype(object)
+
+
+def _numbers(values: pd.Series, specification: Specification) -> np.ndarray:
+    """Return text as numbers; what is none is missing."""
+    text = values.astype("string").str.strip()
+    if specification.input.thousands is not None:
+        text = text.str.replace(specification.input.thousands, "", regex=False)
+    if specification.input.decimal != ".":
+        text = text.str.replace(specification.input.decimal, ".", regex=False)
+    return pd.to_numeric(text, errors="coerce").to_numpy(np.float64, na_value=np.nan, copy=True)

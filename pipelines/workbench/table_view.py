@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,19 @@ import numpy as np
 from microguard.pipelines.evidence.plots import MOST_BARS
 from microguard.pipelines.evidence.table_plots import method_plot
 from microguard.pipelines.workbench.table_preview import TablePreview
-from microguard.pipelines.workbench.widgets import box, button, entry, picture, select, set_value, table, text
+from microguard.pipelines.workbench.widgets import (
+    box,
+    button,
+    entry,
+    number_of,
+    picture,
+    plain_number,
+    select,
+    sentence,
+    set_value,
+    table,
+    text,
+)
 from microguard.pipelines.workbench.workbench import Workbench
 from microguard.schemas.method_registry import BUILT_IN
 
@@ -20,6 +33,8 @@ RULES = {
     "safety_range": "level of cells with too few contributors, in percent",
 }
 METHODS = {name: name.replace("_", " ") for name, row in BUILT_IN.items() if row.content == "table"}
+MOST_ROWS, MOST_COLUMNS = 200, 40
+"""Maximum number of codes that the grid shows, totals included."""
 MOST_LISTED = 100
 """Maximum number of sensitive cells that are listed."""
 SHARES = {
@@ -82,9 +97,9 @@ class TableView:
         for name, field in self._fields.items():
             set_value(field, self._value(name))
         workbench, found = self._workbench, self._workbench.preview
-        self._state.set_text(
-            workbench.fault or ("Measuring ..." if workbench.measuring else self._summary(found))
-        )
+        old = "The cells below are of the state before: " if found is not None else ""
+        fault = workbench.fault and f"{old}{workbench.fault}"
+        self._state.set_text(fault or ("Measuring ..." if workbench.measuring else self._summary(found)))
         self._state.classes(replace="fault" if workbench.fault else "soft")
         if found is not None and found is not self._shown:
             self._shown = found
@@ -103,25 +118,24 @@ class TableView:
             return str(value or "adjustment")
         if name == "dominance" and value:
             rules = value if isinstance(value, list) else [value]
-            return "; ".join(f"{rule['n']}, {rule['k']:g}" for rule in rules)
-        return "" if not value else f"{value:g}"
+            return "; ".join(f"{rule['n']}, {plain_number(rule['k'])}" for rule in rules)
+        return "" if value is None else plain_number(value)
 
     def _set(self, name: str, value: Any) -> None:
         self._workbench.set(f"{name}: {value or 'none'}", (("table", name), value))
 
     def _number(self, name: str, value: str) -> None:
         try:
-            number = float(value) if value.strip() else None
+            given = number_of(value) if value.strip() else None
         except ValueError:
             self._workbench.changed(f"{RULES[name]}: expected a number.")
             return
-        whole = number is not None and number == int(number)
-        self._set(name, int(number) if whole and number is not None else number)
+        self._set(name, given)
 
     def _dominance(self, value: str) -> None:
         try:
             pairs = [part.split(",") for part in value.split(";") if part.strip()]
-            rules = [{"n": int(n), "k": float(k)} for n, k in pairs]
+            rules = [{"n": int(n), "k": number_of(k)} for n, k in pairs]
         except ValueError:
             self._workbench.changed("dominance: expected two numbers, such as 1, 85.")
             return
@@ -181,8 +195,10 @@ class TableView:
         first = found.dimensions[0]
         second = found.dimensions[1] if len(found.dimensions) > 1 else None
         labels = found.labels.iloc[cells]
-        rows = list(dict.fromkeys(labels[first]))
-        columns = [found.total] if second is None else list(dict.fromkeys(labels[second]))
+        rows, more_rows = _first(labels[first], found.total, MOST_ROWS)
+        columns, more_columns = (
+            ([found.total], 0) if second is None else _first(labels[second], found.total, MOST_COLUMNS)
+        )
         places = {
             (row, found.total if second is None else column): cell
             for cell, row, column in zip(
@@ -191,7 +207,7 @@ class TableView:
         }
         name = f"cells by {first}" + (f" and {second}" if second else "")
         with box("div", "scroll", tabindex="0", role="group", aria_label=name), box("table", "grid"):
-            text("caption", f"{name.capitalize()}; ▲ is a sensitive cell")
+            text("caption", f"{sentence(name)}; ▲ is a sensitive cell")
             with box("thead"), box("tr"):
                 for head in (first, *columns):
                     text("th", head, scope="col")
@@ -201,6 +217,9 @@ class TableView:
                         text("th", row, scope="row")
                         for column in columns:
                             self._cell(found, places.get((row, column)))
+        for more, dimension in ((more_rows, first), (more_columns, second)):
+            if more:
+                text("p", f"{more:,} more codes of {dimension} are not shown.", "soft")
 
     def _cell(self, found: TablePreview, cell: int | None) -> None:
         if cell is None:
@@ -242,6 +261,14 @@ class TableView:
                     text("p", f"{METHODS.get(row['method'], row['method'])}: {row['reason']}", "soft")
             if drawn:
                 picture(drawn, "What each method costs a user of the table, as in the table above")
+
+
+def _first(labels: Iterable[str], total: str, most: int) -> tuple[list[str], int]:
+    """Return the first distinct codes with the total, and how many more there are."""
+    codes = list(dict.fromkeys(labels))
+    first = set([code for code in codes if code != total][: most - 1])
+    shown = [code for code in codes if code == total or code in first]
+    return shown, len(codes) - len(shown)
 
 
 def number(value: float, digits: int) -> str:

@@ -6,6 +6,7 @@ Text is set as text and attributes as attributes; nothing that a file holds is r
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -84,6 +85,32 @@ def table(
                     for i, cell in enumerate(row):
                         css = "number" if i in right else ""
                         text("td", cell, css) if i else text("th", cell, css, scope="row")
+
+
+def sentence(words: str) -> str:
+    """Return words as the beginning of a sentence; names keep their capitals."""
+    return words[:1].upper() + words[1:]
+
+
+def plain_number(value: Any) -> str:
+    """Format a number of the specification with all its digits; what is none is shown as it is."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def number_of(written: str) -> float | int:
+    """Return a finite number that a person has typed.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    value = float(written)
+    if not math.isfinite(value):
+        raise ValueError
+    return int(value) if value.is_integer() else value
 
 
 def set_value(element: Element, value: str) -> None:

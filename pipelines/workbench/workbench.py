@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ class Workbench:
         The last line of progress of what runs.
     finished : dict of verb to Finished
         Results since the specification changed last.
-    said : str
+    last_message : str
         What was done last, for a screen reader.
     """
 
@@ -56,9 +57,10 @@ class Workbench:
         self.fault = ""
         self.measuring = False
         self.running: Command | None = None
+        self._last: Command | None = None
         self.line = ""
         self.finished: dict[str, Finished] = {}
-        self.said = ""
+        self.last_message = ""
         self._shown: list[Callable[[], None]] = []
         self._version = 0
 
@@ -67,9 +69,9 @@ class Workbench:
         self._shown.append(show)
         return lambda: self._shown.remove(show)
 
-    def changed(self, said: str = "") -> None:
+    def changed(self, message: str = "") -> None:
         """Show the state on all pages."""
-        self.said = said or self.said
+        self.last_message = message or self.last_message
         for show in list(self._shown):
             show()
 
@@ -81,7 +83,7 @@ class Workbench:
             self.fault = str(error)
             return None
 
-    def edit(self, change: Callable[[], None], said: str = "") -> None:
+    def edit(self, change: Callable[[], None], message: str = "") -> None:
         """Change the specification and measure it again."""
         try:
             change()
@@ -89,13 +91,13 @@ class Workbench:
             self.changed(str(error))
             return
         self.finished.clear()
-        self.measure(said or (self.text.changes[-1] if self.text.changes else ""))
+        self.measure(message or (self.text.changes[-1] if self.text.changes else ""))
 
     def set(self, done: str, *keys: tuple[tuple[str, ...], Any]) -> None:
         """Change keys of the specification; None removes a key."""
         self.edit(lambda: self.text.set(done, *keys))
 
-    def measure(self, said: str = "") -> None:
+    def measure(self, message: str = "") -> None:
         """Measure the specification in the background."""
         self._version += 1
         specification = self.specification()
@@ -104,7 +106,7 @@ class Workbench:
             if not self.measuring:
                 self.measuring = True
                 asyncio.get_running_loop().create_task(self._measured())
-        self.changed(said)
+        self.changed(message)
 
     async def _measured(self) -> None:
         """Measure until the figures are those of the last change."""
@@ -133,9 +135,9 @@ class Workbench:
             self.preview, self.fault = found, ""
             self.changed()
 
-    async def check_source(self) -> bool:
-        """Return whether the file is the one that was read; say so if it is not."""
-        if not await asyncio.to_thread(self.files.is_replaced):
+    async def check_source(self, read: bool = True) -> bool:
+        """Return whether the file is the one that was read; say so if it is not (see `Files.is_replaced`)."""
+        if not await asyncio.to_thread(self.files.is_replaced, read):
             return True
         self.changed(
             "The file was replaced or changed since it was read here. Nothing was run, and the figures are "
@@ -158,16 +160,26 @@ class Workbench:
         if self.running is not None:
             self.changed(f"{self.running.arguments[0]} is still running: wait for it, or stop it.")
             return None
-        self.running = command = Command([verb, *arguments], self.text.path.absolute().parent)
+        text = self.text.text
+        self.running = self._last = command = Command([verb, *arguments], self.text.path.absolute().parent)
         self.line = "starting"
         self.changed(f"{verb} has started.")
         try:
             result = await command.run(self._show_line)
         finally:
             self.running = None
+        if self.text.text != text:
+            result = replace(result, outdated=True)
         self.finished[verb] = result
         self.changed(f"{verb} has ended: {'done' if result.exit_code == 0 else 'refused or failed'}.")
         return result
+
+    async def run_saved(self, verb: str) -> Finished | None:
+        """Run a verb that only reads on the specification as it was saved; nothing is written."""
+        if not self.text.is_saved:
+            self.changed(f"Save {self.text.path.name} first: {verb} reads the saved specification.")
+            return None
+        return await self.run(verb, str(self.text.path.absolute()))
 
     async def run_specification(self, verb: str) -> Finished | None:
         """Save the specification, and run a verb on it."""
@@ -184,6 +196,11 @@ class Workbench:
         """Interrupt what runs."""
         if self.running is not None:
             self.running.stop()
+
+    async def close(self) -> None:
+        """Interrupt what runs, and wait until it has ended, even if nobody waits for its result any more."""
+        if self._last is not None:
+            await self._last.end()
 
     def evidence(self) -> Path | None:
         """Return the evidence folder of the specification; None if it is an object store or faulty."""

@@ -15,7 +15,8 @@ def table_requirements(table: Table, sensitive: bool) -> tuple[Requirement, ...]
 
     `sensitive` says whether any cell is; without one there is nothing an attacker could learn.
     """
-    attacker = _noise if table.method == "cell_key" else _attacker
+    noise = _noise if table.counts else _noise_of_amounts
+    attacker = noise if table.method == "cell_key" else _attacker
     judged = () if table.method == "cell_key" else (_all_judged(),)
     return (*table_integrity(table), *judged, *(attacker(table) if sensitive else ()), *_limits(table))
 
@@ -103,6 +104,18 @@ def _noise(table: Table) -> Iterator[Requirement]:
         "table.largest_noise"
     )
     yield Requirement(MetricKey("counts_determined"), free, at_most=0)
+
+
+def _noise_of_amounts(table: Table) -> Iterator[Requirement]:
+    """Limit how surely a reader who knows the method places a sensitive amount within its level."""
+    more = (
+        "what is published places a sensitive amount too surely within its protection level: raise "
+        "table.noise_scaling (p_small, p_large, flexpoint), take a p-table of larger variance, merge "
+        "categories, publish fewer tables, or accept more in table.quality.max_posterior"
+    )
+    line = "[table.quality] max_posterior = {above}"
+    for metric in ("within_level", "linked_within_level"):
+        yield Requirement(MetricKey(metric), more, at_most=table.quality.max_posterior, line=line)
 
 
 def _limits(table: Table) -> Iterator[Requirement]:

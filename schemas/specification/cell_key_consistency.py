@@ -1,12 +1,15 @@
-"""Checks of `[table]` if counts are published with noise by cell keys."""
+"""Checks of `[table]` if cells are published with noise by cell keys."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from microguard.schemas.specification.faults import Fault, fault
+from microguard.schemas.specification.faults import NOTHING, Fault, fault
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
+
+UNSUPPORTED = ("parts", "shadow", "a_priori", "zero_safety_range", "relax", "holding", "request", "waiver")
+"""Keys of `[table]` that the noise of amounts does not carry."""
 
 
 def cell_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
@@ -14,21 +17,26 @@ def cell_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.method != "cell_key":
         return
     yield from _records(spec, table)
-    yield from _noise(spec, table)
+    if table.kind == "frequency":
+        yield from _noise(spec, table)
+        yield from _not_for_counts(table)
+    else:
+        yield from _amounts(table)
     if table.zeros != "all":
         yield fault(
             ("table", "zeros"), table.zeros, '"all" where counts have noise, as zeros must look alike'
         )
+    if table.swapped and not spec.swapped:
+        allowed = "swapping, as table.swapped counts records whose areas were exchanged"
+        yield fault(("method", "name"), spec.method.name, allowed)
     if table.tau_argus:
         yield fault(("table", "tau_argus"), True, "false where counts have noise, as totals do not add up")
 
 
 def _records(spec: Specification, table: Table) -> Iterator[Fault]:
-    if not table.counts:
-        allowed = (
-            '"adjustment" or "suppression", as only numbers of contributors without weights are given noise'
-        )
-        yield fault(("table", "method"), table.method, allowed)
+    if table.weighted:
+        allowed = "false where cells have noise: a key belongs to a record, not to those it stands for"
+        yield fault(("table", "weighted"), True, allowed)
     if table.source != "microdata":
         yield fault(("table", "source"), table.source, '"microdata", as keys belong to records')
     elif spec.unit is None:
@@ -53,3 +61,39 @@ def _noise(spec: Specification, table: Table) -> Iterator[Fault]:
     if table.noise_variance is not None and table.noise_variance >= largest**2:
         allowed = f"less than {largest**2}, the square of the largest noise"
         yield fault(("table", "noise_variance"), table.noise_variance, allowed)
+
+
+def _not_for_counts(table: Table) -> Iterator[Fault]:
+    for key in ("small_noise_table", "noise_scaling"):
+        if getattr(table, key) is not None:
+            yield fault(("table", key), NOTHING, "no such key for counts, whose noise has no scale")
+
+
+def _amounts(table: Table) -> Iterator[Fault]:
+    """Refuse what the noise of amounts does not carry, and require what it is made of."""
+    for key, needed in (
+        ("noise_table", "a file with a p-table, as amounts have the noise of an office's own"),
+        ("noise_scaling", "the section, as noise of an amount has the scale of its largest contributors"),
+    ):
+        if getattr(table, key) is None:
+            yield fault(("table", key), NOTHING, needed)
+    for key in ("largest_noise", "noise_variance"):
+        if getattr(table, key) is not None:
+            yield fault(("table", key), getattr(table, key), "no such key for amounts: noise_table has it")
+    for key in UNSUPPORTED:
+        if getattr(table, key):
+            allowed = "no such key where amounts have noise by cell keys"
+            yield fault(("table", key), NOTHING, allowed)
+    if table.groupings:
+        allowed = "one hierarchy for each column where amounts have noise by cell keys"
+        yield fault(("table", "hierarchies"), [list(each) for each in table.hierarchies], allowed)
+    if table.preserve.model_fields_set:
+        yield fault(("table", "preserve"), NOTHING, "no such section where amounts have noise by cell keys")
+    scaling = table.noise_scaling
+    if scaling is None:
+        return
+    section = ("table", "noise_scaling")
+    if scaling.p_large > scaling.p_small:
+        yield fault((*section, "p_large"), scaling.p_large, f"{scaling.p_small} (p_small) or less")
+    if scaling.epsilon[0] != 1 or list(scaling.epsilon) != sorted(scaling.epsilon, reverse=True):
+        yield fault((*section, "epsilon"), list(scaling.epsilon), "1 first, and none above the one before it")

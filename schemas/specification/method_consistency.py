@@ -22,11 +22,13 @@ from microguard.schemas.methods import (
 )
 from microguard.schemas.specification.faults import NOTHING, Fault, by_dimension, fault, shown_value
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.parameters import third_party_faults
+from microguard.schemas.specification.parameters import method_parameter_faults
 from microguard.schemas.specification.sections import Group, Method
 
 OF_CLUSTERINGS = ("algorithm", "effort", "representative", "unit", "min_diversity", "weighted")
 """Keys of `[method]` that not every method heeds, next to the sections of algorithms."""
+MOST_SUPPRESSED = 63
+"""Most variables of local suppression: a pattern of missing values is a number of 64 bits."""
 
 
 def algorithm_faults(spec: Specification) -> Iterator[Fault]:
@@ -40,7 +42,7 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
     except SpecificationError as error:
         yield Fault(("method", "name"), str(error).removesuffix("."))
         return
-    of_parameters = third_party_faults(row, method.parameters, "method")
+    of_parameters = method_parameter_faults(row, method.parameters, "method")
     yield from of_parameters
     yield from _unheeded(spec, row)
     if not of_parameters:
@@ -82,15 +84,18 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
 
 def _unfit(spec: Specification, row: MethodRow) -> Iterator[Fault]:
     """Refuse parameters that do not fit the quasi-identifiers."""
-    parameters = spec.method.third_party_parameters(row)
+    parameters = spec.method.method_parameters(row)
     kinds = {name: str(spec.variables[name].kind) for name in spec.quasi_identifiers}
     for key, found, allowed in () if parameters is None else parameters.unfit(kinds):
         yield fault(("method", "parameters", key), found, allowed)
 
 
 def _coarsening(spec: Specification) -> Iterator[Fault]:
-    """Refuse distances that no suppression heeds, and folders that are counted by another meaning of k."""
-    method = spec.method
+    """Refuse too many variables, costs that no suppression heeds, and folders counted by another k."""
+    method, found = spec.method, len(spec.quasi_identifiers)
+    if method.name == "local_suppression" and found > MOST_SUPPRESSED:
+        allowed = f"at most {MOST_SUPPRESSED} quasi-identifiers with this method, found {found}"
+        yield fault(("method", "name"), method.name, allowed)
     for name in spec.quasi_identifiers:
         if spec.variables[name].costs is not None:
             allowed = f"no such key with method {method.name}, which publishes no other category"
@@ -115,21 +120,53 @@ def _swapping(spec: Specification) -> Iterator[Fault]:
         yield fault(
             (*key, "geography"), geography, "one or more quasi-identifiers, coarse to fine, each once"
         )
+    hierarchies = [list(each) for each in given.get("hierarchies", ())]
+    further = (
+        [name for each in hierarchies for name in each[each[0] in geography :]] if all(hierarchies) else []
+    )
+    for each in hierarchies:
+        if len(each) < 1 + (each[:1] != [] and each[0] in geography) or (
+            len(each) > 1 and each[0] not in geography
+        ):
+            allowed = "a level of geography and then further quasi-identifiers, or one quasi-identifier alone"
+            yield fault((*key, "hierarchies"), each, allowed)
+    if len(set(further)) < len(further) or set(further) & set(geography):
+        yield fault((*key, "hierarchies"), hierarchies, "each further level once, and none of geography")
     nominal = [name for name in spec.quasi_identifiers if spec.variables[name].kind == "nominal"]
-    for name in geography:
-        if name not in nominal:
-            allowed = "quasi-identifiers of kind nominal"
-            yield fault((*key, "geography"), name, allowed, choices=nominal)
-    others = [name for name in spec.quasi_identifiers if name not in geography]
+    for place, names in (("geography", geography), ("hierarchies", further)):
+        for name in names:
+            if name not in nominal:
+                yield fault((*key, place), name, "quasi-identifiers of kind nominal", choices=nominal)
+    others = [name for name in spec.quasi_identifiers if name not in {*geography, *further}]
     for name in risk:
         if name not in others:
             yield fault((*key, "risk"), name, "quasi-identifiers outside geography", choices=others)
     if not others:
         yield fault((*key, "risk"), NOTHING, "at least one quasi-identifier outside geography")
+    yield from _risk_values(spec, geography, hierarchies)
     known = [*others, *spec.published, *(["household_size"] if spec.with_role("household") else [])]
     for name in (name for profile in similar for name in profile):
-        if name not in known or name in geography:
+        if name not in known or name in {*geography, *further}:
             yield fault((*key, "similar"), name, "published variables outside geography", choices=known)
+
+
+def _risk_values(spec: Specification, geography: list[str], hierarchies: list[list[str]]) -> Iterator[Fault]:
+    """Refuse supplied risks that are published, unused, or not one for all levels or one for each."""
+    given, key = spec.method.parameters, ("method", "parameters")
+    values, supplied = list(given.get("risk_values", ())), spec.with_role("risk")
+    for name in values:
+        if name not in supplied:
+            yield fault((*key, "risk_values"), name, "variables of role risk", choices=supplied)
+    if set(supplied) - set(values):
+        yield fault((*key, "risk_values"), values, f"every variable of role risk: {', '.join(supplied)}")
+    if len(values) > 1 and (hierarchies or len(values) != len(geography)):
+        allowed = "one variable, or one for each level of geography where there are no further hierarchies"
+        yield fault((*key, "risk_values"), values, allowed)
+    if bool(values) != ("risk_threshold" in given):
+        found = given.get("risk_threshold", NOTHING)
+        yield fault(
+            (*key, "risk_threshold"), found, "the value from which a record is at risk, with risk_values"
+        )
 
 
 def method_faults(spec: Specification) -> Iterator[Fault]:

@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
+from microguard.schemas.method_registry import method_row
 from microguard.schemas.methods import BY_CONTROL_TABLES, STRATEGIES, Kinds, Strategy, max_records
 from microguard.schemas.paths import expanded
 from microguard.schemas.roles import CATEGORIES, PUBLISHED, PUBLISHED_AS_IT_IS
@@ -289,6 +290,11 @@ class Specification(Section):
     def coarsened(self) -> bool:
         """Whether values are suppressed or generalised, so that no record gets another value."""
         return self.method.name in ("local_suppression", "recoding")
+
+    @property
+    def perturbed(self) -> bool:
+        """Whether the values of each quasi-identifier are changed at random."""
+        return not self.swapped and "measured only" in method_row("records", self.method.name).guarantees
 
     @cached_property
     def withholds_values(self) -> bool:

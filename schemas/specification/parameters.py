@@ -82,8 +82,8 @@ class AlgorithmSections(Section):
         return next(iter(self.sections.values()), None)
 
 
-def third_party_parameters(row: MethodRow, given: dict[str, Any]) -> Parameters | None:
-    """Build the parameters of a method of a third party.
+def method_parameters(row: MethodRow, given: dict[str, Any]) -> Parameters | None:
+    """Build the parameters that the row of a method declares.
 
     Raises
     ------
@@ -95,13 +95,13 @@ def third_party_parameters(row: MethodRow, given: dict[str, Any]) -> Parameters 
     return _section_of(row).model_validate({"parameters": _tuples(given)}).parameters  # type: ignore[attr-defined]
 
 
-def third_party_faults(row: MethodRow, given: dict[str, Any], section: str) -> list[Fault]:
+def method_parameter_faults(row: MethodRow, given: dict[str, Any], section: str) -> list[Fault]:
     """Return the faults of ``[method.parameters]`` or ``[table.parameters]``."""
     if row.parameters is None:
         allowed = f"no such section with method {row.name}"
         return [fault((section, "parameters"), sorted(given), allowed)] if given else []
     try:
-        third_party_parameters(row, given)
+        method_parameters(row, given)
     except ValidationError as error:
         return [moved(each, section) for each in faults_of(error, _section_of(row))]
     return []

@@ -16,7 +16,6 @@ from microguard.schemas.specification.consistency import inconsistencies
 from microguard.schemas.specification.faults import Fault, faults_of, shown_key
 from microguard.schemas.specification.faults import Path as Key
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.repair import related, repaired
 from microguard.schemas.specification.toml_text import merged, parsed, parsed_override
 from pydantic import ValidationError
 
@@ -78,6 +77,8 @@ def build_specification(
     try:
         specification = Specification.model_validate(content)
     except ValidationError as error:
+        from microguard.schemas.specification.repair import repaired
+
         faults = faults_of(error, Specification)
         content, in_doubt = repaired(content, [fault.key for fault in faults])
         try:
@@ -85,10 +86,12 @@ def build_specification(
         except ValidationError:  # beyond repair: the checks between keys must wait
             raise _report(name, faults, place) from None
     specification._folder = folder
-    faulty = [fault.key for fault in faults]
     between = inconsistencies(specification, in_doubt)
-    faults += [fault for fault in between if not any(related(fault.key, key) for key in faulty)]
-    if faults:
+    if faults or between:
+        from microguard.schemas.specification.repair import related
+
+        faulty = [fault.key for fault in faults]
+        faults += [fault for fault in between if not any(related(fault.key, key) for key in faulty)]
         raise _report(name, faults, place)
     return specification
 

@@ -24,7 +24,9 @@ _PLACES = {"Variable": "variables", "Group": "groups"}
 def text() -> str:
     """Return the page: what people wrote above the mark, and the reference."""
     written = README.read_text(encoding="utf-8").partition(MARK)[0]
-    return written + MARK + "\n\n" + "\n".join([*_reference(), *_perturbations(), *_capabilities()]) + "\n"
+    return (
+        written + MARK + "\n\n" + "\n".join([*_reference(), *_method_parameters(), *_capabilities()]) + "\n"
+    )
 
 
 def _reference() -> Iterator[str]:
@@ -108,7 +110,7 @@ def _sentence(entry: dict[str, Any]) -> str:
     return " ".join(entry.get("description", "").split()).replace("|", "\\|")
 
 
-def _perturbations() -> Iterator[str]:
+def _method_parameters() -> Iterator[str]:
     yield "### `[method.parameters]`, by method\n"
     for row in BUILT_IN.values():
         if row.content == "records" and row.parameters is not None:
@@ -120,8 +122,8 @@ def _perturbations() -> Iterator[str]:
 
 def _capabilities() -> Iterator[str]:
     yield "### Algorithms, and what each can carry\n"
-    yield "What a method cannot carry is refused when the specification is read. Where clusters heed a"
-    yield "weight, `auto` refuses effort exact, as the proofs are of equal weights.\n"
+    yield "What a method cannot carry is refused when the specification is read. With a"
+    yield "weight, `auto` refuses effort exact, because its proofs assume equal weights.\n"
     yield "| strategy | algorithm | efforts | nominal variables | a weight | largest block |"
     yield "|---|---|---|---|---|---|"
     for strategy, rows in ALGORITHMS.items():

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from microguard.schemas.method_registry import BUILT_IN, MethodRow
 from microguard.schemas.methods import Representative, Unit
 from microguard.schemas.roles import Disclosable, Kind, Role
-from microguard.schemas.specification.parameters import AlgorithmSections, third_party_parameters
+from microguard.schemas.specification.parameters import AlgorithmSections, method_parameters
 from microguard.schemas.specification.section import (
     LARGEST_DIMENSION,
     LARGEST_WEIGHT,
@@ -237,9 +237,9 @@ class Method(AlgorithmSections):
     control_tables: ControlTables = ControlTables()
     """The tables protection is to spare."""
 
-    def third_party_parameters(self, row: MethodRow) -> Parameters | None:
-        """Return the parameters of a method of a third party, as its row declares them."""
-        return third_party_parameters(row, self.parameters)
+    def method_parameters(self, row: MethodRow) -> Parameters | None:
+        """Return the parameters of the method, as its row declares them."""
+        return method_parameters(row, self.parameters)
 
 
 class Blocking(Section):

@@ -77,7 +77,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from microguard.schemas.method_registry import BUILT_IN, MethodRow, method_row
-from microguard.schemas.specification.parameters import third_party_parameters
+from microguard.schemas.specification.parameters import method_parameters
 from microguard.schemas.specification.section import (
     Bound,
     Count,
@@ -89,7 +89,7 @@ from microguard.schemas.specification.section import (
 )
 from microguard.schemas.specification.sections import Dominance
 from microguard.schemas.specification.table_contributors import TableContributors
-from microguard.schemas.specification.table_quality import TablePreserve, TableQuality
+from microguard.schemas.specification.table_quality import NoiseScaling, TablePreserve, TableQuality
 from microguard.sdc.algorithms.adjustment import ADJUSTMENT
 from microguard.sdc.algorithms.algorithm import Effort
 from microguard.sdc.algorithms.parameters import Parameters
@@ -240,7 +240,8 @@ class Table(TableContributors):
     is the sum of its parts ("rounding": unbiased controlled rounding); or only counts below `base` go to 0 or
     to it, at least change, and others stay but totals of these ("small_count_rounding"); or every count gets
     bounded noise of mean 0 by the keys of the records behind it, the same in every table, and totals do not
-    add up ("cell_key": needs a variable of role unit, one record each); or sensitive cells have no value, and
+    add up ("cell_key": needs a variable of role unit, one record each; of amounts also `noise_table` and
+    `noise_scaling`); or sensitive cells have no value, and
     others with them at least cost, so that whoever is among `attackers` is left with a wide interval of each
     ("suppression"). Or an installed method of a third party."""
     parameters: dict[Text, Any] = Field(default={})
@@ -258,7 +259,16 @@ class Table(TableContributors):
     noise_table: PathText | None = None
     """Cell keys: an office's own p-table in place of both, relative to the specification: a text file in the
     format of ptable and tau-ARGUS, with the columns i, j and p between semicolons. Its noise has mean 0, and
-    its smallest published count above 0 is the minimum frequency."""
+    its smallest published count above 0 is the minimum frequency. Of amounts it is needed, and i and j are
+    amounts over the scale of the noise (tau-ARGUS `<PFILE_CONT>`)."""
+    small_noise_table: PathText | None = None
+    """Cell keys of amounts: a p-table for cells whose largest contribution is below the separation point,
+    whose noise is in units of the amount itself (tau-ARGUS `<PFILE_SEP>`). The point is the standard
+    deviation of its last row over p_small and over the root of the sum of squares of epsilon."""
+    noise_scaling: NoiseScaling | None = None
+    """Cell keys of amounts: how large the noise is."""
+    swapped: bool = False
+    """Cell keys: count or add up the records after `[method] name = "swapping"` exchanged their areas."""
     mode: Literal["at-least", "exact"] = "at-least"
     """Sensitive cells move by at least their level, or by exactly one of their two levels."""
     levels: Literal["secret", "exact"] = "secret"
@@ -284,9 +294,9 @@ class Table(TableContributors):
     preserve: TablePreserve = TablePreserve()
     """Statistics that are preserved."""
 
-    def third_party_parameters(self, row: MethodRow) -> Parameters | None:
-        """Return the parameters of a method of a third party, as its row declares them."""
-        return third_party_parameters(row, self.parameters)
+    def method_parameters(self, row: MethodRow) -> Parameters | None:
+        """Return the parameters of the method, as its row declares them."""
+        return method_parameters(row, self.parameters)
 
     @property
     def digits(self) -> int:

@@ -10,7 +10,7 @@ from microguard.schemas.roles import PUBLISHED
 from microguard.schemas.specification.cell_key_consistency import cell_key_faults
 from microguard.schemas.specification.faults import NOTHING, Fault, fault
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.parameters import third_party_faults
+from microguard.schemas.specification.parameters import method_parameter_faults
 from microguard.schemas.specification.suppression_consistency import contributor_faults, suppression_faults
 from microguard.schemas.specification.table import Table
 from microguard.schemas.specification.table_quality import TableQuality
@@ -214,7 +214,7 @@ def _method(spec: Specification, table: Table) -> Iterator[Fault]:
     except SpecificationError as error:
         yield Fault(("table", "method"), str(error).removesuffix("."))
         return
-    yield from third_party_faults(row, table.parameters, "table")
+    yield from method_parameter_faults(row, table.parameters, "table")
     of_third_parties = () if table.method in BUILT_IN else (*UNHEEDED, *_limits())
     for key in (*TABLE_KEYS, *of_third_parties):
         *_, section, name = ("table", *key.split("."))

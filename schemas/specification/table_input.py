@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.sections import Blocking, Variable
+from microguard.schemas.specification.sections import Blocking, Method, Variable
 from microguard.schemas.specification.table import Table
 
 
@@ -49,8 +51,11 @@ def as_input(specification: Specification) -> Specification:
     """
     table = table_of(specification)
     variables, whose = {}, (table.holding, table.request, table.waiver)
+    swapping, method = _swapping(specification)
     for name, variable in specification.variables.items():
-        if name in table.columns or name == table.status:
+        if name in swapping:
+            variables[name] = variable
+        elif name in table.columns or name == table.status:
             category = {"role": "quasi_identifier", "kind": "nominal", "top_code": None, "bottom_code": None}
             variables[name] = variable.model_copy(update={**category, "round_to": None})
         elif name in table.numbers:  # totals are those of the file, not of what is published of its records
@@ -66,8 +71,23 @@ def as_input(specification: Specification) -> Specification:
         "groups": (),
         "blocking": Blocking(),
         "population": None,
+        "method": method,
         "missing": specification.missing.model_copy(update={"numeric": "reject"}),
     }
     if table.source == "cells":
         changes["release"] = specification.release.model_copy(update={"k": 1})
     return specification.model_copy(update=changes)
+
+
+def _swapping(specification: Specification) -> tuple[Collection[str], Method]:
+    """Return the columns that swapping reads before a table is counted, and its section with all defaults."""
+    method = specification.method
+    if not table_of(specification).swapped:
+        return (), method
+    given = method.parameters
+    areas = {*given["geography"], *(name for names in given.get("hierarchies", ()) for name in names)}
+    others = [name for name in specification.quasi_identifiers if name not in areas]
+    risk = list(given.get("risk") or others)
+    similar = {name for profile in given.get("similar", ()) for name in profile}
+    read = {*areas, *risk, *similar, *specification.with_role("household", "risk")}
+    return read, method.model_copy(update={"parameters": {**given, "risk": risk}})

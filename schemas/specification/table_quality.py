@@ -1,4 +1,4 @@
-"""`[table.quality]` and `[table.preserve]`: what a protected table must keep to be published."""
+"""Sections of `[table]`: what a protected table must keep to be published, and the noise of its amounts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class TableQuality(Section):
     """Magnitudes: odds of guessing the direction of a sensitive cell by the one most of them have."""
     max_posterior: Share = 0.6
     """Counts: probability, for whoever knows the method, of any true count below the minimum frequency given
-    its published value; with cell keys also given all published values together. Sparse
+    its published value; with cell keys also given all published values together, and of amounts the
+    probability that the best guess of a sensitive one is within its protection level. Sparse
     tables without zeros (`zeros = "omit"`) reach 0.67: an unbiased draw publishes 2 of 3 counts of 1 as 0."""
     max_suppressed: Share = 0.5
     """Suppression: share of the cells that are suppressed."""
@@ -54,3 +55,22 @@ class TablePreserve(Section):
     slope: Annotated[Share, Field(gt=0)] | None = None
     """How far the slope of a regression of protected on original cells may be from 1. Where cells change
     little this preserves variance and correlation too; the evidence has all of them, before and after."""
+
+
+Factor = Annotated[float, Field(gt=0, le=1)]
+
+
+class NoiseScaling(Section):
+    """`[table.noise_scaling]`: the flex function of tau-ARGUS (`<SCALING>`) and of cellKey."""
+
+    p_small: float = Field(gt=0, le=1)
+    """Scale of the noise as a share of the largest contribution, up to the flexpoint (sigma 1)."""
+    p_large: float = Field(gt=0, le=1)
+    """What this share falls to for ever larger contributions (sigma 0); at most p_small."""
+    flexpoint: float = Field(gt=0, allow_inf_nan=False)
+    """Contribution from which the share falls, in the unit of the value (x star)."""
+    q: float = Field(default=3, ge=2, le=10)
+    """How fast it falls."""
+    epsilon: Annotated[tuple[Factor, ...], Field(strict=False, min_length=1, max_length=4)] = (1.0,)
+    """Factors of the scale of the largest, second largest, ... contributor: as many contributors add noise
+    (`T(3)` of tau-ARGUS for three). The first is 1, and none is above the one before it."""

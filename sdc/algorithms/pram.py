@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, Lt
 from microguard.sdc.algorithms.parameters import Parameters
 
 
@@ -14,7 +14,7 @@ from microguard.sdc.algorithms.parameters import Parameters
 class PramParameters(Parameters):
     """Parameters of the transition matrices (Kooiman, Willenborg and Gouweleeuw 1997)."""
 
-    stay: Annotated[float, Ge(0), Le(1)] = 0.8
+    stay: Annotated[float, Ge(0), Lt(1)] = 0.8
     """Least probability, over the categories, that a value is kept."""
     matrix: Literal["invariant", "uniform"] = "invariant"
     """Invariant: expected counts of each variable are those of the file (two-stage PRAM). Uniform: every

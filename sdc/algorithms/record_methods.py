@@ -34,11 +34,39 @@ class SwappingParameters(Parameters):
 
     geography: tuple[str, ...]
     """Quasi-identifiers that are exchanged: levels of a nested geography, coarse to fine."""
+    hierarchies: tuple[tuple[str, ...], ...] = ()
+    """Further levels, which do not nest in those of `geography`. Each list names the level of `geography`
+    within whose areas units are exchanged, and then quasi-identifiers from coarse to fine; or one
+    quasi-identifier alone, exchanged across the whole file."""
     risk: tuple[str, ...] = ()
     """Quasi-identifiers whose combination makes a record a risk if fewer than k have it in an area; by
     default all others."""
     similar: tuple[tuple[str, ...], ...] = ()
     """Profiles in the order in which they are tried: two units are exchanged if they agree in all variables
     of a profile. With households `household_size` is one. By default the household size, then any unit."""
+    risk_values: tuple[str, ...] = ()
+    """Variables of role `risk` with the risk of each record, in place of k: one for all levels, or one for
+    each level of `geography`. A household has the largest risk of its records."""
+    risk_threshold: Annotated[float, Ge(0)] = 0.0
+    """With `risk_values`: a record is at risk from this value on; a missing value is a risk."""
     rate: Annotated[float, Ge(0), Le(1)] = 0.05
     """Least share of the units that are exchanged."""
+
+    @property
+    def levels(self) -> tuple[tuple[str, ...], ...]:
+        """Return the levels in the order of their exchange, each as its areas from coarse to fine.
+
+        The coarsest level of the geography comes first, then further levels of the whole file; the finest
+        level of the geography comes last, as the rate is met there.
+        """
+        chains = [self.geography[: depth + 1] for depth in range(len(self.geography))]
+        whole: list[tuple[str, ...]] = []
+        within: list[tuple[str, ...]] = []
+        for names in self.hierarchies:
+            place = self.geography.index(names[0]) if names[0] in self.geography else -1
+            start, further = (self.geography[: place + 1], names[1:]) if place >= 0 else ((), names)
+            (within if start else whole).extend(
+                (*start, *further[: depth + 1]) for depth in range(len(further))
+            )
+        first = chains[:1] if len(chains) > 1 else []
+        return (*first, *whole, *chains[1:-1], *within, chains[-1])

@@ -1,8 +1,8 @@
-"""Greedy local suppression: always the pattern of the least cost for each record at risk that it settles.
+"""Greedy local suppression: apply the pattern that costs least per record at risk, then the next one.
 
 The greedy rule of weighted set cover (Chvatal 1979) for the sets of Aggarwal et al. 2005: a group of records
-at risk that agree on what a pattern shows is published with that pattern. If they are fewer than k, donors
-are suppressed alike: records of combinations that keep k others.
+at risk that agree on the values that a pattern shows is published with that pattern. If the group has fewer
+than k records, donors are suppressed alike: records of combinations that keep at least k others.
 """
 
 from __future__ import annotations

@@ -56,14 +56,23 @@ class Keys:
         patterns = np.array(found, np.int64)
         return patterns[np.lexsort((patterns, self.price(patterns)))]
 
-    @property
-    def untried(self) -> float:
-        """Least cost of a pattern that is not among `patterns`; infinite if all are."""
+    @cached_property
+    def smallest_untried(self) -> int | None:
+        """Variables of the smallest pattern that is not among `patterns`; None if all are."""
         m = self.codes.shape[1]
         if len(self.patterns) == 1 << m:
-            return np.inf
-        size = max(bin(each).count("1") for each in self.patterns.tolist() if each != (1 << m) - 1) + 1
-        return float(np.sort(self.weights)[:size].sum())
+            return None
+        return 1 + max(bin(each).count("1") for each in self.patterns.tolist() if each != (1 << m) - 1)
+
+    def untried(self, chosen: np.ndarray) -> np.ndarray:
+        """Return for each chosen combination a bound of the cost of the patterns that are not tried.
+
+        Infinite if all are. Values that are missing already cost nothing.
+        """
+        if self.smallest_untried is None:
+            return np.full(len(chosen), np.inf)
+        prices = np.sort(np.where(self.codes[chosen] < 0, 0.0, self.weights), axis=1)
+        return np.asarray(prices[:, : self.smallest_untried].sum(axis=1))
 
     def price(self, patterns: np.ndarray) -> np.ndarray:
         """Return the sum of the weights of each pattern."""

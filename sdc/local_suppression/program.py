@@ -1,9 +1,10 @@
-"""The integer program of local suppression for some key combinations, given how all others are published.
+"""Solve the integer program of local suppression for a block of key combinations; all others stay fixed.
 
-Variables: the records y[c, P] of combination c with pattern P, and for each group g of combinations that
-agree on what P shows, whether it is used (z[g]). A used group has at least k records that count for it. For
-given z the rest is a transport problem, so only z need be integer. Of groups with the same combinations the
-one that shows most is kept, because it costs least: the groups are closed sets.
+A group is a set of combinations that agree on the values that a pattern shows. Variables: y[c, P] is the
+number of records of combination c that are published with pattern P, and z[g] is 1 if group g is used. At
+least k records count for a used group. With z fixed the rest is a transportation problem, whose vertices are
+whole numbers: only z has to be integer. Groups of several patterns may have the same combinations. Only the
+one that shows most is kept (a closed set), because it costs least.
 """
 
 from __future__ import annotations

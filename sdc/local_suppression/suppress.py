@@ -121,7 +121,7 @@ def suppress(
         if found is not None:
             name, solved, nodes = "integer program", 1, found.nodes
             entries = found.entries if found.cost < entries.cost(keys) else entries
-            if np.isinf(keys.untried):
+            if keys.smallest_untried is None:
                 bound, optimal = max(bound, found.bound), found.optimal
     elif work.passes and len(counts) <= work.keys:
         entries, solved, nodes = _by_blocks(keys, k, missing, entries, work)
@@ -147,11 +147,11 @@ def lower_bound(keys: Keys, k: int, missing: str) -> float:
     """Bound the cost of every k-anonymous suppression from below.
 
     A record at risk costs at least the cheapest pattern whose group has k records. Where a missing value is
-    a category, a group with fewer than k records at risk needs donors: if none is missing there already, each
-    record at risk bears its share of what they cost.
+    a category, a group with fewer than k records at risk needs donors: if every possible donor has all values
+    that the pattern hides, each record at risk bears its share of what they cost.
     """
     risk = np.flatnonzero(keys.counts < k)
-    least = np.full(len(risk), keys.untried)
+    least = keys.untried(risk)
     for pattern, price in zip(keys.patterns.tolist(), keys.price(keys.patterns), strict=True):
         fits = keys.fits(pattern)
         mine = fits[risk]
@@ -163,7 +163,7 @@ def lower_bound(keys: Keys, k: int, missing: str) -> float:
         records = sums_by(groups, labels[fits], keys.counts[fits])
         cost = keys.price(pattern & ~keys.missing[risk[mine]])
         if missing == CATEGORY:
-            partly = np.flatnonzero(fits & ((keys.missing & pattern) != 0))
+            partly = np.flatnonzero(fits & (keys.counts >= k) & ((keys.missing & pattern) != 0))
             free = sums_by(groups, labels[partly], np.ones(len(partly), np.int64)) == 0
             cost = cost + (price * np.maximum(k / at_risk - 1, 0) * free)[place]
         cost = np.where((records >= k)[place], cost, np.inf)

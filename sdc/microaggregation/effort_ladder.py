@@ -1,4 +1,6 @@
-"""Local search and proof by effort: each effort costs more work than the one before and never loses more.
+"""Local search and proof by effort: each effort does more work than the one before.
+
+Thorough never loses more than standard or fast with the same seed. Standard can lose more than fast.
 
 - fast: MDAV and a few sweeps.
 - standard: a local search. Small blocks are certified by column generation, which usually proves the optimum.

@@ -8,6 +8,8 @@ kept if values are then shrunk towards their means by sqrt(1 + c).
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
 from scipy.special import ndtri
@@ -16,8 +18,63 @@ from scipy.special import ndtri
 LEAST_PIVOT = 1e-10
 
 
+#: Largest difference of L L' and correlations that are taken for positive semi-definite.
+MOST_RESIDUAL = 1e-4
+#: Correlations are shrunk by whole multiples of one over this.
+SHRINKS = 1 << 20
+
+
+def definite(correlations: np.ndarray) -> np.ndarray:
+    """Shrink correlations towards 0 by the least common factor that makes them positive semi-definite.
+
+    Correlations of records in which both values are present need not be (Higham, Strabic and Sego 2016,
+    Restoring definiteness via shrinking, SIAM Review 58). The diagonal stays.
+
+    Parameters
+    ----------
+    correlations : (p, p) array
+        Symmetric; 1 or 0 on the diagonal.
+    """
+    diagonal = np.diag(np.diag(correlations))
+
+    def shrunk(steps: int) -> np.ndarray:
+        return np.asarray(diagonal + (1 - steps / SHRINKS) * (correlations - diagonal))
+
+    low, high = 0, SHRINKS
+    while low < high:
+        middle = 0 if high == SHRINKS and low == 0 else (low + high) // 2
+        if _residual(shrunk(middle)) <= MOST_RESIDUAL:
+            high = middle
+        else:
+            low = middle + 1
+    return shrunk(high)
+
+
+def _residual(matrix: np.ndarray) -> float:
+    """Return the largest difference of L L' and the matrix."""
+    lower = factor(matrix).tolist()
+    return max(
+        (
+            abs(_product(lower[i], lower[j], j + 1) - float(matrix[i, j]))
+            for i in range(len(lower))
+            for j in range(i + 1)
+        ),
+        default=0.0,
+    )
+
+
+def _product(one: list[float], other: list[float], terms: int) -> float:
+    """Add up products from the first to the last, so that the result is the same on every machine."""
+    total = 0.0
+    for a, b in zip(one[:terms], other[:terms], strict=True):
+        total += a * b
+    return total
+
+
 def factor(covariance: np.ndarray) -> np.ndarray:
     """Return a lower triangular L with L L' = covariance (Cholesky); linear dependence is allowed.
+
+    Sums have a fixed order, which those of BLAS do not have: L is the same on every machine.
 
     Parameters
     ----------
@@ -31,14 +88,16 @@ def factor(covariance: np.ndarray) -> np.ndarray:
     matrix = np.asarray(covariance, np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ShapeMismatch(f"covariance: expected a square matrix, found {matrix.shape}")
-    lower = np.zeros_like(matrix)
-    for j in range(len(matrix)):
-        pivot = matrix[j, j] - (lower[j, :j] ** 2).sum()
-        if pivot <= LEAST_PIVOT * max(matrix[j, j], 0.0):
+    p, given = len(matrix), matrix.tolist()
+    lower = [[0.0] * p for _ in range(p)]
+    for j in range(p):
+        pivot = given[j][j] - _product(lower[j], lower[j], j)
+        if pivot <= LEAST_PIVOT * max(given[j][j], 0.0):
             continue
-        lower[j, j] = np.sqrt(pivot)
-        lower[j + 1 :, j] = (matrix[j + 1 :, j] - lower[j + 1 :, :j] @ lower[j, :j]) / lower[j, j]
-    return lower
+        lower[j][j] = sqrt(pivot)
+        for i in range(j + 1, p):
+            lower[i][j] = (given[i][j] - _product(lower[i], lower[j], j)) / lower[j][j]
+    return np.array(lower, np.float64).reshape(p, p)
 
 
 def with_noise(

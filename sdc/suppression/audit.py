@@ -145,7 +145,8 @@ class _Ranges:
         return np.array_equal(bounds.fall[self.columns], bounds.rise[self.columns])
 
     def both_ways(self) -> np.ndarray:
-        """Return the sizes of the last deviations, 0 where they are not far above the errors of sums."""
+        """Return the absolute deviations of the last program; 0 where the residual of a relation exceeds 1e-9
+        of them."""
         size = np.abs(self._deviations)
         wrong = float(np.abs(self._matrix @ self._deviations).max(initial=0.0))
         return np.where(size * _WITNESS_TOLERANCE >= wrong, size, 0.0)
@@ -205,7 +206,7 @@ class _Places:
 
     def __init__(self, problem: SuppressionProblem, suppressed: np.ndarray) -> None:
         self._suppressed, self._table = suppressed, Neighbourhoods(problem.relations)
-        #: (cells,) deviations to both sides that tables of other primaries prove, in large tables.
+        #: (cells,) deviation in both directions already proved by the program of another primary
         self.reached = np.zeros(problem.cells)
         self._whole: _Ranges | None = None
         self._unpublished: _Ranges | None = None

@@ -1,4 +1,4 @@
-"""Large tables: dive in the relaxation to a pattern, protect it by witnesses, and improve it locally."""
+"""Large tables: choose a pattern by integer programs or a dive, protect it, and improve it locally."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from microguard.sdc.solver import Limits
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.knowledge import OUTSIDER
 from microguard.sdc.suppression.local_cuts import LocalCuts
-from microguard.sdc.suppression.local_search import LocalSearch
+from microguard.sdc.suppression.local_search import WHOLE, LocalSearch
 from microguard.sdc.suppression.problem import PROVED
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
@@ -67,10 +67,11 @@ class LargeTable:
 
     def __init__(self, relaxation: Relaxation, separation: Separation, seed: int, deadline: Deadline) -> None:
         problem, knowledge = separation.problem, separation.knowledge
-        self._problem, self._knowledge = problem, knowledge
+        self._problem, self._knowledge, self._separation = problem, knowledge, separation
         self._relaxation, self._deadline, self._seed = relaxation, deadline, seed
         self._witnesses = Witnesses(problem, knowledge)
         self._local = LocalCuts(problem, knowledge, self._witnesses.near, seed)
+        self._proved = 0.0
 
     def run(self, gap: float, sweeps: int, renewals: int, steps: int) -> tuple[np.ndarray, float, StoppedBy]:
         """Return a pattern, a lower bound, and what ended the search.
@@ -91,7 +92,7 @@ class LargeTable:
                 self._local.add(targets)
                 raise_bound(relaxation, self._local, sweeps, deadline)
                 search = min(search, self._start(), key=lambda found: found.cost)
-        bound = relaxation.bound
+        bound = max(relaxation.bound, min(self._proved, search.cost))
         none = np.zeros(self._problem.cells, dtype=bool)
         if search.cost > bound * (1 + gap) and not deadline.passed:
             limits = Limits(relative_gap=gap / 4, steps=steps, seconds=max(deadline.remaining, 1.0))
@@ -104,12 +105,22 @@ class LargeTable:
         return search.pattern.suppressed, bound, "proof" if proved else "time" if deadline.passed else "work"
 
     def _start(self) -> LocalSearch:
-        chosen = dive(self._relaxation, self._local, self._deadline)
-        search = LocalSearch(self._witnesses, self._local, self._relaxation, self._seed, self._deadline)
-        if self._problem.cells > _OPENED:
-            search.open(chosen)
+        """Return a protecting pattern: of integer programs, of a dive if these fail, or of witnesses."""
+        problem, relaxation = self._problem, self._relaxation
+        search = LocalSearch(
+            self._witnesses, self._local, relaxation, self._separation, self._seed, self._deadline
+        )
+        first = None
+        if problem.cells <= _OPENED and not self._deadline.passed:
+            none = np.zeros(problem.cells, dtype=bool)
+            first, proved = relaxation.integer(WHOLE, None, none)
+            self._proved = max(self._proved, proved)
+        if first is not None:
+            search.protect(none, first)
+        elif problem.cells <= _OPENED:
+            search.protect(dive(relaxation, self._local, self._deadline))
         else:
-            search.protect(chosen)
+            search.open(dive(relaxation, self._local, self._deadline))
         search.trim()
         return search
 

@@ -1,12 +1,14 @@
 """Very large tables: suppress for one primary after the other the cells of its cheapest witness, then trim.
 
 No program covers the whole table, and no cell is chosen together with others: the pattern costs more than one
-of `LargeTable`. The lower bound is a dual solution of the cuts of single relations.
+of `LargeTable`. The lower bound is a dual solution of the cuts of single relations. Effort and seed have no
+effect.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from microguard.sdc.errors import SolverFailed
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.cuts import impossible
 from microguard.sdc.suppression.knowledge import OUTSIDER
@@ -25,27 +27,35 @@ def very_large_table(separation: Separation, deadline: Deadline) -> tuple[np.nda
     ------
     ImpossibleProtection
         If a primary has no witness among all cells that may be suppressed.
+    SolverFailed
+        If a primary with a sliding level has none by the split that was searched, or if the deadline passes.
     """
     problem = separation.problem
     witnesses, pattern = Witnesses(problem, separation.knowledge), Pattern(problem.must.copy())
-    open_witnesses(witnesses, pattern, problem.costs)
+    open_witnesses(witnesses, pattern, problem.costs, deadline)
     witnesses.trim(pattern, np.flatnonzero(pattern.suppressed & ~problem.must), deadline, _SEARCHES)
     chosen = pattern.suppressed
     bound, cost = lower_bound(separation), float(problem.costs[chosen].sum())
     return chosen, bound, "proof" if cost <= bound * (1 + PROVED) else "time" if deadline.passed else "work"
 
 
-def open_witnesses(witnesses: Witnesses, pattern: Pattern, costs: np.ndarray) -> None:
+def open_witnesses(
+    witnesses: Witnesses, pattern: Pattern, costs: np.ndarray, deadline: Deadline | None = None
+) -> None:
     """Suppress, for one primary after the other, the further cells of its cheapest witness.
 
     Parameters
     ----------
     costs : (cells,) prices of the cells
+    deadline : Deadline, optional
+        No pattern protects all primaries before the last one has its witness.
 
     Raises
     ------
     ImpossibleProtection
         If a primary has no witness among all cells that may be suppressed.
+    SolverFailed
+        If a primary with a sliding level has none by the split that was searched, or if the deadline passes.
 
     References
     ----------
@@ -55,15 +65,37 @@ def open_witnesses(witnesses: Witnesses, pattern: Pattern, costs: np.ndarray) ->
     problem = witnesses.problem
     costs = np.where(problem.keep, np.inf, costs)
     primaries, waiting = np.flatnonzero(problem.primary), problem.primary.copy()
-    for primary in primaries[np.argsort(-witnesses.level[primaries], kind="stable")].tolist():
+    order = primaries[np.argsort(-witnesses.level[primaries], kind="stable")]
+    for number, primary in enumerate(order.tolist()):
+        if deadline is not None and deadline.passed:
+            raise SolverFailed(
+                f"time_limit: expected a pattern that protects all {len(primaries)} primaries, found "
+                f"witnesses of {number} when it ended; allow more time, or split the table"
+            )
         found, failed = witnesses.of(primary, pattern, thorough=1)
         if failed:
             found, failed = witnesses.of(primary, pattern, thorough=2, costs=costs)
         if failed:
-            raise impossible(primary)
+            raise impossible(primary) if _one_split(witnesses, primary) else _no_other_split(primary)
         pattern.put(primary, found)
         waiting[primary] = False
         witnesses.share(pattern, found[OUTSIDER], waiting)
+
+
+def _one_split(witnesses: Witnesses, primary: int) -> bool:
+    """Return whether no other split of the sliding level of a primary can protect it: there is none, or the
+    outsider's symmetric bounds make equal halves the easiest one."""
+    problem = witnesses.problem
+    symmetric = np.array_equal(problem.values - problem.lower_bound, problem.upper_bound - problem.values)
+    return not problem.sliding_level[primary] or (symmetric and not witnesses.knowledge.count)
+
+
+def _no_other_split(cell: int) -> SolverFailed:
+    return SolverFailed(
+        f"cell {cell} has a sliding level: expected a pattern by the one split of it into a decrease and an "
+        "increase that is tried in very large tables, found none, and others were not tried; replace sliding "
+        "levels by lower and upper ones, or split the table"
+    )
 
 
 def lower_bound(separation: Separation) -> float:

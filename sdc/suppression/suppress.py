@@ -11,7 +11,7 @@ from microguard.sdc.arguments import check_name, checked_seed
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.audit import Audit, audit
-from microguard.sdc.suppression.methods import Task
+from microguard.sdc.suppression.methods import LARGE_CELLS, Task
 from microguard.sdc.suppression.problem import KINDS, SuppressionProblem, check_attackers
 
 
@@ -39,11 +39,11 @@ class Suppression:
     audit: Audit
 
     @property
-    def gap(self) -> float:
-        """Relative gap of the cost to the lower bound, infinite if nothing was proved of a positive cost."""
+    def gap(self) -> float | None:
+        """Relative gap of the cost to the lower bound; None if no bound of a positive cost was proved."""
         if self.lower_bound > 0:
             return max(0.0, self.cost / self.lower_bound - 1)
-        return float("inf") if self.cost > 0 else 0.0
+        return None if self.cost > 0 else 0.0
 
     @property
     def optimal(self) -> bool:
@@ -80,7 +80,8 @@ def suppress(
         narrow = audited.cells[audited.too_narrow.any(axis=1)]
         raise SolverFailed(
             f"cell {narrow[0]} is protected by the search and too narrow by the audit ({len(narrow)} such "
-            "cells): expected none; choose another seed or effort"
+            "cells): expected none; choose another seed or effort. In a table of more than "
+            f"{LARGE_CELLS:,} cells these have no effect: lower the levels of the cell, or split the table"
         )
     return Suppression(
         suppressed=chosen,

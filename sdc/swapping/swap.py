@@ -1,9 +1,11 @@
 """Targeted record swapping: units at risk exchange their geography with similar units elsewhere.
 
 From the coarsest level of the geography to the finest, each unit at risk at a level is exchanged with a unit
-of another area of that level, within the same area of the level above. Partners agree in a similarity profile
-and differ in at least one risk variable: else every count would stay as it is. Among them the exchange
-changes as few counts as possible: a linear assignment of units to donors in place of the first that fits.
+of another area of that level, within the same area of the level above. Levels that do not nest (a
+municipality and a school district of one region) each name the level that they nest in. Partners agree in a
+similarity profile and differ in at least one risk variable: else every count would stay as it is. Among them
+the exchange changes as few counts as possible: a linear assignment of units to donors in place of the first
+that fits.
 Whoever was exchanged stays so. At the finest level further units are exchanged until the rate is met. Only
 the geography moves: counts by the levels above are unchanged.
 
@@ -16,7 +18,7 @@ tools").
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +64,7 @@ def swap(
     *,
     rate: float = 0.05,
     levels: range | None = None,
+    above: Sequence[int] | None = None,
     taken: np.ndarray | None = None,
 ) -> Swaps:
     """Choose pairs of units that exchange their geography.
@@ -69,7 +72,8 @@ def swap(
     Parameters
     ----------
     geography : (n, levels) integer array
-        Area of each unit by level, coarse to fine; areas are numbered across the whole file.
+        Area of each unit by level, in the order of their exchange; areas are numbered across the whole file.
+        The last level is the one at which the rate is met.
     at_risk : (n, levels) bool array
     profiles : (n, profiles) integer array
         Similarity profile of each unit, the strictest first. The last may be a constant: any unit.
@@ -82,6 +86,8 @@ def swap(
         Least share of units that are exchanged, met at the finest level as far as donors allow.
     levels : range, optional
         Levels at which units are exchanged, by default all.
+    above : sequence of int, optional
+        Level within whose areas each level is exchanged, -1 for the whole file; by default the one before.
     taken : (n,) bool array, optional
         Units that were exchanged before: they stay so, and count for the rate.
 
@@ -105,7 +111,7 @@ def swap(
         state.level[taken] = depth
     unmatched = np.zeros(depth, np.int64)
     for level in range(depth) if levels is None else levels:
-        for inside in _areas_above(geography, level):
+        for inside in _areas_above(geography, level - 1 if above is None else above[level]):
             waiting = inside[at_risk[inside, level] & (state.level[inside] < 0)]
             unmatched[level] += state.exchange(waiting, inside, level)
             if level == depth - 1:
@@ -115,13 +121,13 @@ def swap(
     return Swaps(state.partner, state.level, unmatched)
 
 
-def _areas_above(geography: np.ndarray, level: int) -> Iterator[np.ndarray]:
-    """Return the units of each area of the level above; all units at the coarsest level."""
-    if level == 0:
+def _areas_above(geography: np.ndarray, above: int) -> Iterator[np.ndarray]:
+    """Return the units of each area of the level above; all units if there is none (-1)."""
+    if above < 0:
         yield np.arange(len(geography))
         return
-    order = np.argsort(geography[:, level - 1], kind="stable")
-    areas = geography[order, level - 1]
+    order = np.argsort(geography[:, above], kind="stable")
+    areas = geography[order, above]
     yield from np.split(order, np.flatnonzero(np.diff(areas)) + 1)
 
 

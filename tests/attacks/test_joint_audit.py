@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 from microguard.pipelines.audit.joint import attackers, kept, measures, statements
 from microguard.pipelines.audit.joint.attackers import ATTACKERS, learnt
-from microguard.pipelines.audit.joint.exposure import AreaExposure, audit
+from microguard.pipelines.audit.joint.exposure import AreaExposure, _beyond_measures, audit
 from microguard.pipelines.audit.joint.limits import FALSE_ALARM, chance_limit
-from microguard.pipelines.audit.joint.system import MIXED
+from microguard.pipelines.audit.joint.releases import COUNT
+from microguard.pipelines.audit.joint.system import MIXED, STRUCTURE
 
-from tests.pipelines.audit.joint.evidence_files import all_cells, write_table
+from tests.pipelines.audit.joint.evidence_files import all_cells, write_records, write_table
 from tests.pipelines.audit.joint.planted import LEAKS, firms_of, published, value_list, whole_and_part
 from tests.pipelines.audit.joint.test_intervals import system_of
 
@@ -50,6 +51,34 @@ def test_no_period_and_no_variable_hides_shared_factors_of_another_one():
         assert exposure.shared_draws <= chance_limit(exposure.comparable_draws, 0.1)
         assert "passed by turnover in 2026-12" in "".join(exposure.faults())
     assert (drawn(500, 5000) + drawn(6, 50, "2026-12")).safe
+
+
+def five_tables(folder, *, reused):
+    """Publish five tables of 40 firms of their own in two periods; one keeps its factors if `reused`."""
+    random = np.random.default_rng(7)
+    codes = [f"{i:02d}" for i in range(40)]
+    releases = []
+    for number in range(5):
+        size = np.round(random.lognormal(9, 1, 40))
+        for period in ("2025", "2026"):
+            if period == "2025" or not (reused and number == 0):
+                factor = 1 + random.choice([-1, 1], 40) * random.uniform(0.2, 0.6, 40)
+            size = np.round(size * random.uniform(0.95, 1.05, 40)) + 1
+            cells = pd.DataFrame({"branch": codes, "original": size, "published": np.round(size * factor),
+                                  "contributors": 1, "sensitive": True})  # fmt: skip
+            level = 0.2 * cells["original"]
+            cells = cells.assign(lower_protection=level, upper_protection=level)
+            name = f"t{number} of {period}"
+            releases.append(write_table(folder / name, cells, ["branch"], method="adjustment", period=period))
+    return releases
+
+
+def test_no_other_table_hides_that_one_table_has_the_factors_of_its_last_period(tmp_path):
+    found = audit(five_tables(tmp_path / "leak", reused=True))
+    assert found.comparable_draws == 200
+    assert found.shared_draws >= 40
+    assert "turnover in t0 of 2026 after t0 of 2025" in "".join(found.faults())
+    assert audit(five_tables(tmp_path / "control", reused=False)).safe
 
 
 def test_what_was_accepted_leaves_no_room_for_what_is_added():
@@ -182,6 +211,60 @@ def test_measures_that_are_too_many_to_be_compared_are_counted(tmp_path, monkeyp
     assert audit(releases).not_related == 0
     monkeypatch.setattr(measures, "MOST_COMPARED", 2)
     assert audit(releases).not_related == 1
+
+
+def test_secrets_that_a_relation_does_not_link_do_not_raise_its_limit():
+    """Six cells are bounded by cells of another measure; 200 others are of the first measure alone."""
+    linked, count = 6, 206
+    rows = np.hstack([np.eye(linked), np.zeros((linked, count - linked)), -np.eye(linked)])
+    secret = np.arange(count + linked) < count
+    system = system_of(rows, np.zeros(linked), np.zeros(linked))
+    said = {"said": np.arange(count, count + linked), "said_low": np.zeros(linked),
+            "said_high": np.full(linked, 91.2), "said_gap": np.zeros(linked),
+            "said_shown": np.full(linked, np.nan), "said_secret": np.zeros(linked, bool),
+            "said_release": np.ones(linked, int)}  # fmt: skip
+    system = replace(
+        system, **said, units=np.zeros(len(secret), int), secret=secret, k=np.zeros(len(secret), int),
+        row_release=np.full(linked, STRUCTURE), truth=np.full(len(secret), 91.0),
+        last=np.where(secret, 100.0, np.nan),
+    )  # fmt: skip
+    found = _beyond_measures(system, system.with_rows(np.arange(0)), kept.Kept(None, "", b""))
+    assert (found.known["growth"], found.of["growth"]) == (linked, linked)
+    assert found.known["growth"] > found.limit("growth")
+
+
+def test_tables_of_counts_have_a_note_of_their_own(tmp_path):
+    counts = []
+    for period in range(2):
+        cells = published(all_cells(firms_of(1), ["branch"], "turnover"))
+        cells = cells.assign(original=cells["contributors"], published=cells["contributors"])
+        counts.append(write_table(tmp_path / f"c{period}", cells, ["branch"], measure=COUNT))
+    found = audit(counts)
+    assert (found.without_units, found.counts_by_codes) == (0, 2)
+    assert "frequency tables" in "".join(found.notes())
+
+
+def test_a_release_without_a_period_next_to_one_with_it_is_noted(tmp_path):
+    one, other = whole_and_part(tmp_path, 3, False)
+    assert audit([one, replace(other, period="")]).verdict == "amber"
+    assert audit([replace(one, period=""), replace(other, period="")]).without_period == 0
+
+
+def test_a_release_of_records_without_units_is_counted_once_for_all_its_variables(tmp_path):
+    releases = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        each = write_records(folder, firms_of(1)[["region", "turnover"]], "turnover")
+        manifest = json.loads((folder / "public" / "manifest.json").read_text())
+        records = pd.read_parquet(folder / "public" / "microdata" / "part-0.parquet")
+        records.assign(costs=records["turnover"] / 2).to_parquet(
+            folder / "public" / "microdata" / "part-0.parquet"
+        )
+        manifest["columns"].append({**manifest["columns"][1], "name": "costs"})
+        manifest["guarantee"]["groups"][0]["variables"].append("costs")
+        (folder / "public" / "manifest.json").write_text(json.dumps(manifest))
+        releases.append(replace(each, manifest=manifest))
+    assert audit(releases).without_units == 2
 
 
 def test_results_that_nobody_signed_are_not_kept(tmp_path):

@@ -57,14 +57,12 @@ _ATTACKED = ("3.4 x 3.3 x 4", "5.6 x 4.4 x 4")
 def run(quick: bool = False) -> Iterator[Table]:
     """Return the tables: reference files, the business survey beside pytauargus, generated tables.
 
-    A full run writes them as a page of the manual.
+    A full run writes each one into the page of the manual as soon as it is measured.
     """
-    tables = []
     for table in _tables(quick):
-        tables.append(table)
+        if not quick:
+            PAGE.write_text(page([table], PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         yield table
-    if not quick:
-        PAGE.write_text(page(tables), encoding="utf-8")
 
 
 def _tables(quick: bool) -> Iterator[Table]:
@@ -76,17 +74,20 @@ def _tables(quick: bool) -> Iterator[Table]:
         yield large_tables(list(LARGE))
 
 
-def page(tables: list[Table]) -> str:
-    """Return the page of the manual."""
+def page(tables: list[Table], before: str = "") -> str:
+    """Return the page of the manual; tables of the page before that were not measured again stay."""
     where = (
         f"*Command:* `microguard benchmark suppression`. *Machine:* {os.cpu_count()} cores, "
         f"{platform.machine()}, shared, one thread used. *Version:* {microguard.__version__}, "
         f"{in_words(deciding_versions())}. *Date:* {datetime.now(UTC).date()}."
     )
-    lines = ["# Cell suppression", "", " ".join((__doc__ or "").split("\n\n")[1].split()), ""]
+    sections = {part.split("\n", 1)[0]: part.rstrip("\n") for part in before.split("\n## ")[1:]}
     for table in tables:
-        lines += [f"## {table.title}", where, "", table.markdown().split("\n\n", 1)[1].strip(), ""]
-    return "\n".join(lines)
+        sections[table.title] = (
+            f"{table.title}\n{where}\n\n{table.markdown().split(chr(10) * 2, 1)[1].strip()}"
+        )
+    lead = " ".join((__doc__ or "").split("\n\n")[1].split())
+    return "\n\n".join(["# Cell suppression", lead, *(f"## {part}" for part in sections.values())]) + "\n"
 
 
 def measured(problem: SuppressionProblem, attackers: tuple[str, ...]) -> tuple[Suppression, float]:
@@ -123,9 +124,9 @@ def survey_tables(names: list[str]) -> Table:
     for name in names:
         problem = survey_problem(name)
         outsider, seconds = measured(problem, OUTSIDER)
-        rows.append(_row(name, "outsider", problem, outsider.suppressed, seconds, 100 * outsider.gap))
+        rows.append(_row(name, "outsider", problem, outsider.suppressed, seconds, _percent(outsider)))
         everybody, seconds = measured(problem, KINDS)
-        rows.append(_row(name, "all attackers", problem, everybody.suppressed, seconds, 100 * everybody.gap))
+        rows.append(_row(name, "all attackers", problem, everybody.suppressed, seconds, _percent(everybody)))
         for how in ("OPT(1)", "MOD(1,5,1,1,1)") if find_spec("pytauargus") else ():
             suppressed, seconds = by_pytauargus(name, problem, how)
             if suppressed is not None:
@@ -254,8 +255,12 @@ def _size(problem: SuppressionProblem) -> tuple[int, int]:
     return problem.cells, int(problem.primary.sum())
 
 
-def _figures(answer: Suppression) -> tuple[int, float]:
-    return int(answer.suppressed.sum()), 100 * answer.gap
+def _figures(answer: Suppression) -> tuple[int, float | None]:
+    return int(answer.suppressed.sum()), _percent(answer)
+
+
+def _percent(answer: Suppression) -> float | None:
+    return None if answer.gap is None else 100 * answer.gap
 
 
 def _row(

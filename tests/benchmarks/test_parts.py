@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.benchmarks import parts
+from tests.benchmarks import parts, suppression
 from tests.benchmarks.registers import updates
 from tests.benchmarks.registers.agency import UpdateResult
 from tests.benchmarks.table import Table
@@ -90,3 +90,13 @@ def test_a_register_benchmark_continues_after_finished_updates(tmp_path, monkeyp
     series = updates.watched(None, tmp_path, "numeric", 3, 400, 4)
     assert [done.release.name for done in series.done] == ["release1", "release2", "release4", "release5"]
     assert [done.counts["units"] for done in series.done] == [len(each.frame) for each in series.nights]
+
+
+def test_page_of_suppression_keeps_the_tables_that_were_not_measured_again():
+    before = suppression.PAGE.read_text(encoding="utf-8")
+    assert suppression.page([], before) == before  # it is what the command writes
+    longer = suppression.page([TABLE], before)
+    assert longer.startswith(before.rstrip("\n"))
+    again = suppression.page([Table("Nights", ("night", "loss"), [(3, 0.25)])], longer)
+    assert "| 3 | 0.25 |" in again
+    assert "| 1 | 0.5 |" not in again

@@ -8,12 +8,17 @@ from importlib.metadata import distributions, version
 from pathlib import Path
 
 import pyspark
+import pytest
 
 from deploy.sbom import bill_of_materials
 
 
-def test_the_bill_names_every_distribution_and_every_jar_once():
-    bill = bill_of_materials()
+@pytest.fixture(scope="module")
+def bill():
+    return bill_of_materials()
+
+
+def test_the_bill_names_every_distribution_and_every_jar_once(bill):
     refs = [each["bom-ref"] for each in bill["components"]]
     jars = {path.name for path in Path(pyspark.__file__).parent.rglob("*.jar")}
     assert len(refs) == len(set(refs))
@@ -23,16 +28,15 @@ def test_the_bill_names_every_distribution_and_every_jar_once():
     assert listed == installed
 
 
-def test_a_jar_has_its_maven_coordinates_and_its_checksum():
-    jars = {each["name"]: each for each in bill_of_materials()["components"]}
+def test_a_jar_has_its_maven_coordinates_and_its_checksum(bill):
+    jars = {each["name"]: each for each in bill["components"]}
     path = next((Path(pyspark.__file__).parent / "jars").glob("log4j-core-*.jar"))
     log4j = jars["log4j-core"]
     assert log4j["purl"] == f"pkg:maven/org.apache.logging.log4j/log4j-core@{log4j['version']}"
     assert log4j["hashes"][0]["content"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_dependencies_refer_to_components():
-    bill = bill_of_materials()
+def test_dependencies_refer_to_components(bill):
     refs = {each["bom-ref"] for each in bill["components"]}
     relations = {each["ref"]: each["dependsOn"] for each in bill["dependencies"]}
     assert set(relations) | {ref for of in relations.values() for ref in of} <= refs

@@ -74,18 +74,23 @@ def run(page: Path, folder: Path, spark: object) -> tuple[str, str]:
         nonlocal newest
         lines = []
         for step in steps(match[1]):
-            output = _output(step.command.replace("RELEASE", newest), place)
+            output = output_of(step.command.replace("RELEASE", newest), place)
             ids = _RELEASE_ID.findall(output)
             newest = ids[-1] if ids else newest
-            output = _RELEASE_ID.sub("RELEASE", _TIME.sub("TIME", output.replace(f"{place}/", "")))
-            lines += [f"$ {step.command}", *filter(None, [output.strip()])]
+            lines += [f"$ {step.command}", *filter(None, [plain(output, place).strip()])]
         return "```console\n" + "\n".join(lines) + "\n```"
 
-    with _shared(spark):
+    with shared(spark):
         return text, _BLOCK.sub(written, text)
 
 
-def _output(command: str, place: Path) -> str:
+def plain(text: str, place: Path) -> str:
+    """Return output without what differs from run to run: ids, times, and the folder of the run."""
+    return _RELEASE_ID.sub("RELEASE", _TIME.sub("TIME", text.replace(f"{place}/", "")))
+
+
+def output_of(command: str, place: Path) -> str:
+    """Run a command in a folder, and return its output."""
     words = shlex.split(command)
     if words[0] != "microguard":
         done = subprocess.run(command, shell=True, cwd=place, capture_output=True, text=True, check=True)
@@ -100,7 +105,7 @@ def _output(command: str, place: Path) -> str:
 
 
 @contextmanager
-def _shared(spark: object) -> Iterator[None]:
+def shared(spark: object) -> Iterator[None]:
     """Let all verbs use one session, instead of one each."""
 
     @contextmanager

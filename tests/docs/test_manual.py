@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import subprocess
 import sys
@@ -18,12 +19,15 @@ ROOT = Path(__file__).parents[2]
 #: Files of the manual in the repository; generated pages have no links.
 PAGES = sorted([
     *(ROOT / "docs").rglob("*.md"),
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "sdc/README.md", "sdc/suppression/README.md",
-      "schemas/README.md", "pipelines/README.md", "pipelines/series/README.md", "jobs/README.md",
-      "tests/README.md", "deploy/README.md", "deploy/CHANGELOG.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "sdc/README.md",
+      "sdc/suppression/README.md", "schemas/README.md", "pipelines/README.md", "pipelines/series/README.md",
+      "jobs/README.md", "tests/README.md", "deploy/README.md", "deploy/CHANGELOG.md")),
 ])  # fmt: skip
 EXAMPLES = sorted((ROOT / "docs/examples").rglob("*.toml"))
 WORDS = 900
+#: Names of code, and endings of files, that look like keys.
+_CODE = ("series.kind",)
+_SUFFIXES = (".json", ".py", ".csv", ".parquet")
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 _EXTERNAL = re.compile(r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(?:https?:)?//', re.IGNORECASE)
@@ -132,6 +136,43 @@ def test_first_python_snippet_prints_what_the_page_shows(name: str) -> None:
     with contextlib.redirect_stdout(printed):
         exec(compile(blocks[number][1], name, "exec"), {})
     assert printed.getvalue() == blocks[number + 1][1]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.name != "CHANGELOG.md"],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_keys_that_page_names_are_keys_of_the_specification(page: Path) -> None:
+    schema = json.loads((ROOT / "schemas/specification.schema.json").read_text(encoding="utf-8"))
+    key = re.compile(rf"`((?:{'|'.join(schema['properties'])})(?:\.[a-z_]+)+)(?=`| = )")
+    named = set(key.findall(_BLOCK.sub("", page.read_text(encoding="utf-8"))))
+    unknown = {
+        name
+        for name in named
+        if not name.endswith(_SUFFIXES + _CODE) and not _is_key(schema, name.split("."))
+    }
+    assert not unknown, f"{page.name} names keys that do not exist"
+
+
+def _is_key(schema: dict[str, Any], parts: list[str]) -> bool:
+    """Return whether a path of names leads to a key; below a key of free names everything does."""
+    node = schema
+    for part in parts:
+        known = node.get("properties")
+        if known is None:
+            return True
+        if part not in known:
+            return False
+        options = [known[part], *known[part].get("anyOf", ())]
+        names = [option["$ref"].rpartition("/")[2] for option in options if "$ref" in option]
+        node = schema["$defs"][names[0]] if names else {}
+    return True
+
+
+def test_citation_names_the_version_of_the_package() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_readme_has_at_most_900_words() -> None:

@@ -54,12 +54,10 @@ def test_choices_are_compared_on_the_same_records_with_the_limits_they_break(ses
     roles = {"without the note": without, "numbers alone": numeric}
     choices = {name: specification(tmp_path, each, method=FAST) for name, each in roles.items()}
     spec = specification(tmp_path, method=FAST)
-    outcome = compare(spec, k="3,6", choices=choices, progress=Progress(quiet=True))
+    outcome = compare(spec, k="3", choices=choices, progress=Progress(quiet=True))
     rows = outcome.content["compared"]
-    assert [(row["choice"], row["k"]) for row in rows] == [
-        (choice, k) for choice in ("", *choices) for k in (3, 6)
-    ]
-    given, bare, numbers = rows[::2]
+    assert [(row["choice"], row["k"]) for row in rows] == [(choice, 3) for choice in ("", *choices)]
+    given, bare, numbers = rows
     assert given["unique_jointly"] >= bare["unique_jointly"] > 0.05  # the weight alone tells most apart
     assert {"unique jointly", "unique published of note"} <= set(given["broken"])
     assert "unique published of note" not in bare["broken"]

@@ -34,6 +34,35 @@ def microguard(*arguments: str | Path) -> Ran:
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
+#: Runs that share a process, which starts Java and imports once: the streams and the exit code of each go to
+#: files next to its specification. The first run replaces `sys.stdout`, and what Java prints stays with it.
+_SEVERAL = """
+import os, sys
+from pathlib import Path
+import microguard
+for path in sys.argv[1:]:
+    out, err, code = (Path(path).with_name(name) for name in ("out", "err", "code"))
+    os.dup2(os.open(err, os.O_WRONLY | os.O_CREAT), 2)
+    if path == sys.argv[1]:
+        os.dup2(os.open(out, os.O_WRONLY | os.O_CREAT), 1)
+    else:
+        sys.stdout = out.open("w", encoding="utf-8")
+    ended = microguard.main(["protect", path, "--json"])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    code.write_text(str(ended))
+"""
+
+
+def protect_each(*specifications: Path) -> list[Ran]:
+    """Run ``microguard protect --json`` of each specification in one new process, one after the other."""
+    program = [sys.executable, "-c", _SEVERAL, *map(str, specifications)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == 0, done.stderr
+    files = [[path.with_name(name).read_text() for name in ("code", "out", "err")] for path in specifications]
+    return [Ran(int(code), out, err) for code, out, err in files]
+
+
 def specification(folder: Path, frame: pd.DataFrame, variables: str, more: str = "", k: int = 3) -> Path:
     """Write records and their specification to a folder, and return the path of the specification."""
     frame.to_parquet(folder / "records.parquet", index=False)

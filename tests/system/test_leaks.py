@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tests.system.command import Ran, microguard, specification
+from tests.system.command import Ran, protect_each, specification
 
 VARIABLES = """
 person = { role = "unit" }
@@ -92,28 +91,23 @@ ENDINGS = {
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory):
-    """Return a function from exit status to the folder and result of one such run.
+def ended(tmp_path_factory) -> dict[str, tuple[Path, Ran]]:
+    """Return the folder and the result of a run by its ending.
 
-    Its environment asks Spark to write scratch files to the folder next to it."""
-
-    @cache
-    def run(ending: str) -> tuple[Path, Ran]:
-        folder = tmp_path_factory.mktemp("ended")
-        more, _ = ENDINGS[ending]
-        spec = specification(folder, persons(), VARIABLES, more)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("SPARK_LOCAL_DIRS", str(folder / "scratch"))
-            return folder, microguard("protect", spec, "--json")
-
-    return run
+    The environment asks Spark to write scratch files to the folder next to the first run."""
+    folders = {ending: tmp_path_factory.mktemp("ended") for ending in ENDINGS}
+    paths = [specification(folders[each], persons(), VARIABLES, ENDINGS[each][0]) for each in ENDINGS]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_LOCAL_DIRS", str(folders["published"] / "scratch"))
+        ran = protect_each(*paths)
+    return {ending: (folders[ending], each) for ending, each in zip(ENDINGS, ran, strict=True)}
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_no_file_or_output_of_a_run_contains_a_value_of_a_record(ended, ending):
     canaries, code = secrets(persons()), ENDINGS[ending][1]
-    folder, ran = ended(ending)
+    folder, ran = ended[ending]
     assert ran.code == code, ran.err
     assert "Traceback" not in ran.err
     assert not leaks(ran.out + ran.err, canaries)
@@ -127,7 +121,7 @@ def test_no_file_or_output_of_a_run_contains_a_value_of_a_record(ended, ending):
 @pytest.mark.spark
 def test_a_release_reveals_neither_input_order_nor_unused_categories(ended):
     """Column `note` numbers the records, and the region CANARYEMPTY has no records."""
-    _, ran = ended("published")
+    _, ran = ended["published"]
     release = Path(json.loads(ran.out.strip().splitlines()[-1])["release"])
     published = pd.read_parquet(release / "microdata")
     assert published["region"].dtype == "category"
@@ -142,6 +136,6 @@ def test_a_release_reveals_neither_input_order_nor_unused_categories(ended):
 @pytest.mark.spark
 def test_scratch_files_of_spark_are_in_the_evidence_area(ended):
     """Scratch files contain spilled records, and remain on disk after a run is killed."""
-    folder, ran = ended("published")
+    folder, ran = ended["published"]
     assert ran.code == 0, ran.err
     assert not (folder / "scratch").exists()

@@ -21,6 +21,7 @@ from microguard.pipelines.audit.joint.unit_sets import (
     set_rows,
     used_sets,
 )
+from microguard.pipelines.audit.periods import same_period
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
@@ -150,9 +151,10 @@ def build(
 
 
 def _unknown_cells(tables: Sequence[Table], starts: np.ndarray) -> tuple[np.ndarray, int]:
-    """Number the cells of all tables, (c,): equal codes in a period, equal contributors or equal units.
+    """Number the unknown of each cell of all tables, (c,), and count revised cells.
 
-    Cells whose amounts differ are not the same: one of them was revised. These of equal units are counted.
+    Cells have one unknown if they have equal codes in a period, equal contributors, or equal units and
+    amounts. Cells with equal units and different amounts were revised.
     """
     if not tables:
         return np.zeros(0, np.int64), 0
@@ -278,7 +280,8 @@ def _totals_said(
             continue
         totals = pd.DataFrame({"label": each.totals.labels, "n": each.totals.records,
                                "low": each.totals.lower, "high": each.totals.upper})  # fmt: skip
-        found = totals.merge(listed[listed["period"] == each.release.period], on="label")
+        alike = [same_period(period, each.release.period) for period in listed["period"]]
+        found = totals.merge(listed[np.array(alike, bool)], on="label")
         found = found[found["records"].isna() | (found["records"] == found["n"])].drop_duplicates("unknown")
         blank = np.zeros(len(found))
         columns = (found["unknown"].to_numpy(np.int64), found["low"].to_numpy(), found["high"].to_numpy())

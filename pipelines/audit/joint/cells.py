@@ -82,7 +82,8 @@ def read_cells(release: Release) -> TableStatements:
     else:
         sensitive = contributors < layout.least
     level = np.fmax(_numbers(frame, "lower_protection"), _numbers(frame, "upper_protection"))
-    lower, upper, gap = _known(layout, shown, truth, sensitive, np.nan_to_num(level))
+    noise = _numbers(frame, "largest_noise")  # of amounts
+    lower, upper, gap = _known(layout, shown, truth, sensitive, np.nan_to_num(level), np.nan_to_num(noise))
     relations, relation = _relations(codes, layout)
     members = frame["members"].fillna("").to_numpy(str) if "members" in frame else np.full(len(frame), "")
     return TableStatements(
@@ -168,7 +169,12 @@ def _joined(codes: pd.DataFrame) -> pd.Index:
 
 
 def _known(
-    layout: TableLayout, shown: np.ndarray, truth: np.ndarray, sensitive: np.ndarray, level: np.ndarray
+    layout: TableLayout,
+    shown: np.ndarray,
+    truth: np.ndarray,
+    sensitive: np.ndarray,
+    level: np.ndarray,
+    noise: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return lower and upper end of each true value, and how far a sensitive one is from the published one.
 
@@ -182,6 +188,8 @@ def _known(
     elif layout.method == "small_count_rounding" and layout.base is not None:
         width = np.where((shown <= layout.base) | (change > 0), np.maximum(layout.base - 1.0, change), 0.0)
         lower, upper = shown - width, shown + width
+    elif layout.method == "cell_key" and not layout.counts:
+        lower, upper = shown - np.maximum(noise, change), shown + np.maximum(noise, change)
     elif layout.method == "cell_key":
         width = np.where(shown == 0, layout.least - 1.0, 0.0)
         width = np.maximum(np.maximum(width, float(layout.noise or 0)), change)

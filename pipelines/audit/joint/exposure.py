@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from microguard.pipelines.audit.joint.attackers import ATTACKERS, Learnt, learnt
 from microguard.pipelines.audit.joint.build import Built, Table, build
-from microguard.pipelines.audit.joint.components import components, published_secrets
+from microguard.pipelines.audit.joint.components import Component, components, published_secrets
 from microguard.pipelines.audit.joint.differences import MOST_APART
 from microguard.pipelines.audit.joint.draws import repeated_draws, shared_draws
 from microguard.pipelines.audit.joint.kept import Kept
@@ -35,7 +35,8 @@ class AreaExposure:
     known, of : mapping of attacker to int
         Secrets learnt within 1 %, and secrets that the attacker could learn; see `attackers`.
     rates : mapping of text to Rates
-        The same of each variable, for attackers who may learn some, and for draws of each of its periods.
+        The same of each variable, for attackers who may learn some, and for draws of each of its periods and
+        pairs of tables.
     repeated_draws : int
         Sensitive cells that were published with two values, whose mean is nearer to the true one.
     shared_draws, comparable_draws : int
@@ -56,7 +57,11 @@ class AreaExposure:
     not_related : int
         Variables in periods that were not compared with all others for linear relations.
     without_units : int
-        Releases of related numbers whose evidence does not know the units.
+        Releases of related numbers whose evidence does not know the units, without tables of counts.
+    counts_by_codes : int
+        Tables of counts that were compared by codes only; no evidence knows their units.
+    without_period : int
+        Releases without a period next to releases with one.
     without_largest : int
         Sensitive cells of several units whose two largest contributions are not in the evidence.
     components, solved : int
@@ -80,6 +85,8 @@ class AreaExposure:
     not_listed: int = 0
     not_related: int = 0
     without_units: int = 0
+    counts_by_codes: int = 0
+    without_period: int = 0
     without_largest: int = 0
     components: int = 0
     solved: int = 0
@@ -94,7 +101,7 @@ class AreaExposure:
         return replace(self, **counts, rates={**self.rates, **other.rates})
 
     def limit(self, attacker: str) -> int:
-        """Return how many secrets an attacker may learn: what chance explains, or a share of multisets."""
+        """Return how many secrets an attacker may learn: what chance explains, or a share of all sets."""
         return limit_of(attacker, self.of[attacker])
 
     def faults(self) -> tuple[str, ...]:
@@ -117,16 +124,32 @@ class AreaExposure:
             phrases.append(f"releases cannot be compared with ({', '.join(self.not_compared)})")
         return tuple(phrases)
 
+    def within_limits(self) -> tuple[str, ...]:
+        """Return one phrase for each positive count that does not pass its limit."""
+        phrases = [
+            f"{self.known[name]} of {self.of[name]} secrets are known within 1 % to the attacker "
+            f"{name!r} (limit {self.limit(name)})"
+            for name in ATTACKERS
+            if 0 < self.known[name] <= self.limit(name)
+        ]
+        most = limit_of("draws", self.comparable_draws)
+        if 0 < self.shared_draws <= most:
+            phrases.append(
+                f"{self.shared_draws} of {self.comparable_draws} sensitive cells have the factor of the last "
+                f"period (limit {most})"
+            )
+        return tuple(phrases)
+
     def _of_variables(self, kind: str) -> str:
-        """Return the variables whose own limit is passed, as part of a phrase."""
+        """Return the names of variables whose own limit is passed, to append to a phrase of `faults`."""
         names = beyond_limits(self.rates, kind) if kind in RATED else []
         return f", passed by {', '.join(names)}" if names else ""
 
     def beyond(self, accepted: AreaExposure) -> AreaExposure:
         """Return the exposure in excess of that of some releases; what cannot be compared stays.
 
-        Secrets that were learnt before are none any more: limits that grow with their number grow with those
-        that were left.
+        Secrets already learnt from the accepted releases are removed from both counts, so that they do not
+        raise the limits.
         """
         left = {
             name: {kind: _left(rate, accepted.rates.get(name, {}).get(kind)) for kind, rate in rates.items()}
@@ -173,6 +196,10 @@ _NOTES = {
     "not_listed": "{} sets of units have too many combinations of list values to be enumerated",
     "not_related": "{} variables in periods were not compared with all others for sums and differences",
     "without_units": "{} releases have no units in their evidence, and were compared by codes only",
+    "counts_by_codes": "{} frequency tables were compared by codes only, because the units of counts are not "
+    "recorded",
+    "without_period": "{} releases have no release.period, and were not compared by codes with tables that "
+    "have one",
     "without_largest": "{} sensitive cells have no largest contributions in their evidence",
 }
 _COUNTS = (*_NOTES, "repeated_draws", "shared_draws", "comparable_draws", "components", "solved",
@@ -238,6 +265,8 @@ def _audit_statements(said: Statements, releases: int, kept: Kept) -> AreaExposu
         return total
     built: dict[str, Built] = {}
     alone: dict[str, AreaExposure] = {}
+    without_units: dict[bool, set[str]] = {False: set(), True: set()}
+    without_period: set[str] = set()
     for measure in dict.fromkeys([*said.tables, *said.records]):
         tables, records = said.tables.get(measure, []), said.records.get(measure, [])
         values = np.unique(np.concatenate([np.zeros(0), *said.lists.get(measure, [])]))
@@ -247,32 +276,44 @@ def _audit_statements(said: Statements, releases: int, kept: Kept) -> AreaExposu
         built[measure] = build(tables, records, values, counts, kept)
         alone[measure] = AreaExposure()
         if len(tables) + len(records) > 1:
+            unknown = without_units[counts]
+            unknown |= {each.release.release_id for each in records if not each.partitions}
+            unknown |= {each.release.release_id for each in tables if each.partition is None}
+            without_period |= _without_period([each.release for each in (*tables, *records)])
             draws = shared_draws(tables)
             found = _rated(measure, _audit_system(built[measure].system, kept))
             alone[measure] = replace(
                 found,
-                rates=found.rates | {f"{measure} in {each}": {"draws": rate} for each, rate in draws.items()},
+                rates=found.rates
+                | {f"{measure} in {each}": {"draws": rate} for each, rate in draws.periods.items()}
+                | {f"{measure} in {each}": {"draws": rate} for each, rate in draws.pairs.items()},
                 repeated_draws=repeated_draws(built[measure].system),
-                shared_draws=sum(rate[0] for rate in draws.values()),
-                comparable_draws=sum(rate[1] for rate in draws.values()),
+                shared_draws=sum(rate[0] for rate in draws.periods.values()),
+                comparable_draws=sum(rate[1] for rate in draws.periods.values()),
                 left_out=built[measure].left_out,
                 skipped=built[measure].skipped,
                 revised=built[measure].revised,
-                without_units=sum(not each.partitions for each in records)
-                + sum(each.partition is None for each in tables),
                 without_largest=sum(map(_without_largest, tables)),
             )
         total += alone[measure]
-    total = replace(total, not_related=not_related(built))
+    total = replace(
+        total,
+        not_related=not_related(built),
+        without_units=len(without_units[False]),
+        counts_by_codes=len(without_units[True]),
+        without_period=len(without_period),
+    )
     for relation in relations(built):
-        every = _audit_system(joined(relation, built), kept)
-        found = every
-        for measure in relation.measures:
-            found = found.beyond(alone[measure])
         name = " and ".join(" ".join(term) for term in relation.terms)
-        found = _rated(name, replace(found, of=every.of))
+        found = _rated(name, _beyond_measures(*joined(relation, built), kept))
         total += replace(found, of=found.known)
     return total
+
+
+def _without_period(releases: Sequence[Release]) -> set[str]:
+    """Return the ids of releases without a period, if others have one."""
+    missing = {each.release_id for each in releases if not each.period}
+    return missing if any(each.period for each in releases) else set()
 
 
 def _without_largest(table: Table) -> int:
@@ -290,10 +331,28 @@ def _rated(variable: str, exposure: AreaExposure) -> AreaExposure:
     return replace(exposure, rates={variable: rates})
 
 
+def _beyond_measures(system: System, apart: System, kept: Kept) -> AreaExposure:
+    """Return what a relation adds, of the secrets that it links and that are not known without it.
+
+    Parameters
+    ----------
+    system, apart : System
+        The measures of the relation with the rows that link them, and without these.
+    """
+    linked = {each.name: each for each in components(system)}
+    before = {each.name: each for each in components(apart)}
+    new = _audit_components((each for name, each in linked.items() if name not in before), Learnt(), kept)
+    old = _audit_components((each for name, each in before.items() if name not in linked), Learnt(), kept)
+    return new.beyond(old)
+
+
 def _audit_system(system: System, kept: Kept) -> AreaExposure:
-    total = _published(*published_secrets(system))
+    return _audit_components(components(system), _published(*published_secrets(system)), kept)
+
+
+def _audit_components(some: Iterable[Component], total: Learnt, kept: Kept) -> AreaExposure:
     count = solved = 0
-    for component in components(system):
+    for component in some:
         known = kept.get("answers", component.name)
         if known is None:
             known = kept.put("answers", component.name, list(astuple(learnt(component.system))))

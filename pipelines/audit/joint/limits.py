@@ -6,14 +6,16 @@ from collections.abc import Mapping
 
 from scipy.special import bdtrc
 
-#: Chance of each secret to be learnt from safe releases by an attacker who guesses an interval; others must
-#: learn nothing. A factor of the last period is near this period's with the chance "draws".
+#: Probability that an attacker learns a secret of safe releases by chance. "draws" is the probability that
+#: two independent factors of a cell are so near that the rule of three is right. Attackers that are neither
+#: here nor "list" have the limit 0.
 CHANCE = {"growth": 0.02, "draws": 0.1}
 #: Share of the sets of units with a public list of values of which one multiset may remain.
 MULTISETS = 0.05
 #: Chance of an audit of safe releases to pass a limit by such guesses.
 FALSE_ALARM = 1e-3
-#: What is limited in addition for each variable (draws: of each of its periods), so that no other hides it.
+#: Attackers with a second limit for each variable, and "draws" with one for each period and pair of tables of
+#: a variable. A variable of which much is learnt is therefore not hidden by others.
 RATED = ("growth", "list", "draws")
 
 #: Number of secrets learnt, and number of those that could be learnt; and these by attacker.
@@ -22,7 +24,7 @@ Rates = dict[str, Rate]
 
 
 def limit_of(kind: str, of: int, among: int = 1) -> int:
-    """Return how many of some secrets may be learnt, where so many numbers of secrets are compared."""
+    """Return the limit; `among` is the number of variables tested together (Bonferroni)."""
     if kind == "list":
         return int(MULTISETS * of)
     return chance_limit(of, CHANCE[kind], FALSE_ALARM / max(among, 1)) if kind in CHANCE else 0

@@ -126,8 +126,8 @@ def _coefficients(values: np.ndarray, *, is_sum: bool) -> np.ndarray | None:
     return np.asarray(combination / combination[0])
 
 
-def joined(relation: Relation, built: Mapping[str, Built]) -> System:
-    """Return one system of the measures of a relation, with a row for each common cell."""
+def joined(relation: Relation, built: Mapping[str, Built]) -> tuple[System, System]:
+    """Return one system of the measures of a relation, with a row for each common cell, and without them."""
     systems = {name: _renamed(built[name].system, name) for name in relation.measures}
     starts = dict(zip(systems, np.cumsum([0, *map(len, systems.values())]), strict=False))
     cells = None
@@ -160,9 +160,10 @@ def joined(relation: Relation, built: Mapping[str, Built]) -> System:
     rows = sparse.block_diag([system.rows for system in systems.values()], format="csr")
     linking = sparse.csr_matrix(entries, (count, rows.shape[1]))
     first = next(iter(systems.values()))
-    return replace(
+    system = replace(
         first, **{**together, "rows": sparse.vstack([rows, linking]).tocsr(), "values": np.zeros(0)}
     )
+    return system, system.with_rows(np.arange(rows.shape[0]))
 
 
 def _renamed(system: System, measure: str) -> System:

@@ -32,6 +32,7 @@ from microguard.pipelines.audit.joint.partitions import (
     read_region_totals,
 )
 from microguard.pipelines.audit.joint.releases import LOST, Release
+from microguard.pipelines.audit.periods import same_period
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def read(releases: Sequence[Release], names: Sequence[str], kept: Kept) -> State
     """
     found = Statements({}, {}, {}, ())
     lost: dict[int, str] = {}
-    linked: dict[tuple[str, str], int] = {}
+    linked: dict[str, dict[str, int]] = {}
     for position, release in enumerate(releases):
         if release.table is not None:
             continue
@@ -102,13 +103,13 @@ def read(releases: Sequence[Release], names: Sequence[str], kept: Kept) -> State
             one = Records(position, release, partitions, statements.totals.get(name))
             found.records.setdefault(name, []).append(one)
             if partitions:
-                linked[name, release.period] = position
+                linked.setdefault(name, {})[release.period] = position
         for name, values in statements.lists.items():
             found.lists.setdefault(name, []).append(values)
     for position, release in enumerate(releases):
         if release.table is None:
             continue
-        other = linked.get((release.table.measure, release.period))
+        other = _position_of_period(linked.get(release.table.measure, {}), release.period)
         versions = None if other is None else releases[other].evidence / MEMBERS
         name = f"{names[position]}{'' if other is None else names[other]}"
         try:
@@ -118,6 +119,12 @@ def read(releases: Sequence[Release], names: Sequence[str], kept: Kept) -> State
             continue
         found.tables.setdefault(release.table.measure, []).append(table)
     return Statements(found.tables, found.records, found.lists, tuple(lost[each] for each in sorted(lost)))
+
+
+def _position_of_period(positions: Mapping[str, int], period: str) -> int | None:
+    """Return the position of the records of a period, otherwise the last that can be of it; None without."""
+    alike = [position for other, position in positions.items() if same_period(other, period)]
+    return positions.get(period, max(alike, default=None))
 
 
 def _table(release: Release, position: int, name: str, versions: Path | None, kept: Kept) -> Table:

@@ -1,9 +1,10 @@
 """The Delta table of a public area in an object store, at ``delta`` in the area.
 
-A store has no links: the store itself copies each file of a release into the table, and it is read back. One
-commit makes a release the newest state. To remove a release the remaining ones are committed again, oldest
-first. Then a checkpoint of the oldest replaces the earlier log, and files that no remaining release has are
-deleted. The table therefore has no version of a removed release. Meanwhile readers see a release that stands.
+A store has no links. It therefore copies each file of a release into the table, and the copy is read back.
+One commit makes a release the newest state. A removal commits the remaining releases again, oldest first.
+Then a checkpoint of the oldest replaces the earlier log, and files of no remaining release are deleted, so
+that the table has no version of the removed release. During a removal, readers see one of the remaining
+releases, which need not be the newest.
 """
 
 from __future__ import annotations
@@ -66,14 +67,18 @@ class StoredDeltaTable:
 
     def _versions(self) -> dict[str, int]:
         """Return the last version of each release in the log."""
-        versions: dict[str, int] = {}
-        for name in self.public.storage.list_files(_LOG):
+        return {release_id: version for version, release_id in self._commits().values()}
+
+    def _commits(self) -> dict[str, tuple[int, str]]:
+        """Return version and release of each commit in the log by the name of its file, oldest first."""
+        commits: dict[str, tuple[int, str]] = {}
+        for name in sorted(self.public.storage.list_files(_LOG)):
             content = self.public.storage.get(name) if name.endswith(".json") else None
             for line in [] if content is None else content.content.splitlines():
                 release_id = json.loads(line).get("commitInfo", {}).get(PROPERTY)
                 if release_id is not None:
-                    versions[str(release_id)] = int(name.rpartition("/")[2].removesuffix(".json"))
-        return versions
+                    commits[name] = int(name.rpartition("/")[2].removesuffix(".json")), str(release_id)
+        return commits
 
     def faults(self, manifest: dict[str, Any]) -> list[str]:
         """Read the version of a release again, and return its faults, one sentence each."""
@@ -159,7 +164,8 @@ class StoredDeltaTable:
     def _begin_again(self, standing: Sequence[str], removed: str) -> None:
         """Make each release that stands a version again, oldest first, and begin the log with them.
 
-        The line of a removed release goes last, so that a killed run begins this again.
+        The commits of the removed release are deleted last, so that a killed run does all of this again; all
+        others newest first, so that the first commits of the releases keep their order.
         """
         self._make_current(standing[0], removed)
         table = DeltaTable(self._address)
@@ -168,14 +174,13 @@ class StoredDeltaTable:
         for each in standing[1:]:
             self._make_current(each, removed)
         DeltaTable(self._address, version=first).create_checkpoint()
-        storage, older = self.public.storage, []
-        for name in storage.list_files(_LOG):
+        commits, older = self._commits(), []
+        for name in self.public.storage.list_files(_LOG):
             version = _VERSION.match(name)
             if version and int(version[1]) < first:
-                content = storage.get(name)
-                older.append((content is not None and removed.encode() in content.content, name))
-        for _, name in sorted(older):
-            storage.delete(name)
+                older.append((commits.get(name, (0, ""))[1] == removed, -int(version[1]), name))
+        for _, _, name in sorted(older):
+            self.public.storage.delete(name)
 
     @contextmanager
     def _answering(self) -> Iterator[None]:

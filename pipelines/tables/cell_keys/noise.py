@@ -152,8 +152,10 @@ def attacked(
     once = table_of_variables(whole, variables)
     alone = candidates(noise, counts[first], values[first], totals(once).astype(np.int64))
     sure = alone.surest(noise.parameters.k)
-    open_ones = _drawn(np.flatnonzero(sure > 0), MOST_LINKED, seed)
-    small = _drawn(np.flatnonzero((once.values > 0) & (once.values < noise.parameters.k)), most_cells, seed)
+    open_ones = drawn_cells(np.flatnonzero(sure > 0), MOST_LINKED, seed)
+    small = drawn_cells(
+        np.flatnonzero((once.values > 0) & (once.values < noise.parameters.k)), most_cells, seed
+    )
     differences = Differences.of(once.relations, values[first])
     together = given_all(alone, once.relations, open_ones)
     linked = differences.known(together, open_ones, alone).surest(noise.parameters.k)
@@ -170,7 +172,7 @@ def attacked(
     )
 
 
-def _drawn(cells: np.ndarray, most: int, seed: int) -> np.ndarray:
+def drawn_cells(cells: np.ndarray, most: int, seed: int) -> np.ndarray:
     """Return all of the cells, or a sample of them drawn by the seed, in order."""
     if len(cells) <= most:
         return cells

@@ -1,8 +1,8 @@
 """Read an office's own p-table, in the format of the R package ptable and of tau-ARGUS.
 
 A text file with a heading and the columns i (true count), j (published count) and p (probability of j given
-i), with ``;`` between them. Further columns follow from these three: v = j - i, and the upper bound of the
-cell key, whose order is that of j.
+i), with ``;`` between them; of amounts i and j are amounts over the scale of the noise. Further columns
+follow from these three: v = j - i, and the upper bound of the cell key, whose order is that of j.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import math
 
 import numpy as np
 from microguard.schemas.errors import SpecificationError
+from microguard.sdc.cta.cell_keys.amounts import AmountNoiseTable
 from microguard.sdc.cta.cell_keys.noise_table import NoiseTable
 from microguard.sdc.errors import InvalidParameter
 
-KEY = "[table] noise_table"
+KEY, SMALL_KEY = "[table] noise_table", "[table] small_noise_table"
 _COLUMNS = ("i", "j", "p")
+_TYPE, _ALL = "type", "all"
 
 
 def read_p_table(path: str, least: int) -> NoiseTable:
@@ -31,18 +33,9 @@ def read_p_table(path: str, least: int) -> NoiseTable:
     ------
     SpecificationError
     """
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            lines = list(csv.DictReader(file, delimiter=";"))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise _refused("a text file that can be read", type(error).__name__) from error
-    missing = [name for name in _COLUMNS if not lines or name not in lines[0]]
-    if missing:
-        raise _refused(f"a heading with {'; '.join(_COLUMNS)}", f"none of {', '.join(missing)}")
-    numbers = np.array([[_number(line[name], n) for name in _COLUMNS] for n, line in enumerate(lines, 2)])
-    counts, published, probabilities = numbers.T
+    counts, published, probabilities = _transitions(path, KEY)
     if (counts % 1 != 0).any() or (published % 1 != 0).any():
-        raise _refused("whole numbers i and j, as it is for counts", "others")
+        raise _refused(KEY, "whole numbers i and j, as it is for counts", "others")
     try:
         noise = NoiseTable.from_transitions(counts, published, probabilities)
     except InvalidParameter as error:
@@ -56,17 +49,47 @@ def read_p_table(path: str, least: int) -> NoiseTable:
     return noise
 
 
-def _number(text: str | None, line: int) -> float:
+def read_amount_p_table(path: str, key: str) -> AmountNoiseTable:
+    """Read the noise of amounts over its scale; `key` names the file in a refusal.
+
+    Raises
+    ------
+    SpecificationError
+    """
+    amounts, published, probabilities = _transitions(path, key)
+    try:
+        return AmountNoiseTable.from_transitions(amounts, published, probabilities)
+    except InvalidParameter as error:
+        raise SpecificationError(f"{key}: {error}. Correct the file.") from error
+
+
+def _transitions(path: str, key: str) -> np.ndarray:
+    """Return the columns i, j and p, (3, lines); refuse tables by parity, which are not supported."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            lines = list(csv.DictReader(file, delimiter=";"))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise _refused(key, "a text file that can be read", type(error).__name__) from error
+    missing = [name for name in _COLUMNS if not lines or name not in lines[0]]
+    if missing:
+        raise _refused(key, f"a heading with {'; '.join(_COLUMNS)}", f"none of {', '.join(missing)}")
+    if any((line.get(_TYPE) or _ALL).strip() != _ALL for line in lines):
+        raise _refused(key, "lines of type all", "other types, such as even and odd, which have no support")
+    numbers = [[_number(line[name], n, key) for name in _COLUMNS] for n, line in enumerate(lines, 2)]
+    return np.array(numbers).T
+
+
+def _number(text: str | None, line: int, key: str) -> float:
     try:
         number = float(text or "")
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise _refused("numbers with a decimal point in i, j and p", f"something else in line {line}")
+        raise _refused(key, "numbers with a decimal point in i, j and p", f"something else in line {line}")
     return number
 
 
-def _refused(expected: str, found: str) -> SpecificationError:
+def _refused(key: str, expected: str, found: str) -> SpecificationError:
     return SpecificationError(
-        f"{KEY}: expected {expected}, found {found}. Correct the file, or name another."
+        f"{key}: expected {expected}, found {found}. Correct the file, or name another."
     )

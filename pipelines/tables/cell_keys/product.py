@@ -46,6 +46,7 @@ class NoisyTables(TableProduct[NoiseComparison]):
         InputRejected, GateRefused, ProtectionFailed
         """
         key = job.areas.key()
+        screened = self._swapped(job, screened, release_id)
         with job.progress.stage("tabulate"):
             cells = cells_of(screened, self.specification, key)
             keys = keys_of_cells(screened.frame, self.specification, cells, key)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
+from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.compat import of_texts
 from microguard.pipelines.intake.unit_key import unit_key, unit_text
 from microguard.pipelines.tables.cells.cells import Cells
@@ -25,11 +26,13 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 _KEY = "__key"
-_CONTEXT = b"keys of cells"
+_CONTEXT, _AMOUNTS = b"keys of cells", b"keys of amounts"
+#: Between a unit and its amount.
+SEPARATOR = "\x1f"
 
 
 def keys_of_cells(frame: DataFrame, specification: Specification, cells: Cells, secret: bytes) -> np.ndarray:
-    """Return the (cells,) uint64 keys, 0 for a cell without records.
+    """Return the (cells,) uint64 keys of counts, 0 for a cell without records.
 
     Parameters
     ----------
@@ -43,51 +46,94 @@ def keys_of_cells(frame: DataFrame, specification: Specification, cells: Cells, 
     InputRejected
         Where a unit has several records, or a record no unit: noise hides one record at a time.
     """
-    table, unit = specification.table, specification.unit
-    assert table is not None
-    assert unit is not None
     several = cells.contributors is None or np.any(cells.contributors != cells.units)
     if several:
         raise InputRejected(
             "Units have several records: noise by cell keys hides one record of each. Give the table one "
-            f'record a {unit}, or choose table.method = "adjustment".'
+            f'record a {specification.unit}, or choose table.method = "adjustment".'
         )
+    assert specification.unit is not None
+    key = _hashed(secret, _CONTEXT, unit_text(specification.unit, frame))
+    return _sums_of_keys(frame, specification, cells, [key])[:, 0]
+
+
+def keys_of_amounts(
+    frame: DataFrame, specification: Specification, cells: Cells, secret: bytes, factors: int
+) -> np.ndarray:
+    """Return the (cells, factors) uint64 keys of amounts: one for each contributor that adds noise.
+
+    The key of a record is that of its unit and its amount together, whatever the name of the variable: the
+    same amounts have the same noise in every table, while two variables of the same units have noise that is
+    independent, so that whoever knows one of them learns nothing of the other. Amounts of 0 have no key: who
+    adds nothing to a cell does not change its noise.
+
+    Raises
+    ------
+    InputRejected
+        Where a record has no unit.
+    """
+    table, unit = specification.table, specification.unit
+    assert table is not None
+    assert table.value is not None
+    assert unit is not None
+    amount = column(table.value).cast("double")
+    text = f.concat(unit_text(unit, frame), f.lit(SEPARATOR), amount.cast("string"))
+    keys = [
+        f.when(amount == 0, f.lit(0)).otherwise(_hashed(secret, _AMOUNTS + bytes([place]), text, amount_text))
+        for place in range(factors)
+    ]
+    known = column(unit).isNotNull()
+    return _sums_of_keys(frame, specification, cells, [f.when(known, key) for key in keys])
+
+
+def amount_text(text: str) -> str:
+    """Return unit and amount as one text in which an amount has one spelling, whatever wrote it."""
+    unit, amount = text.rsplit(SEPARATOR, 1)
+    return f"{unit}{SEPARATOR}{float(amount)!r}"
+
+
+def _sums_of_keys(
+    frame: DataFrame, specification: Specification, cells: Cells, keys: list[Column]
+) -> np.ndarray:
+    """Return the (cells, keys) sums of the keys of records modulo the span."""
+    table = specification.table
+    assert table is not None
     names = {name: f"c{position}" for position, name in enumerate(table.columns)}
-    labels = list(names.values())
+    labels, places = list(names.values()), [f"{_KEY}{place}" for place in range(len(keys))]
     keyed = frame.select(
         *[label(name, table).alias(alias) for name, alias in names.items()],
-        _hashed(secret, unit_text(unit, frame)).alias(_KEY),
+        *[key.alias(place) for key, place in zip(keys, places, strict=True)],
     )
-    finest = keyed.groupBy(*labels).agg(_sum())
+    finest = keyed.groupBy(*labels).agg(*map(_sum, places))
     sets = [[f.col(names[name]) for name in kept] for kept in grouping_sets(table)]
-    sums = finest.groupingSets(sets, *labels).agg(_sum()).toPandas()
-    if sums[_KEY].isna().any():
-        raise InputRejected(f"A record has no {unit}, and so no key. Give every record one.")
+    sums = finest.groupingSets(sets, *labels).agg(*map(_sum, places)).toPandas()
+    if sums[places].isna().any(axis=None):
+        raise InputRejected(f"A record has no {specification.unit}, and so no key. Give every record one.")
     sums = sums.rename(columns={alias: name for name, alias in names.items()}).fillna(table.total)
-    return _in_order(sums, cells)
-
-
-def _in_order(sums: pd.DataFrame, cells: Cells) -> np.ndarray:
     columns = list(cells.codes)
-    keys = cells.codes.merge(sums, how="left", on=columns)[_KEY]
-    return keys.fillna(0).to_numpy(np.uint64)
+    return cells.codes.merge(sums, how="left", on=columns)[places].fillna(0).to_numpy(np.uint64)
 
 
-def _hashed(secret: bytes, unit: Column) -> Column:
-    derived = hmac.new(secret, _CONTEXT, hashlib.sha256).digest()
+def _hashed(
+    secret: bytes, context: bytes, text: Column, spelled: Callable[[str], str] | None = None
+) -> Column:
+    derived = hmac.new(secret, context, hashlib.sha256).digest()
 
     def keys(texts: pa.Array) -> pa.Array:
-        hashes = [unit_key(text, derived) for text in texts.to_pylist()]
+        listed = texts.to_pylist()
+        if spelled is not None:
+            listed = [None if each is None else spelled(each) for each in listed]
+        hashes = [unit_key(each, derived) for each in listed]
         return pa.array(
             [None if each is None else int.from_bytes(each[:4], "big") for each in hashes], pa.int64()
         )
 
     hashed = of_texts(keys, t.LongType())
-    key: Column = hashed(unit)
+    key: Column = hashed(text)
     return key
 
 
-def _sum() -> Column:
+def _sum(name: str) -> Column:
     """Return the sum modulo the span; NULL if a record has no key."""
-    lost = f.bool_or(f.col(_KEY).isNull())
-    return f.when(~lost, f.pmod(f.sum(_KEY), f.lit(KEY_SPAN))).alias(_KEY)
+    lost = f.bool_or(f.col(name).isNull())
+    return f.when(~lost, f.pmod(f.sum(name), f.lit(KEY_SPAN))).alias(name)

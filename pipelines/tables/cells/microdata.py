@@ -37,7 +37,8 @@ who are the attackers that know cells of their own."""
 def contributions_needed(table: Table) -> int:
     """Return the number of largest contributions that the rules need."""
     two = 2 if table.estimable_within else 0
-    return max([rule.n for rule in table.dominance] + [two, 1 if table.request else 0])
+    noise = 0 if table.noise_scaling is None else len(table.noise_scaling.epsilon)
+    return max([rule.n for rule in table.dominance] + [two, noise, 1 if table.request else 0])
 
 
 def grouping_sets(table: Table) -> list[tuple[str, ...]]:

@@ -76,7 +76,12 @@ class SuppressedFrame:
         hidden = int((self.frame["status"] == "suppressed").sum())
         found, sizes = self.suppression, self.private["true"].abs()
         lost = float(sizes[self.frame["status"] == "suppressed"].sum() / max(sizes.sum(), 1e-300))
-        proved = "least cost, proved" if found.optimal else f"at most {100 * found.gap:.2g} % above the least"
+        if found.optimal:
+            proved = "least cost, proved"
+        elif found.gap is None:
+            proved = "no lower bound was proved"
+        else:
+            proved = f"at most {100 * found.gap:.2g} % above the least"
         head = (
             f"{hidden} of {len(self.frame)} cells suppressed (x), {100 * lost:.2g} % of the value; {proved}"
         )

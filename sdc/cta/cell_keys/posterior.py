@@ -120,17 +120,7 @@ def given_all(alone: Candidates, relations: sparse.csr_matrix, cells: np.ndarray
         Where the table is too large.
     """
     spread = np.maximum(alone.variance, _LEAST_VARIANCE)
-    summation = Summation.from_relations(relations)
-    parts = len(alone.first) if summation is None else len(summation.internal)
-    if min(parts, relations.shape[0]) > MOST_EQUATIONS:
-        raise InvalidParameter(
-            f"the table has {parts} cells that are no totals and {relations.shape[0]} lines: what it says "
-            f"together takes no more than {MOST_EQUATIONS} of either to work out"
-        )
-    if summation is not None and parts <= relations.shape[0]:
-        expected, variance = _by_parts(alone.mean, spread, summation.matrix, cells)
-    else:
-        expected, variance = _by_lines(alone.mean, spread, relations, cells)
+    expected, variance = linked_estimates(alone.mean, spread, relations, cells)
     own, variance = spread[cells], np.maximum(variance, _LEAST_VARIANCE)
     beside = np.maximum(1.0 / variance - 1.0 / own, 0.0)
     pulled = expected / variance - alone.mean[cells] / own
@@ -139,6 +129,38 @@ def given_all(alone: Candidates, relations: sparse.csr_matrix, cells: np.ndarray
     exponent -= np.where(alone.odds[cells] > 0, exponent, -np.inf).max(axis=1, keepdims=True)
     odds = np.where(alone.odds[cells] > 0, alone.odds[cells] * np.exp(np.minimum(exponent, 0.0)), 0.0)
     return Candidates(alone.first[cells], odds / odds.sum(axis=1, keepdims=True))
+
+
+def linked_estimates(
+    mean: np.ndarray, spread: np.ndarray, relations: sparse.csr_matrix, cells: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Estimate some cells from all of them by weighted least squares, given that true totals add up.
+
+    Parameters
+    ----------
+    mean, spread : (all cells,) expectation and variance of each cell by itself
+    relations : sparse (lines, all cells)
+    cells : (chosen,) positions
+
+    Returns
+    -------
+    (chosen,) expectations and variances
+
+    Raises
+    ------
+    InvalidParameter
+        Where the table is too large.
+    """
+    summation = Summation.from_relations(relations)
+    parts = len(mean) if summation is None else len(summation.internal)
+    if min(parts, relations.shape[0]) > MOST_EQUATIONS:
+        raise InvalidParameter(
+            f"the table has {parts} cells that are no totals and {relations.shape[0]} lines: what it says "
+            f"together takes no more than {MOST_EQUATIONS} of either to work out"
+        )
+    if summation is not None and parts <= relations.shape[0]:
+        return _by_parts(mean, spread, summation.matrix, cells)
+    return _by_lines(mean, spread, relations, cells)
 
 
 def _by_parts(

@@ -36,7 +36,6 @@ from microguard.sdc.microaggregation.local_search.ruin_and_recreate import disso
 from microguard.sdc.microaggregation.local_search.scales import local_scales
 from microguard.sdc.microaggregation.local_search.search_state import SearchState, search_state_of
 from microguard.sdc.microaggregation.local_search.work import WORK, Work
-from microguard.sdc.microaggregation.minimality_attack_mitigation import merge_until_diverse, perturb_records
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import typical_cost
 from microguard.sdc.stop import Deadline, StoppedBy
@@ -105,10 +104,8 @@ def search(
     content_ids = deduplicate(records.values)
     blocks = divide(records, k)
     labels = initial_labels(records, content_ids, blocks, k)
-    perturbed = perturb_records(records, labels, seed)
-    if perturbed.diversity is not None:
-        labels = merge_until_diverse(perturbed, labels, seed)
-    labels = labels if start is None else start
+    perturbed, diverse = _diverse_start(records, labels, seed)
+    labels = diverse if start is None else start
     initial = _initial_clustering(records, labels, "local-search")
     if len(records) < 2 * k:  # only one cluster is possible
         return replace(initial, lower_bound=records.sst, bound_kind="one cluster", stopped_by="proof")
@@ -134,8 +131,7 @@ def made_diverse(
 
     The lower bound remains valid, because it holds for all clusterings, hence also for diverse ones.
     """
-    perturbed = perturb_records(records, clustering.labels, seed)
-    labels = merge_until_diverse(perturbed, clustering.labels, seed)
+    perturbed, labels = _diverse_start(records, clustering.labels, seed)
     work = Counter(clustering.work)
     k = _smallest_size(records, k)
     if effort is not None and len(records) >= 2 * k:
@@ -158,6 +154,19 @@ def made_diverse(
 def _smallest_size(records: Records, k: int) -> int:
     """Return the minimum cluster size: k, or the required number of distinct values if that is larger."""
     return k if records.diversity is None else max(k, int(records.diversity.least.max(initial=1)))
+
+
+def _diverse_start(records: Records, labels: np.ndarray, seed: int) -> tuple[Records, np.ndarray]:
+    """Return perturbed records and diverse labels; both unchanged if no variable has a requirement."""
+    if records.diversity is None:
+        return records, labels
+    from microguard.sdc.microaggregation.minimality_attack_mitigation import (
+        merge_until_diverse,
+        perturb_records,
+    )
+
+    perturbed = perturb_records(records, labels, seed)
+    return perturbed, merge_until_diverse(perturbed, labels, seed)
 
 
 def _search_from(

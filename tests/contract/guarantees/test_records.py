@@ -36,7 +36,11 @@ RECORDS = st.lists(
     ),
     max_size=30,
 )
-GROUPS = (Group("all", ("sex", "income"), ("region",)), Group("sex", ("sex",), ("region",)))
+GROUPS = (
+    Group("all", ("sex", "income"), ("region",)),
+    Group("sex", ("sex",), ("region",)),
+    Group("income", ("income",), ()),
+)
 ANONYMOUS = KAnonymity(3, "record", GROUPS, jointly=False)
 SHOWING = KAnonymity(3, "record", GROUPS, False, "any_value")
 DIVERSE = LDiversity(2, ("illness",), GROUPS)
@@ -93,14 +97,33 @@ def expected_showing(records):
         fewest = oracle.fewest_showing(records, group.variables, group.region)
         sizes = oracle.class_sizes(records, (*group.variables, *group.region))
         found = sizes[0] if sizes and sizes[0] >= SHOWING.k else min(fewest, SHOWING.k)
-        metrics[MetricKey("smallest_class", group.name)] = float(found)
+        metrics[MetricKey("smallest_class", group.name)] = float(sizes[0] if sizes else 0)
+        metrics[MetricKey("fewest_showing", group.name)] = float(found if sizes else 0)
     return metrics
 
 
 @given(RECORDS)
 def test_duckdb_counts_records_that_show_the_same_values_as_plain_python_does(tmp_path_factory, records):
     (count,) = counted_by_duckdb(records, tmp_path_factory.mktemp("count"), SHOWING)
-    assert count.metrics == (expected_showing(records) if records else expected([])[0])
+    assert count.metrics == expected_showing(records)
+    for group in GROUPS:
+        facts = count.facts[group.name]
+        assert facts["smallest_class"] == count.metrics[MetricKey("smallest_class", group.name)]
+        shown = count.metrics[MetricKey("fewest_showing", group.name)]
+        assert facts["fewest_showing"] == shown
+        assert f"every record's values are shown by at least {shown:g} records" in count.detail
+
+
+def test_the_smallest_class_is_stated_also_where_a_missing_value_may_be_any(tmp_path):
+    records = [{"region": "n", "sex": "f", "income": 1.5}] * 3 + [{"region": "n", "sex": "f"}]
+    (count,) = counted_by_duckdb(records, tmp_path, SHOWING)
+    assert count.facts["all"]["smallest_class"] == 1
+    assert count.facts["all"]["fewest_showing"] == 3
+    assert "the smallest has 1 records; every record's values are shown by at least 3" in count.detail
+    assert not unmet(SHOWING.requirements(), count)
+    (count,) = counted_by_duckdb(records[1:], tmp_path, SHOWING)
+    broken = {each.key for each in unmet(SHOWING.requirements(), count)}
+    assert broken == {MetricKey("fewest_showing", name) for name in ("all", "income")}
 
 
 def test_a_missing_value_that_may_be_any_is_stated_and_read_again():

@@ -11,6 +11,7 @@ from microguard.pipelines.guarantees.guarantee import Count, Guarantee, unmet
 from microguard.pipelines.guarantees.k_anonymity import Group, KAnonymity
 from microguard.pipelines.guarantees.l_diversity import LDiversity
 from microguard.pipelines.guarantees.measured_only import MeasuredOnly
+from microguard.pipelines.guarantees.noisy_amounts import NoisyAmounts
 from microguard.pipelines.guarantees.registry import (
     GUARANTEES,
     UnknownGuarantee,
@@ -36,6 +37,7 @@ EXAMPLES: list[tuple[Guarantee, dict]] = [
     (RoundedTable(5), TABLE),
     (SmallCounts(5), TABLE),
     (BoundedNoise(5, 2.0, 3), TABLE),
+    (NoisyAmounts(5.0, 8.0, 0.3, 0.03, 1000.0, 3.0, (1.0, 0.5), 4.2), TABLE),
     (SuppressedTable(), TABLE),
 ]
 

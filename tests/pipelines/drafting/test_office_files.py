@@ -70,3 +70,22 @@ def test_draft_keeps_several_weights_and_names_the_first(tmp_path):
     content = tomllib.loads(draft(str(tmp_path / "survey.parquet")).summary())
     assert [content["variables"][name]["role"] for name in weights] == ["weight", "weight"]
     assert content["method"]["weight"] == "weight"
+
+
+def test_draft_offers_an_amount_of_households_as_a_key_variable(tmp_path):
+    """An income of the household has one value for each household, as its key has."""
+    rng = np.random.default_rng(5)
+    home = np.repeat(np.arange(300), rng.integers(1, 5, 300))
+    pd.DataFrame(
+        {
+            "hh_nr": home + 100_001,
+            "region": rng.choice(["AT1", "AT2"], 300)[home],
+            "sex": rng.choice([1, 2], len(home)),
+            "age": rng.integers(0, 95, len(home)),
+            "eqinc": np.round(rng.lognormal(10, 0.5, 300)).astype(int)[home],
+        }
+    ).to_csv(tmp_path / "silc.csv", index=False)
+    lines = draft(str(tmp_path / "silc.csv")).summary().splitlines()
+    guess, instead = (line for line in lines if line.removeprefix("# ").startswith("eqinc ="))
+    assert 'role = "identifier"' in guess
+    assert 'role = "quasi_identifier", kind = "numeric"' in instead

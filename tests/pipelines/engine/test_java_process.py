@@ -45,7 +45,11 @@ def test_java_is_started_without_code_between_fork_and_exec_and_deaf_to_signals(
 
     state = tmp_path / "state"
     java = java_process._Java(
-        ["sh", "-c", f"cat /proc/$$/status >{state}; kill -INT $$; kill -TERM $$; echo alive >>{state}"],
+        [
+            "sh",
+            "-c",
+            f"cat /proc/$$/status >{state}; kill -INT $$; kill -TERM $$; kill -HUP $$; echo alive >>{state}",
+        ],
         env=dict(os.environ),
         preexec_fn=never,
     )

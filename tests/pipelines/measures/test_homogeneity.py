@@ -97,7 +97,7 @@ def test_who_knows_one_of_two_sensitive_variables_reads_the_other_and_the_page_s
     assert "Whoever knows the protected variables and note reads" in page
 
 
-@pytest.mark.parametrize("least", [2, 3])
+@pytest.mark.parametrize("least", [pytest.param(2, marks=pytest.mark.long), 3])
 def test_min_diversity_counts_close_numbers_as_one_value(spark, tmp_path, least):
     """The salary is nearly told by age and sex: classes of nearest records give it away."""
     random = np.random.default_rng(1)

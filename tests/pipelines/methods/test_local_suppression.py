@@ -91,7 +91,12 @@ def test_local_suppression_publishes_what_spark_duckdb_and_plain_python_count(sp
     manifest = json.loads((release / "manifest.json").read_text())
     stated = manifest["guarantee"]
     assert stated.get("missing", "category") == missing
-    assert stated["groups"][0]["smallest_class"] == (smallest if missing == "category" else 3)
+    (group,) = stated["groups"]
+    assert group["smallest_class"] == smallest
+    assert group.get("fewest_showing") == (None if missing == "category" else 3)
+    page = (release / "report.html").read_text()
+    assert ("values are shown by at least" in page) == (missing == "any_value")
+    assert ("cannot be distinguished by them" in page) == (missing == "category")
 
 
 @pytest.mark.spark
@@ -130,6 +135,15 @@ def test_specification_refuses_what_local_suppression_does_not_heed(tmp_path):
     costs = ROLES | {"job": {"role": "quasi_identifier", "kind": "nominal", "costs": "costs.csv"}}
     with pytest.raises(SpecificationError, match="publishes no other category"):
         spec_of(tmp_path, costs)
+    for count in (63, 64):
+        many = {f"v{i}": ROLES["sex"] for i in range(count)}
+        if count == 63:
+            assert len(spec_of(tmp_path, many).quasi_identifiers) == count
+            continue
+        with pytest.raises(
+            SpecificationError, match="at most 63 quasi-identifiers with this method, found 64"
+        ):
+            spec_of(tmp_path, many)
     with pytest.raises(SpecificationError, match="folders are counted by category"):
         specification(
             tmp_path,

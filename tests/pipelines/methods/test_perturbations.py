@@ -14,11 +14,12 @@ from microguard.pipelines.intake.read import microdata_from_frame
 from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.method import record_method
-from microguard.pipelines.methods import rank_swapping
+from microguard.pipelines.methods import correlated_noise, rank_swapping
 from microguard.pipelines.methods.perturbation import uniforms
 from microguard.pipelines.publication.areas import Areas
-from microguard.schemas.errors import InputRejected, SpecificationError
+from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
 from microguard.sdc.perturbation.pram import move
+from pyspark.sql import functions as f
 
 from tests.pipelines.microdata import published, quality, run, specification
 
@@ -122,6 +123,17 @@ def test_rank_swapping_keeps_every_value_and_moves_none_beyond_its_window(spark,
 
 
 @pytest.mark.spark
+def test_limits_of_ranges_are_not_in_the_plan_that_spark_shows(spark):
+    tall = spark.createDataFrame([(0, 3.25), (1, 3.25), (0, 7.0), (0, 7.5)], "i int, x double")
+    limit = f.lit(7.015625)
+    assert "7.015625" in tall.select(f.col("x") < limit)._jdf.queryExecution().toString()  # the control
+    limits = {0: np.array([3.25, 7.015625]), 1: np.array([1.0])}
+    placed = rank_swapping._in_ranges(tall, limits)
+    assert [row["range"] for row in placed.sort("i", "x").collect()] == [0, 1, 2, 1]
+    assert "7.015625" not in placed._jdf.queryExecution().toString()
+
+
+@pytest.mark.spark
 def test_who_knows_the_exchanges_of_one_file_does_not_know_those_of_another(spark, tmp_path):
     def exchanges(frame):
         """The partner of each rank, of whoever has the original records."""
@@ -184,6 +196,32 @@ def test_two_releases_with_other_noise_do_not_give_the_values_away(spark, tmp_pa
 
 
 @pytest.mark.spark
+def test_noise_does_not_hang_on_the_last_bit_and_fits_the_type_of_its_column(spark, tmp_path, monkeypatch):
+    frame = population().assign(note=np.arange(RECORDS), age=0.35)[["age", "income", "wealth", "note"]]
+    frame["wealth"] = np.round(990 + 9 * np.random.default_rng(0).random(RECORDS), 2)
+    given = spark.createDataFrame(frame).withColumn("wealth", f.col("wealth").cast("decimal(5,2)"))
+    spec = chosen(tmp_path, "correlated_noise", share=4.0)
+    first = perturbed(spark, spec, given)
+    assert (first["age"] == 0.35).all()
+    assert first["wealth"].notna().all()
+    assert float(first["wealth"].max()) == 999.99
+    whole = correlated_noise.factor
+    monkeypatch.setattr(correlated_noise, "factor", lambda matrix: np.nextafter(whole(matrix), 2.0))
+    other = perturbed(spark, spec, given)
+    assert (first["income"] == other["income"]).mean() > 0.99
+
+
+def test_the_largest_number_of_a_decimal_type_fits_it():
+    from pyspark.sql.types import DecimalType, DoubleType, ShortType
+
+    assert correlated_noise.largest(DecimalType(5, 2)) == 999.99
+    assert 1e38 > correlated_noise.largest(DecimalType(38, 0)) > 0.99e38
+    assert correlated_noise.largest(DecimalType(18, 2)) < 1e16
+    assert correlated_noise.largest(ShortType()) == 32767
+    assert correlated_noise.largest(DoubleType()) == np.inf
+
+
+@pytest.mark.spark
 def test_two_releases_of_pram_with_other_parameters_have_other_draws(spark, tmp_path):
     frame = population().assign(note=np.arange(RECORDS))[["sex", "job", "note"]]
 
@@ -195,6 +233,15 @@ def test_two_releases_of_pram_with_other_parameters_have_other_draws(spark, tmp_
     seldom, often = moved(0.7), moved(0.5)
     assert (moved(0.7) == seldom).all()
     assert often[seldom].mean() < 0.8  # with the same draws: 1
+
+
+@pytest.mark.spark
+def test_a_perturbation_that_leaves_a_variable_as_it_was_is_refused(spark, tmp_path):
+    frame = population()[["age", "income", "wealth", "note"]].assign(note=np.arange(RECORDS))
+    frame.to_parquet(tmp_path / "data")
+    with pytest.raises(GateRefused, match="no compared record changed: age") as refused:
+        run(spark, chosen(tmp_path, "correlated_noise", share=1e-7))
+    assert "income" not in str(refused.value)
 
 
 @pytest.mark.spark
@@ -231,6 +278,7 @@ def test_an_attacker_without_the_key_of_pram_learns_what_the_matrix_says():
     ("method", "parameters", "message"),
     [
         ("pram", {"stay": 1.5}, "stay"),
+        ("pram", {"stay": 1.0}, "stay"),
         ("rank_swapping", {"window": 0.0}, "window"),
         ("correlated_noise", {"share": 0.0}, "share"),
         ("pram", {"matrix": "free"}, "matrix"),

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from microguard.pipelines.audit.release import audit
+from microguard.pipelines.intake.recode import hierarchy_paths
+from microguard.pipelines.method import record_method
+from microguard.pipelines.methods.recoding import _report
 from microguard.schemas.errors import InputRejected, SpecificationError
+from microguard.schemas.specification.sections import Group
+from microguard.sdc.recoding import Recoding
+from microguard.sdc.recoding.search import MOST_NODES
 
 from tests.contract.guarantees import oracle
 from tests.pipelines.methods.test_local_suppression import suppressed
@@ -87,6 +96,34 @@ def test_recoding_does_not_depend_on_order_or_partitions(spark, tmp_path):
     (tmp_path / "n.csv").write_text("number,group\n1,a\n2,a\n")
     with pytest.raises(InputRejected, match=r"variables\.number: expected a column of text"):
         suppressed(spark, spec_of(tmp_path, numbers), spark.createDataFrame(frame.assign(number=1)))
+
+
+@pytest.mark.spark
+def test_plan_of_recoding_has_codes_of_the_hierarchy_and_none_of_the_records(spark, tmp_path):
+    """The plan is in the event log of Spark: which codes occur must not follow from it."""
+    frame = spark.createDataFrame(persons(tmp_path).query("place < 'p5'")).drop("income")
+    method = record_method(spec_of(tmp_path))
+    gone = pa.table(
+        {name: pa.array([text]) for name, text in zip(method.keys(), ["", "f", "p3", "b"], strict=True)}
+    )
+    paths = hierarchy_paths(method.specification)
+    spark.conf.set("spark.sql.maxPlanStringLength", 10_000_000)
+    texts = {}
+    for levels in ((0, 1, 0), (0, 0, 0)):
+        published = method._published(frame, gone, paths, levels)
+        published.collect()
+        texts[levels] = published._jdf.queryExecution().toString()
+    shown = [{place for place in PLACES if re.search(rf"\b{place}\b", text)} for text in texts.values()]
+    assert shown == [set(PLACES), set()]
+
+
+def test_search_that_was_stopped_is_not_called_a_descent():
+    found = Recoding((0,), np.zeros(1, bool), 0, 1.0, 0.5, False, MOST_NODES, 20_000, 1)
+    counts = pa.table({"__records": [3]})
+    group = Group(name="all", variables=("sex",))
+    for nodes, algorithm in ((MOST_NODES, "lattice search"), (MOST_NODES + 1, "descent")):
+        reports = _report(replace(found, nodes=nodes), [[{}]], group, counts, 0.0)
+        assert [each["algorithm"] for each in reports.blocks] == [algorithm]
 
 
 @pytest.mark.parametrize(

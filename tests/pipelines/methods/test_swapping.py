@@ -154,6 +154,56 @@ def test_a_published_household_size_is_a_profile_of_its_own(spark, tmp_path):
 
 
 @pytest.mark.spark
+def test_levels_that_do_not_nest_and_supplied_risks_decide_who_is_exchanged(spark, tmp_path):
+    """Schools cross wards within a region; doctors cross regions. Who has a risk of 0.5 is exchanged."""
+    frame = census(300)
+    rng = np.random.default_rng(7)
+    home = frame["home"].to_numpy()
+    frame["school"] = frame["region"] + np.array(["1", "2"])[rng.integers(0, 2, home.max() + 1)[home]]
+    frame["doctor"] = np.array(["x", "y", "z"])[rng.integers(0, 3, home.max() + 1)[home]]
+    frame["chance"] = np.where(rng.random(len(frame)) < 0.03, 0.7, 0.1)
+    frame.loc[frame.index[:1], "chance"] = None
+    area = {"role": "quasi_identifier", "kind": "nominal"}
+    roles = ROLES | {"school": area, "doctor": area, "chance": {"role": "risk"}}
+    spec = spec_of(
+        tmp_path, roles, hierarchies=[["region", "school"], ["doctor"]], risk_values=["chance"],
+        risk_threshold=0.5, rate=0.0,
+    )  # fmt: skip
+    after = swapped(spark, spec, spark.createDataFrame(frame))
+    areas = ["region", "ward", "school", "doctor"]
+    moved = (after[areas].to_numpy() != frame[areas].to_numpy()).any(axis=1)
+    at_risk = (~(frame["chance"] < 0.5)).groupby(home).any()
+    assert moved[at_risk.to_numpy()[home]].all()
+    assert pd.Series(moved).groupby(home).first().sum() <= 2 * at_risk.sum()
+    whole = [tuple(row) for row in frame[areas].drop_duplicates().to_numpy()]
+    assert set(map(tuple, after[areas].to_numpy())) <= set(whole), "a household takes a whole set of areas"
+    again = swapped(spark, spec, spark.createDataFrame(frame[::-1]).repartition(4))
+    pd.testing.assert_frame_equal(after, again)
+
+    records = {name: role for name, role in roles.items() if name not in ("home", "doctor", "chance")}
+    spec = spec_of(tmp_path, records, hierarchies=[["region", "school"]], rate=0.3)
+    frame = frame.drop(columns=["home", "doctor", "chance"])
+    after = swapped(spark, spec, spark.createDataFrame(frame))
+    by_region = ["region", "sex", "age", "job"]
+    unique = frame.groupby(by_region)["income"].transform("size") < 3
+    kept = ~unique & (after["region"] == frame["region"])
+    assert kept.sum() > 100
+    assert (after["school"].str[:-1] == after["region"]).all()
+    assert (after["school"] != frame["school"])[kept].any()
+
+
+def test_variables_of_role_risk_are_for_swapping_alone(tmp_path):
+    roles = ROLES | {"chance": {"role": "risk"}}
+    with pytest.raises(SpecificationError, match="every variable of role risk: chance"):
+        spec_of(tmp_path, roles)
+    with pytest.raises(SpecificationError, match="one for each level of geography"):
+        spec_of(tmp_path, roles | {"other": {"role": "risk"}, "more": {"role": "risk"}},
+                risk_values=["chance", "other", "more"], risk_threshold=1.0)  # fmt: skip
+    with pytest.raises(SpecificationError, match="only method swapping"):
+        specification(tmp_path, roles | {"ward": {"role": "region"}}, method={"name": "microaggregation"})
+
+
+@pytest.mark.spark
 def test_swapping_refuses_a_household_in_two_areas(spark, tmp_path):
     frame = census(30)
     frame.loc[frame.index[frame["home"].duplicated()][:1], "ward"] = "w99"
@@ -178,6 +228,13 @@ def test_specification_refuses_a_region_next_to_an_exchanged_area(tmp_path):
         ({"geography": 3}, "list in brackets"),
         ({"rate": 1.5}, "rate"),
         ({"rates": 0.1}, "rates"),
+        ({"hierarchies": [["region"]]}, "and then further quasi-identifiers"),
+        ({"hierarchies": [["sex", "age"]]}, "and then further quasi-identifiers"),
+        ({"hierarchies": [[]]}, "and then further quasi-identifiers"),
+        ({"hierarchies": [["region", "ward"]]}, "none of geography"),
+        ({"hierarchies": [["region", "income"]]}, "quasi-identifiers of kind nominal"),
+        ({"risk_values": ["income"], "risk_threshold": 1.0}, "variables of role risk"),
+        ({"risk_threshold": 1.0}, "with risk_values"),
     ],
 )
 def test_specification_refuses_parameters_of_swapping_that_do_not_fit(parameters, message, tmp_path):

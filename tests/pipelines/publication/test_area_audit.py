@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from microguard.pipelines.audit.joint import differences, unit_sets
-from microguard.pipelines.joint_audit import audit_source
+from microguard.pipelines.audit.joint.attackers import ATTACKERS
+from microguard.pipelines.audit.joint.exposure import AreaExposure
+from microguard.pipelines.joint_audit import _statement, audit_source
 from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.area_audit import EXPOSURE
 from microguard.pipelines.publication.areas import Areas
@@ -16,7 +18,7 @@ from microguard.pipelines.publication.stage import StagedFiles
 from microguard.pipelines.publication.withdrawal import withdraw_release
 from microguard.schemas.errors import GateRefused
 
-from tests.pipelines.audit.joint.planted import two_values, whole_and_part
+from tests.pipelines.audit.joint.planted import region_totals_of_records, two_values, whole_and_part
 from tests.pipelines.microdata import specification
 
 IDS = ("a" * 32, "b" * 32)
@@ -34,17 +36,20 @@ class Office:
         return Areas.from_places(self.folder / "lakes" / release_id[0], self.evidence)
 
     def publish(self, release_id, release, source="firms", **changes):
-        """Publish a table with its evidence, as a run does after it was verified."""
+        """Publish a table or records with their evidence, as a run does after it verified them."""
         areas = self.areas(release_id)
         shutil.copytree(release.evidence, areas.record(release_id), dirs_exist_ok=True)
-        table = {"method": release.table.method, "value": "turnover"}
-        content = {"table": table, "release": {"source": source, "period": release.period}}
-        identity = {"content": "table", "specification": content}
+        content = {"release": {"source": source, "period": release.period}}
+        if release.table is not None:
+            content["table"] = {"method": release.table.method, "value": "turnover"}
+        kind = "records" if release.table is None else "table"
+        identity = {"content": kind, "specification": content}
         entry = Entry("intended", release_id, f"table {release_id[0]}", "2026-01-01", identity)
         folder = release.public
         file = {"file": "table/001.parquet", "columns": ["branch", "region", "value"]}
-        shown = {**release.manifest, "release_id": release_id, "content": "table", "total": "Total",
-                 "tables": [file]}  # fmt: skip
+        shown = {**release.manifest, "release_id": release_id}
+        if release.table is not None:
+            shown |= {"content": kind, "total": "Total", "tables": [file]}
         staged = StagedFiles.from_folder(release_id, folder)
         publish.publish(staged, shown, areas, replace(entry, **changes), accepted=True)
 
@@ -120,8 +125,26 @@ def test_tables_of_other_periods_or_units_of_one_source_have_other_values_and_ar
 def test_the_verb_names_what_a_source_and_what_its_area_discloses_in_one_report(office, tmp_path):
     for release_id, release in zip(IDS, whole_and_part(tmp_path / "leak", 3, True), strict=True):
         office.publish(release_id, release, source="persons", successive="accept")
-    with pytest.raises(GateRefused, match="evidence area disclose more together"):
+    _, records = region_totals_of_records(tmp_path / "records", 3, False)
+    office.publish("c" * 32, records, source="persons", successive="accept")
+    both = (
+        r"3 release\(s\) of the source 'persons' expose units together: 1 releases cannot be compared .*"
+        "evidence area disclose more together .*1 of 1 secrets are known"
+    )
+    with pytest.raises(GateRefused, match=both):
         audit_source(office.specification)
+
+
+@pytest.mark.parametrize("verdict", ["green", "amber"])
+def test_an_area_in_which_attackers_learn_within_limits_is_not_said_to_determine_nothing(verdict):
+    counts = dict.fromkeys(ATTACKERS, 0)
+    area = AreaExposure(IDS, known=counts | {"growth": 3}, of=counts | {"growth": 200}, shared_draws=2,
+                        comparable_draws=40, sampled=int(verdict == "amber"))  # fmt: skip
+    assert area.verdict == verdict
+    text = _statement(area)
+    assert "no secret" not in text
+    assert "3 of 200 secrets are known within 1 % to the attacker 'growth' (limit 11)" in text
+    assert "2 of 40 sensitive cells have the factor of the last period (limit 11)" in text
 
 
 def test_tables_of_two_sources_share_no_unknowns(office, tmp_path):

@@ -117,3 +117,16 @@ def test_blocks_do_not_depend_on_units_origins_or_order(spark, tmp_path):
         blocks.append(placed.sort_values("number")[BLOCK].tolist())
     assert len(set(blocks[0])) >= 6
     assert blocks[0] == blocks[1] == blocks[2]
+
+
+@pytest.mark.spark
+def test_an_outlier_does_not_leave_all_other_records_in_one_block(spark, tmp_path):
+    roles = {"income": {"role": "quasi_identifier", "kind": "numeric"}}
+    chosen = specification(tmp_path, roles, blocking={"max_records": 100}, method={"effort": "fast"})
+    changed = pd.DataFrame({"income": [2.0**80, *range(1, 600)]})
+    frame = spark.createDataFrame(changed).withColumn(PATTERN, f.lit(0))
+    scales = compute_scales(frame, ["income"], {"income": 2.0**80})
+    strata = pa.table({PATTERN: [0], "records": [len(changed)]})
+    cut = plan(frame, strata, chosen.clusterings[0], chosen, scales, {})
+    placed = blocked(frame, cut, ["income"], 0, chosen).toPandas()
+    assert placed[BLOCK].value_counts().max() <= 100

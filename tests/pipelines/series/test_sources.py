@@ -69,7 +69,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", ["other columns", *(pytest.param(case, marks=pytest.mark.long) for case in list(CASES)[:2])]
+)
 def test_the_same_records_are_refused_by_the_id_of_their_release(agency, case):
     message = agency.refused(frame=CASES[case](persons()), **named("people", k=2))
     assert agency.first in message

@@ -72,8 +72,6 @@ def test_whole_path_from_a_file_to_a_signature(opened):
             page.locator("li", has_text=f"Accept {limit}").first.wait_for(state="detached")
         assert page.get_by_text("A run would be refused").count() == 0
         seen = figures(page)
-        page.get_by_role("button", name="Check", exact=True).click()
-        page.get_by_role("heading", name="check: done").wait_for()
         page.get_by_role("button", name="Protect", exact=True).click()
         page.get_by_role("heading", name="protect: done").wait_for()
         with page.expect_popup() as popup:
@@ -100,12 +98,14 @@ def test_whole_path_from_a_file_to_a_signature(opened):
         float(each.split()[0]) if each[0].isdigit() else 0.0
         for each in seen["information loss, effort fast"][:2]
     )
-    assert abs(100 * measured - value) <= error + 0.2 * value
+    assert 0 < error < value
+    assert abs(100 * measured - value) <= error
     assert SECRET not in printed.read_text()
 
 
 @pytest.mark.spark
-def test_table_is_opened_compared_and_protected(tmp_path):
+@pytest.mark.parametrize("protects", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_table_is_opened_compared_and_protected(tmp_path, protects):
     require_browser()
     for name in ("business/businesses.csv", "table/suppression.toml"):
         (tmp_path / name).parent.mkdir()
@@ -120,6 +120,8 @@ def test_table_is_opened_compared_and_protected(tmp_path):
         page.get_by_text("44 cells, 6 of them sensitive").wait_for()
         page.get_by_role("button", name="Undo").click()
         page.get_by_text("44 cells, 3 of them sensitive").wait_for()
+        if not protects:
+            return
         page.get_by_role("button", name="Compare all methods").click()
         page.get_by_text("Methods on this table").wait_for()
         page.get_by_role("button", name="Protect the table").click()

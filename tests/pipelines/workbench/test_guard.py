@@ -1,9 +1,12 @@
 """Attacks on the workbench: other hosts, users and origins. Each succeeds without the guard."""
 
 import asyncio
+import os
+import socket
 
 import pytest
 from microguard.pipelines.workbench.guard import Guard
+from microguard.pipelines.workbench.peers import CONNECTIONS, Peers
 
 PORT = 4711
 HOST = f"127.0.0.1:{PORT}"
@@ -24,7 +27,7 @@ def guard():
     return Guard(open_app, PORT)
 
 
-def answer(app, kind="http", path="/", query="", method="GET", **headers):
+def answer(app, kind="http", path="/", query="", method="GET", client=None, **headers):
     """Send a request with these headers, and return the messages of the answer."""
     sent = []
 
@@ -34,7 +37,7 @@ def answer(app, kind="http", path="/", query="", method="GET", **headers):
     async def send(message):
         sent.append(message)
 
-    scope = {"type": kind, "path": path, "query_string": query.encode(), "headers": [
+    scope = {"type": kind, "path": path, "client": client, "query_string": query.encode(), "headers": [
         (name.encode(), value.encode()) for name, values in headers.items()
         for value in ([values] if isinstance(values, str) else values)
     ]} | ({"method": method} if kind == "http" else {})  # fmt: skip
@@ -120,3 +123,35 @@ def test_guard_forbids_resources_of_other_servers(guard):
         assert "default-src" in policy
         assert "http:" not in policy
         assert "*" not in policy
+
+
+LINE = "   {n}: {end} {other} 01 00000000:00000000 00:00000000 00000000 {user} 0 1 1 0 20 4 30 10 -1\n"
+SERVER, PEER, CLOSED = "0100007F:1267", "0100007F:9C40", "0100007F:9C41"
+
+
+def test_guard_refuses_the_process_of_another_user_that_has_the_cookie(tmp_path, monkeypatch):
+    """A server of another user on the same address gets the cookie with each page that it serves."""
+    own, other = os.getuid(), os.getuid() + 1
+    monkeypatch.setattr("sys.byteorder", "little")
+    listed = tmp_path / "tcp"
+    rows = [(SERVER, "00000000:0000", own), (PEER, SERVER, other), (CLOSED, SERVER, 0), (SERVER, PEER, own)]
+    rows.append(("0100007F:9C42", SERVER, own))
+    lines = [LINE.format(n=n, end=a, other=b, user=user) for n, (a, b, user) in enumerate(rows)]
+    listed.write_text("  sl  local_address rem_address\n" + "".join(lines))
+    peers = Peers(PORT, listed)
+    for port, served in ((40_000, False), (40_001, own == 0), (40_002, True), (40_003, False)):
+        for guard, expected in ((Guard(open_app, PORT), True), (Guard(open_app, PORT, peers), served)):
+            sent = answer(guard, client=("127.0.0.1", port), host=HOST, cookie=cookie(guard))
+            assert is_served(sent) == expected
+    listed.unlink()
+    assert Peers(PORT, listed)(("127.0.0.1", 40_000))  # a system without such a list
+
+
+@pytest.mark.skipif(not CONNECTIONS.exists(), reason="this system does not list connections")
+def test_own_process_is_served():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        peers = Peers(port)
+        with socket.create_connection(("127.0.0.1", port)) as peer:
+            assert peers(peer.getsockname())
+        assert not peers.is_known or not peers(("127.0.0.1", 1))

@@ -4,11 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from microguard.pipelines.workbench import blocks
-from microguard.pipelines.workbench.blocks import Drawn, Estimate
+from microguard.pipelines.workbench import files as file_digests
+from microguard.pipelines.workbench.blocks import Drawn, Estimate, Records
+from microguard.pipelines.workbench.clustering import JOINTLY, Clustering, Counts
 from microguard.pipelines.workbench.data import Data, recoded
-from microguard.pipelines.workbench.figures import CHANGED, JOINTLY, LOSS
+from microguard.pipelines.workbench.figures import CHANGED, LOSS, Limit
+from microguard.pipelines.workbench.files import Files
 from microguard.pipelines.workbench.preview import preview
-from microguard.schemas.requirements.requirement import MetricKey
+from microguard.pipelines.workbench.used_records import UsedRecords, joined
+from microguard.schemas.errors import InputRejected
+from microguard.schemas.requirements.requirement import MetricKey, Requirement
 from microguard.schemas.specification.read import build_specification
 from microguard.schemas.specification.sections import Variable
 
@@ -30,7 +35,7 @@ def survey(records=RECORDS, seed=1):
     )
 
 
-def specification(folder, method=None, variables=None):
+def specification(folder, method=None, variables=None, **sections):
     lines = {
         "region": {"role": "region"},
         "age": {"role": "quasi_identifier", "kind": "numeric"},
@@ -45,7 +50,7 @@ def specification(folder, method=None, variables=None):
         "variables": lines | (variables or {}),
         "method": {"effort": "fast"} | (method or {}),
         "publish": {"path": "lake", "evidence": "evidence"},
-    }
+    } | sections
     return build_specification(content, folder)
 
 
@@ -64,16 +69,15 @@ def data(folder):
 def test_counts_before_protection_are_exact(data, folder):
     found = preview(data, specification(folder))
     sizes = survey().groupby(["region", "age", "income", "sex"]).size()
-    assert found.classes == len(sizes)
-    assert found.uniques == (sizes == 1).sum()
-    assert found.below_k == sizes[sizes < 3].sum()
+    assert found.counts == {"all": Counts(len(sizes), int(sizes[sizes < 3].sum()), int((sizes == 1).sum()))}
 
 
 def test_estimates_of_some_blocks_cover_the_figures_of_all(data, folder, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 500)
     whole = preview(data, specification(folder))
     assert whole.clustered == RECORDS
-    assert {each.error for each in whole.metrics.values()} == {0.0}
+    for each in whole.metrics.values():  # a run draws another seed, so that no figure is exact
+        assert 0 < each.error < max(0.1 * each.value, 0.005)
     monkeypatch.setattr(blocks, "WORK", 30_000)
     some = preview(data, specification(folder))
     assert some.clustered < RECORDS / 2
@@ -89,7 +93,7 @@ def test_preview_does_not_depend_on_the_order_of_records(data, folder, tmp_path)
     other = preview(Data(str(tmp_path / "survey.parquet")), specification(tmp_path))
     found = preview(data, specification(folder))
     assert other.metrics == found.metrics
-    assert (other.classes, other.below_k, other.uniques) == (found.classes, found.below_k, found.uniques)
+    assert other.counts == found.counts
 
 
 def test_larger_k_and_coarser_values_change_loss_and_risk(data, folder):
@@ -99,7 +103,7 @@ def test_larger_k_and_coarser_values_change_loss_and_risk(data, folder):
     assert preview(data, larger).metrics[LOSS].value > first.metrics[LOSS].value
     bands = {"age": {"role": "quasi_identifier", "kind": "ordinal", "bands": [18, 65]}}
     coarse = preview(data, specification(folder, variables=bands))
-    assert coarse.uniques < first.uniques
+    assert coarse.counts["all"].uniques < first.counts["all"].uniques
     assert sorted(coarse.names["age"]) == ["18 to under 65", "65 and over", "under 18"]
 
 
@@ -133,6 +137,19 @@ def test_recoded_numbers_are_those_of_a_run(line, expected):
     np.testing.assert_array_equal(recoded("x", values, variable, None), expected)
 
 
+def test_years_and_missing_codes_are_those_of_a_run():
+    date = Variable(role="quasi_identifier", kind="numeric", date="year")
+    values = pd.Series(["15011987", "19870115", "1.2.1987", None])
+    np.testing.assert_array_equal(recoded("x", values, date, None, None), [np.nan, 1987, 1987, np.nan])
+    coded = Variable(role="quasi_identifier", kind="nominal", missing=["97"])
+    with pytest.raises(InputRejected, match=r"variables.x.missing: expected numbers"):
+        recoded("x", pd.Series([97.0, 3.0]), coded, None, "bigint")
+    assert recoded("x", pd.Series([97.0, 3.0]), coded, None, None).isna().tolist() == [True, False]
+    number = Variable(role="quasi_identifier", kind="nominal", missing=[97])
+    found = recoded("x", pd.Series(["97.0", " 97", "b"]), number, None, None)
+    assert found.isna().tolist() == [True, True, False]
+
+
 def test_estimated_totals_cover_those_of_all_blocks_of_skewed_sums():
     random = np.random.default_rng(5)
     inside = 0
@@ -157,3 +174,172 @@ def test_replaced_file_is_detected(tmp_path):
     assert data.files.is_replaced()
     path.unlink()
     assert data.files.is_replaced()
+
+
+def test_added_part_of_a_folder_and_new_snapshot_of_a_table_are_detected(tmp_path):
+    survey(30).to_parquet(tmp_path / "part-1.parquet", index=False)
+    files = Files(str(tmp_path))
+    assert not files.is_replaced()
+    survey(30).to_parquet(tmp_path / "part-2.parquet", index=False)
+    assert files.is_replaced(read=False)
+    deltalake = pytest.importorskip("deltalake")
+    deltalake.write_deltalake(tmp_path / "lake", survey(30))
+    files = Files(str(tmp_path / "lake"))
+    assert not files.is_replaced()
+    deltalake.write_deltalake(tmp_path / "lake", survey(30), mode="append")
+    assert files.is_replaced(read=False)
+
+
+def test_unchanged_files_are_read_only_if_asked_for(tmp_path, monkeypatch):
+    path = tmp_path / "survey.csv"
+    path.write_text("a,b\n1,2\n")
+    files = Files(str(path))
+    read = []
+    digest = file_digests.digest_of
+    monkeypatch.setattr(file_digests, "digest_of", lambda named: read.append(named) or digest(named))
+    assert not files.is_replaced(read=False)
+    assert read == []
+    assert not files.is_replaced()
+    assert len(read) == 1
+    path.write_text("a,b\n1,3\n")  # of the same size
+    assert files.is_replaced(read=False)
+
+
+def test_total_is_exact_only_if_nothing_is_left_uncounted():
+    sizes = np.array([9.0, 8, 7, 6, 5, 4, 3, 2])
+    drawn = Drawn.from_spreads(sizes, 4)
+    uncounted = sorted(set(drawn.rest) - set(drawn.some))
+    nothing = np.zeros(4)
+    constant = np.where(np.isin(np.arange(8), drawn.all), 0.0, sizes)  # in the drawn blocks
+    worst = constant[uncounted].sum()
+    assert drawn.total(nothing, constant) == Estimate(0.0, worst)
+    found = drawn.total(nothing, sizes)
+    assert 0 < found.error <= sizes[uncounted].sum()
+    assert drawn.total(nothing, np.zeros(8)).error == 0  # nothing can be lost
+    assert Estimate(0.0, 2.0).times(Estimate(0.5, 0.1)).error == 1.0
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "verdict"),
+    [(0.1, 0.05, "kept"), (0.19, 0.02, "within the error"), (0.21, 0.02, "within the error"),
+     (0.3, 0.05, "exceeded"), (0.21, 0.0, "exceeded"), (0.2, 0.0, "kept")],
+)  # fmt: skip
+def test_limit_is_judged_with_the_error(value, error, verdict):
+    limit = Limit.judge(Requirement(LOSS, "lose less", at_most=0.2), Estimate(value, error))
+    assert limit.verdict == verdict
+    assert (limit.failure is None) == (verdict == "kept")
+
+
+@pytest.mark.parametrize(
+    ("method", "promised"), [("microaggregation", True), ("rank_swapping", False), ("swapping", False)]
+)
+def test_figures_promise_k_only_if_the_method_does(data, folder, method, promised):
+    spec = specification(folder)
+    chosen = spec.method.model_copy(update={"name": method})
+    found = preview(data, spec.model_copy(update={"method": chosen}))
+    assert (found.promises_k, found.is_of_method) == (promised, method == "microaggregation")
+
+
+def test_small_strata_are_stated(tmp_path):
+    random = np.random.default_rng(2)
+    frame = pd.DataFrame(random.normal(size=(400, 2)), columns=["x", "y"])
+    frame.iloc[0, 0] = frame.iloc[1, 1] = np.nan
+    frame.to_parquet(tmp_path / "survey.parquet", index=False)
+    content = {
+        "release": {"name": "survey", "k": 3},
+        "input": {"path": "survey.parquet"},
+        "variables": {name: {"role": "quasi_identifier", "kind": "numeric"} for name in frame},
+        "method": {"effort": "fast"},
+        "missing": {"numeric": "own_cluster"},
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    spec = build_specification(content, tmp_path)
+    found = preview(Data(str(tmp_path / "survey.parquet")), spec)
+    assert any(note.startswith("2 records are in 2 strata") for note in found.notes)
+    assert found.clustered == 398
+
+
+def test_missing_patterns_of_many_variables_do_not_overflow():
+    first, last = np.array([1, 0, 0, 0]), np.array([0, 0, 0, 1])
+    patterns = [first, *[np.zeros(4, np.int64)] * 98, last]
+    assert np.bincount(joined(patterns, 4)).tolist() == [2, 1, 1]
+
+
+def test_categories_are_stated_to_be_clustered_as_nominal(data, folder):
+    bands = {"age": {"role": "quasi_identifier", "kind": "ordinal", "bands": [18, 65]}}
+    assert any("as nominal" in note for note in preview(data, specification(folder, variables=bands)).notes)
+
+
+def test_blocks_of_a_variable_with_many_codes_need_little_memory():
+    codes = np.arange(6_000) % 3_000
+    records = Records(
+        points=codes[:, np.newaxis].astype(float), nominal=np.array([True]), strata=np.zeros(6_000, np.int64),
+        sensitive=np.zeros((6_000, 0), np.int64), weights=None, variable_weights=np.ones(1),
+    )  # fmt: skip
+    assert records._indicators(np.arange(6_000)).shape == (6_000, blocks.INDICATORS)
+    assert sum(map(len, records.blocks(3))) == 6_000
+
+
+def test_groups_are_counted_and_clustered_one_by_one(data, folder):
+    groups = [{"name": "person", "variables": ["age", "sex"]}, {"name": "money", "variables": ["income"]}]
+    found, together = (
+        preview(data, specification(folder, groups=groups)),
+        preview(data, specification(folder)),
+    )
+    frame = survey()
+    for name, columns in (("person", ["region", "age", "sex"]), ("money", ["region", "income"])):
+        sizes = frame.groupby(columns).size()
+        assert found.counts[name].classes == len(sizes)
+        assert found.counts[name].below_k == sizes[sizes < 3].sum()
+    assert found.losses.keys() == together.losses.keys()
+    for name in found.losses:  # fewer variables are protected together
+        assert found.losses[name].value < together.losses[name].value
+    assert found.metrics.keys() == {LOSS, CHANGED}
+    assert any("Groups are protected one by one" in note for note in found.notes)
+
+
+def test_corrected_hierarchy_is_read_again(data, folder):
+    levels = folder / "illness.csv"
+    variable = {
+        "illness": {"role": "quasi_identifier", "kind": "nominal", "hierarchy": "illness.csv", "level": 2}
+    }
+    found = []
+    for coarse in ("ab", "abcd"):
+        rows = [f"{code},{coarse[position % len(coarse)]}" for position, code in enumerate("abcdefgh")]
+        levels.write_text("\n".join(["code,group", *rows]) + "\n")
+        found.append(preview(data, specification(folder, variables=variable)))
+    assert [list(each.names["illness"]) for each in found] == [["a", "b"], ["a", "b", "c", "d"]]
+    assert found[0].counts["all"].classes < found[1].counts["all"].classes
+
+
+def test_numbers_with_missing_values_are_clustered_apart(tmp_path):
+    frame = survey(800).drop(columns="region")
+    frame.loc[::4, "income"] = np.nan
+    frame.to_parquet(tmp_path / "survey.parquet", index=False)
+    spec = specification(
+        tmp_path, variables={"region": {"role": "identifier"}}, missing={"numeric": "own_cluster"}
+    )
+    found = preview(Data(str(tmp_path / "survey.parquet")), spec)
+    assert found.clustered == 800
+    assert np.isnan(found.after["income"]).sum() == 200
+    assert 0 < found.losses["income"].value < 1
+    assert len(np.unique(found.after["age"])) < 800 / 3
+
+
+def test_stated_errors_cover_the_figures_of_other_seeds(tmp_path):
+    survey(800).to_parquet(tmp_path / "survey.parquet", index=False)
+    spec = specification(tmp_path)
+    used = UsedRecords(Data(str(tmp_path / "survey.parquet")), spec)
+    clustering = Clustering(used, spec.quasi_identifiers)
+    first = clustering.clustered()
+    stated = clustering.losses(first) | clustering.risks(first)
+    inside, differing = [], 0
+    for seed in range(100, 115):
+        labels = [clustering.records.cluster(each, 3, "fast", 1, 1.0, seed) for each in clustering.blocks]
+        other = clustering._published(clustering.blocks, labels, seed)
+        figures = clustering._lost(other) | clustering._flags(other)
+        for key, of_records in figures.items():
+            inside.append(abs(of_records.mean() - stated[key].value) <= stated[key].error)
+            differing += of_records.mean() != stated[key].value
+    assert np.mean(inside) > 0.98
+    assert differing > len(inside) / 2  # an error of 0, as it was stated before, covers hardly any

@@ -97,3 +97,40 @@ def test_save_refuses_to_overwrite_a_file_of_another_program(state):
     with pytest.raises(SpecificationError, match="changed by another program"):
         state.save()
     assert state.path.read_text() == "other"
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_save_keeps_mark_line_ends_mode_and_link_of_a_file(tmp_path, mark, line_end):
+    from microguard.pipelines.workbench.specification_text import SpecificationText
+
+    (tmp_path / "kept").mkdir()
+    place, link = tmp_path / "kept" / "persons.toml", tmp_path / "persons.toml"
+    written = mark + TEXT.replace("\n", line_end).encode()
+    place.write_bytes(written)
+    place.chmod(0o600)
+    link.symlink_to(place)
+    state = SpecificationText.from_file(link)
+    assert state.is_saved
+    state.save()
+    assert place.read_bytes() == written
+    state.set("k: 5", (("release", "k"), 5), (("method", "effort"), "fast"))
+    assert not state.is_saved
+    state.save()
+    assert place.read_bytes() == mark + state.text.replace("\n", line_end).encode()
+    assert b"[method]" in place.read_bytes()
+    assert link.is_symlink()
+    assert place.stat().st_mode & 0o777 == 0o600
+    assert SpecificationText.from_file(link).content() == state.content()
+    assert [each.name for each in place.parent.iterdir()] == ["persons.toml"]
+
+
+def test_mixed_line_ends_are_kept(tmp_path):
+    from microguard.pipelines.workbench.specification_text import SpecificationText
+
+    path = tmp_path / "persons.toml"
+    path.write_bytes(TEXT.replace("\n", "\r\n", 3).encode())
+    state = SpecificationText.from_file(path)
+    state.set("k: 5", (("release", "k"), 5))
+    state.save()
+    assert path.read_bytes() == TEXT.replace("\n", "\r\n", 3).replace("k = 3", "k = 5").encode()

@@ -2,8 +2,8 @@
 
 import pandas as pd
 import pytest
-from microguard.pipelines.workbench.table_preview import preview_table
-from microguard.schemas.errors import SpecificationError
+from microguard.pipelines.workbench.table_preview import Frames, preview_table
+from microguard.schemas.errors import InputRejected, SpecificationError
 from microguard.schemas.specification.read import build_specification
 
 RECORDS = pd.DataFrame(
@@ -85,3 +85,85 @@ def test_finished_table_is_read_as_it_is(tmp_path):
     del content["input"]["delimiter"]
     with pytest.raises(SpecificationError, match="positions"):
         preview_table(build_specification(content, tmp_path))
+
+
+def margins(folder, records, table=None, **variables):
+    """Return contributors and sensitivity of each cell."""
+    pd.DataFrame(records).to_parquet(folder / "data.parquet", index=False)
+    found = preview_table(specification(folder, {"value": "turnover"} | (table or {}), **AMOUNT, **variables))
+    assert found.contributors is not None
+    return {
+        codes: (int(found.contributors[cell]), bool(found.sensitive[cell]))
+        for codes, cell in cells(found).items()
+    }
+
+
+FIRMS = [
+    *({"branch": "A", "size": size, "turnover": 10.0, "firm": "f"} for size in "xyz"),
+    *({"branch": "B", "size": "x", "turnover": 10.0, "firm": f"g{i}"} for i in range(20)),
+]
+
+
+@pytest.mark.parametrize(
+    ("table", "firm"), [({}, {"role": "unit"}), ({"holding": "firm"}, {"role": "other", "kind": "nominal"})]
+)
+def test_unit_that_is_alone_in_a_margin_is_one_contributor(folder, table, firm):
+    found = margins(folder, FIRMS, table, firm=firm)
+    assert found["A", "Total"] == (1, True)
+    assert found["Total", "Total"] == (21, False)
+    alone = margins(folder, FIRMS, firm={"role": "identifier"})  # here each record is a contributor
+    assert alone["A", "Total"][0] == 3
+
+
+def test_largest_contributions_of_a_margin_are_those_of_units(folder):
+    records = [
+        {"branch": "A", "size": size, "turnover": 30.0, "firm": "f"} for size in "xyz"
+    ] + [{"branch": "A", "size": "x", "turnover": 4.0 + i, "firm": f"g{i}"} for i in range(3)]  # fmt: skip
+    rule = {"dominance": {"n": 1, "k": 80}}
+    assert margins(folder, records, rule, firm={"role": "unit"})["A", "Total"] == (4, True)
+    assert margins(folder, records, rule, firm={"role": "identifier"})["A", "Total"] == (6, False)
+
+
+def test_missing_codes_and_units_are_counted_as_in_a_run(folder):
+    records = [
+        {"branch": None if i < 3 else "A", "size": None if i == 5 else 1, "turnover": 10.0,
+         "firm": None if i in (3, 4) else f"f{i}"}
+        for i in range(9)
+    ]  # fmt: skip
+    frame = pd.DataFrame(records).assign(size=pd.array([each["size"] for each in records], "Int64"))
+    found = margins(folder, frame, firm={"role": "unit"})
+    assert found["(missing)", "Total"] == (3, False)
+    assert found["A", "(missing)"] == (1, True)
+    assert found["A", "1"][0] == 4  # two records without a unit are one contributor
+    assert found["Total", "Total"] == (8, False)
+
+
+def test_recodes_of_a_dimension_and_rejected_values_are_those_of_a_run(folder):
+    records = [
+        {"branch": "A" if i else "unknown", "size": 10 * i, "turnover": 10.0 if i != 7 else None}
+        for i in range(8)
+    ]
+    size = {"size": {"role": "quasi_identifier", "kind": "ordinal", "bands": [25]}}
+    branch = {"branch": {"role": "other", "kind": "nominal", "missing": ["unknown"]}}
+    found = margins(folder, records, **size, **branch)
+    assert found["Total", "under 25"][0] == 3
+    assert found["(missing)", "Total"][0] == 1
+    assert found["Total", "25 and over"][0] == 4
+
+
+def test_column_that_the_file_lacks_is_named(folder):
+    pd.DataFrame(FIRMS).drop(columns="size").to_parquet(folder / "data.parquet", index=False)
+    with pytest.raises(InputRejected, match=r"lacks the column.*size"):
+        preview_table(specification(folder, {"value": "turnover"}, **AMOUNT))
+
+
+def test_columns_are_read_again_only_if_others_are_needed(folder):
+    frames = Frames()
+    first = preview_table(specification(folder, {"value": "turnover", "p_percent": 10}, **AMOUNT), frames)
+    (folder / "data.parquet").unlink()
+    again = preview_table(specification(folder, {"value": "turnover", "p_percent": 50}, **AMOUNT), frames)
+    assert first.values.tolist() == again.values.tolist()
+    assert first.sensitive.sum() < again.sensitive.sum()
+    RECORDS.assign(turnover=1.0).to_parquet(folder / "data.parquet", index=False)
+    fewer = {"value": "turnover", "p_percent": 10, "tables": [["branch"]]}
+    assert preview_table(specification(folder, fewer, **AMOUNT), frames).values.max() == len(RECORDS)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from microguard.sdc.errors import InvalidParameter
-from microguard.sdc.local_suppression import suppress
+from microguard.sdc.local_suppression import patterns, suppress
 from microguard.sdc.local_suppression.greedy import greedy
 from microguard.sdc.local_suppression.patterns import Keys
 from microguard.sdc.local_suppression.suppress import lower_bound
@@ -38,17 +38,39 @@ def fewest(rows, missing):
 
 
 def by_brute_force(records, k, weights, missing):
-    """Least cost over all patterns of all records."""
+    """Least cost over all partitions into classes, or over all patterns of all records."""
     rows = np.array(records)
-    n, m = rows.shape
-    masks = [np.array(each, bool) for each in product((False, True), repeat=m)]
+    return (
+        least_by_classes(rows, k, weights) if missing == "category" else least_by_patterns(rows, k, weights)
+    )
+
+
+def least_by_classes(rows, k, weights):
+    """The records of a class lose all variables in which they differ or that one of them lacks."""
+    if len(rows) < k:
+        return np.inf if len(rows) else 0.0
     least = np.inf
-    for chosen in product(range(len(masks)), repeat=n):
-        hidden = np.array([masks[each] for each in chosen])
-        cost = float((hidden & (rows >= 0)).sum(axis=0) @ weights)
-        if cost < least and fewest(np.where(hidden, -1, rows), missing) >= k:
-            least = cost
+    for size in range(k, len(rows) + 1):
+        for others in combinations(range(1, len(rows)), size - 1):
+            one = rows[[0, *others]]
+            hidden = (one != one[0]).any(axis=0) | (one < 0).any(axis=0)
+            cost = float(((one >= 0) & hidden).sum(axis=0) @ weights)
+            rest = np.delete(rows, [0, *others], axis=0)
+            least = min(least, cost + least_by_classes(rest, k, weights))
     return least
+
+
+def least_by_patterns(rows, k, weights):
+    """Each record hides any set of its values, and what it then shows is shown by k records."""
+    masks = np.array(list(product((False, True), repeat=rows.shape[1])))
+    chosen = np.stack(np.meshgrid(*[np.arange(len(masks))] * len(rows)), axis=-1).reshape(-1, len(rows))
+    hidden = masks[chosen] | (rows < 0)
+    shows = np.zeros((*chosen.shape, len(rows)), bool)
+    for one, other in product(range(len(rows)), repeat=2):
+        alike = ~hidden[:, other] & (rows[one] == rows[other])
+        shows[:, one, other] = (hidden[:, one] | alike).all(axis=1)
+    cost = ((hidden & (rows >= 0)).sum(axis=1) * weights).sum(axis=1)
+    return float(cost[(shows.sum(axis=2) >= k).all(axis=1)].min())
 
 
 def test_two_records_that_differ_in_one_variable_lose_that_variable_alone():
@@ -75,15 +97,20 @@ def test_a_variable_of_little_weight_is_suppressed_first():
         assert (rows[:, 1 - hidden] >= 0).all()
 
 
-SMALL = st.integers(2, 3).flatmap(
-    lambda m: st.tuples(
-        st.lists(st.tuples(*[st.integers(-1, 1)] * m), min_size=2, max_size=5 if m == 2 else 4),
-        st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=m, max_size=m),
+def small_files(values):
+    """Up to five variables, and few enough records that all patterns of all records can be tried."""
+    return st.integers(2, 5).flatmap(
+        lambda m: st.tuples(
+            st.lists(st.tuples(*[values] * m), min_size=2, max_size={2: 6, 3: 5, 4: 4, 5: 3}[m]),
+            st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=m, max_size=m),
+        )
     )
-)
 
 
-@settings(max_examples=40, deadline=None)
+SMALL = small_files(st.integers(-1, 1))
+
+
+@settings(max_examples=60, deadline=None)
 @given(SMALL, st.sampled_from([2, 3]), st.sampled_from(MEANINGS))
 def test_the_integer_program_costs_what_brute_force_does(small, k, missing):
     records, weights = small
@@ -95,6 +122,37 @@ def test_the_integer_program_costs_what_brute_force_does(small, k, missing):
     assert result.cost == pytest.approx(by_brute_force(records, k, np.array(weights), missing))
     assert fewest(published(codes, result), missing) >= k
     assert result.lower_bound == pytest.approx(result.cost)
+
+
+@pytest.mark.parametrize("most", [0, 8, patterns.MOST_PATTERNS])
+def test_the_bound_holds_where_values_are_missing_and_not_all_patterns_are_tried(most, monkeypatch):
+    monkeypatch.setattr(patterns, "MOST_PATTERNS", most)
+
+    @settings(max_examples=60, deadline=None)
+    @given(SMALL, st.sampled_from([2, 3]), st.sampled_from(MEANINGS))
+    def holds(small, k, missing):
+        records, weights = small
+        if len(records) < k:
+            return
+        codes, counts = keys_of(records)
+        result = suppress(codes, counts, k, weights=np.array(weights), missing=missing)
+        assert fewest(published(codes, result), missing) >= k
+        least = by_brute_force(records, k, np.array(weights), missing)
+        assert result.lower_bound <= least + 1e-9
+        assert result.cost >= least - 1e-9
+        assert not result.optimal or result.cost == pytest.approx(least)
+
+    holds()
+
+
+def test_values_that_are_missing_already_cost_nothing_in_patterns_that_are_not_tried():
+    """Of 14 variables two records lack seven, and differ in three: three values each are suppressed."""
+    one = [-1] * 7 + [0] * 7
+    codes, counts = keys_of([one, [*one[:11], 1, 1, 1]])
+    keys = Keys(codes, counts, np.ones(14))
+    assert keys.smallest_untried == 6  # of all values: a bound of 12
+    assert lower_bound(keys, 2, "category") == 0
+    assert by_brute_force([*codes], 2, np.ones(14), "category") == 6
 
 
 def random_records(seed, n=300):

@@ -58,7 +58,10 @@ def test_provable_heeds_size_k_weights_and_diversity() -> None:
     assert not provable(Records.of(values[:50], 3, diversity=diversity)[0], 3)
 
 
-@pytest.mark.parametrize(("n", "k"), [(40, 3), (130, 4), (300, 3), (160, 10)])
+@pytest.mark.parametrize(
+    ("n", "k"),
+    [(40, 3), (130, 4), *(pytest.param(*large, marks=pytest.mark.long) for large in ((300, 3), (160, 10)))],
+)
 def test_thorough_never_loses_more_than_standard_or_fast(n: int, k: int) -> None:
     values = np.round(_heavy_tails(n, n), 1)
     for weights in (None, np.arange(1.0, n + 1.0)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
-from microguard.sdc.perturbation.correlated_noise import factor, with_noise
+from microguard.sdc.perturbation.correlated_noise import SHRINKS, definite, factor, with_noise
 
 CORRELATION = np.array([[1.0, 0.8, -0.3], [0.8, 1.0, 0.0], [-0.3, 0.0, 1.0]])
 RECORDS = 400_000
@@ -26,6 +26,33 @@ def test_factor_times_its_transpose_is_the_covariance_even_if_singular(seed):
     lower = factor(covariance)
     np.testing.assert_allclose(lower @ lower.T, covariance, atol=1e-6 * covariance.max())
     assert (np.triu(lower, 1) == 0).all()
+
+
+def test_correlations_of_pairs_that_are_not_definite_are_shrunk_to_a_unit_diagonal():
+    """(.9, .9, -.9) is shrunk to (.5, .5, -.5), the first factor whose least eigenvalue is not below 0."""
+    pairs = np.array([[1.0, 0.9, 0.9], [0.9, 1.0, -0.9], [0.9, -0.9, 1.0]])
+    broken = factor(pairs)
+    assert (broken @ broken.T)[2, 2] > 16  # the control: the variance of the noise would be 16 times
+    lower = factor(definite(pairs))
+    np.testing.assert_allclose(lower @ lower.T, 5 / 9 * pairs + 4 / 9 * np.eye(3), atol=2e-4)
+    np.testing.assert_allclose(np.diag(lower @ lower.T), 1, atol=1e-4)
+    constant = np.array([[1.0, 0.0], [0.0, 0.0]])
+    for good in (CORRELATION, constant, np.ones((3, 3)), np.empty((0, 0))):
+        assert (definite(good) == good).all()
+    assert SHRINKS == 2**20
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_definite_correlations_have_no_eigenvalue_below_zero_and_shrink_no_more_than_needed(seed):
+    rng = np.random.default_rng(seed)
+    pairs = np.tril(rng.uniform(-1, 1, (5, 5)), -1)
+    pairs = pairs + pairs.T + np.eye(5)
+    found = definite(pairs)
+    least = np.linalg.eigvalsh(pairs)[0]
+    kept = 1.0 if least >= 0 else 1 / (1 - least)
+    np.testing.assert_allclose(found, np.eye(5) + kept * (pairs - np.eye(5)), atol=1e-3)
+    lower = factor(found)
+    np.testing.assert_allclose(lower @ lower.T, found, atol=1.1e-4)
 
 
 @pytest.mark.parametrize(("share", "keep"), [(0.1, False), (0.5, False), (0.5, True)])

@@ -280,6 +280,36 @@ def test_suppress_refuses_a_primary_whose_neighbours_must_all_be_published() -> 
         suppress(_square(keep=np.arange(16) > 0))
 
 
+def test_suppress_of_a_very_large_table_does_not_call_one_split_of_a_sliding_level_impossible(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Cell 0 can fall by 10 and rise by 4: its width of 12 is protected by no half of 6 upwards."""
+    first = np.arange(16) == 0
+    values = _square().values
+    least = values - np.where(first, 10.0, 2.0)
+    problem = _square(lower_level=1.0 * first, upper_level=1.0 * first, sliding_level=12.0 * first,
+                      lower_bound=least, keep=values > 10)  # fmt: skip
+    assert suppress(problem).audit.protected
+    monkeypatch.setattr(import_module("microguard.sdc.suppression.methods"), "LARGE_CELLS", 0)
+    with pytest.raises(SolverFailed, match=r"cell 0 has a sliding level: .* others were not tried; replace"):
+        suppress(problem, algorithm="heuristic")
+    with pytest.raises(ImpossibleProtection, match=r"cell 0 cannot be protected"):
+        suppress(_square(keep=np.arange(16) > 0), algorithm="heuristic")
+
+
+def test_suppress_of_a_very_large_table_heeds_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("microguard.sdc.suppression.methods"), "LARGE_CELLS", 0)
+    with pytest.raises(SolverFailed, match=r"time_limit: expected .* all 1 primaries, found witnesses of 0"):
+        suppress(_square(), algorithm="heuristic", time_limit=1e-9)
+
+
+def test_gap_is_none_if_no_bound_of_a_positive_cost_was_proved() -> None:
+    answer = suppress(_square())
+    assert answer.gap == pytest.approx(0.0)
+    assert replace(answer, lower_bound=0.0).gap is None
+    assert replace(answer, lower_bound=0.0, cost=0.0).gap == 0.0
+
+
 def test_suppress_refuses_unknown_algorithms_efforts_and_attackers() -> None:
     with pytest.raises(InvalidParameter, match="algorithm: expected one of auto, exact, heuristic"):
         suppress(_square(), algorithm="best")

@@ -171,3 +171,17 @@ def test_swap_refuses_what_does_not_fit():
         swap(geography, at_risk, profiles, features, order * 0)
     with pytest.raises(ShapeMismatch):
         swap(geography, at_risk[:, :2], profiles, features, order)
+
+
+def test_levels_that_do_not_nest_are_exchanged_within_the_level_that_each_names():
+    geography, features, order = town()
+    school = geography[:, 0] * 3 + np.random.default_rng(3).integers(0, 3, len(order))  # crosses districts
+    levels = np.column_stack([geography[:, 0], school, geography[:, 1]])
+    at_risk = np.zeros(levels.shape, bool)
+    at_risk[::40, 1] = True
+    moves = swap(levels, at_risk, profiles_of(features), features, order, rate=0.0, above=(-1, 0, 0))
+    partner, moved = moves.partner, moves.exchanged
+    assert moved[at_risk[:, 1]].all()
+    assert (levels[partner, 0] == levels[:, 0]).all(), "within the region"
+    assert (levels[partner, 1] != levels[:, 1])[moved].all()
+    assert (levels[partner, 2] != levels[:, 2])[moved].any(), "districts cross schools"

@@ -21,7 +21,7 @@ from tests.system.pairwise.table import read_rows
 pytestmark = pytest.mark.spark
 JOBS = [PairwiseJob(row) for row in read_rows()]
 #: Number of jobs that are always run; all others take half an hour (`--long`).
-QUICK = 6
+QUICK = 4
 
 
 def _first(jobs: list[PairwiseJob], number: int) -> list[PairwiseJob]:

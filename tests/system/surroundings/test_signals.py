@@ -19,7 +19,6 @@ pytestmark = pytest.mark.spark
 QUICK = [
     ("spark", "started", signal.SIGINT),
     ("protect all", "started", signal.SIGTERM),
-    ("publish", "done", signal.SIGINT),
 ]
 LONG = [
     ("spark", "started", signal.SIGHUP),
@@ -31,6 +30,7 @@ LONG = [
     ("verify", "started", signal.SIGINT),
     ("evidence", "started", signal.SIGTERM),
     ("publish", "started", signal.SIGINT),
+    ("publish", "done", signal.SIGINT),
     ("publish", "done", signal.SIGHUP),
 ]
 #: Seconds between the observed stage and the signal.

@@ -13,7 +13,7 @@ from microguard.pipelines.audit.differencing.histories import histories
 from microguard.pipelines.audit.differencing.members import Members, classes_from_members
 from microguard.pipelines.audit.differencing.repeated import SeenClasses, all_histories_have_k
 
-K, STREAMS, NIGHTS = 3, 100, 5
+K, STREAMS, NIGHTS = 3, 40, 5
 ABOUT = {
     "k": K,
     "region": "region",

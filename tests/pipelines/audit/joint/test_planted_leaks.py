@@ -34,6 +34,13 @@ def test_audit_finds_a_planted_leak_and_nothing_in_its_control(kind, tmp_path):
         assert control.faults() == (), f"{kind}, seed {seed}"
 
 
+@pytest.mark.parametrize(("table", "records"), [("2026", ""), ("", "2026")])
+def test_audit_compares_records_without_a_period_with_tables_of_every_period(table, records, tmp_path):
+    one, other = LEAKS["region_totals_of_records"](tmp_path, 0, True)
+    assert not audit([replace(one, period=table), replace(other, period=records)]).safe
+    assert audit([replace(one, period="2025"), replace(other, period="2026")]).safe
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", LEAKS)
 def test_audit_finds_100_of_100_planted_leaks_and_nothing_in_100_controls(kind, tmp_path):

@@ -19,9 +19,15 @@ from tests.pipelines.releases import ID, entry
 
 TABLE = "statistics.persons"
 
-#: Runs a test with each kind of catalogue in each kind of place.
+#: Runs a test with each kind of catalogue and each kind of place, and with each pair of them with --long.
 every_pair = pytest.mark.parametrize(
-    "lake", ["sql-folder", "sql-bucket", "rest-folder", "rest-bucket"], indirect=True
+    "lake",
+    [
+        "sql-folder",
+        "rest-bucket",
+        *(pytest.param(pair, marks=pytest.mark.long) for pair in ("sql-bucket", "rest-folder")),
+    ],
+    indirect=True,
 )
 
 

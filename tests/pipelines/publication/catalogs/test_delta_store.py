@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -85,7 +86,7 @@ def test_the_newest_release_is_the_state_and_every_version_is_one(areas):
     assert versions(areas) == [each.to_pydict() for each in (RECORDS, FEWER, other)]
 
 
-@pytest.mark.parametrize("removed", [ID, SECOND, THIRD])
+@pytest.mark.parametrize("removed", [pytest.param(ID, marks=pytest.mark.long), SECOND, THIRD])
 def test_no_version_and_no_file_has_a_withdrawn_release(areas, removed):
     contents = {ID: RECORDS, SECOND: FEWER, THIRD: RECORDS.slice(2, 3)}
     for release_id, each in contents.items():
@@ -154,6 +155,44 @@ def test_a_withdrawal_killed_at_any_step_is_finished_by_the_next_run(areas, monk
     assert (records(areas), areas.public.releases()) == (RECORDS.to_pydict(), [ID])
     assert names_of(SECOND, areas) == []
     assert FEWER.to_pydict() not in versions(areas)
+
+
+def killed_at(number, monkeypatch):
+    """Kill the run at a delete of an object, counted from 0; return the counts that were reached."""
+    delete, reached = ObjectStorage.delete, []
+
+    def counting(storage, name):
+        reached.append(name)
+        if len(reached) > number:
+            raise Killed
+        delete(storage, name)
+
+    monkeypatch.setattr(ObjectStorage, "delete", counting)
+    return reached
+
+
+def test_a_withdrawal_killed_at_any_delete_leaves_no_commit_that_names_the_release(s3, tmp_path, monkeypatch):
+    for name, value in S3.settings(s3).items():
+        monkeypatch.setenv(name, value)
+    contents = {ID: RECORDS, SECOND: FEWER, THIRD: RECORDS.slice(2, 3)}
+    number, finished = 0, False
+    while not finished:
+        bucket = S3.make(s3, f"delete-{number}")
+        areas = Areas.from_places(f"{bucket}/persons", tmp_path / f"evidence{number}")
+        for release_id, each in contents.items():
+            put(areas, release_id, each)
+        with monkeypatch.context() as patched:
+            reached = killed_at(number, patched)
+            with suppress(Killed):
+                withdraw(areas, SECOND)
+            finished = len(reached) <= number
+        publish.finish_what_died(areas)
+        assert names_of(SECOND, areas) == [], f"killed at delete {number}"
+        assert records(areas) == contents[THIRD].to_pydict(), f"killed at delete {number}"
+        assert StoredDeltaTable(areas.public).committed() == [ID, THIRD]
+        assert FEWER.to_pydict() not in versions(areas)
+        number += 1
+    assert number > 4
 
 
 def test_verify_reads_the_table_of_a_release_in_a_bucket(areas):

@@ -59,17 +59,21 @@ def work(place) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "by_cluster",
-    [pytest.param(True, id="by cluster"), pytest.param(False, id="by combination", marks=pytest.mark.long)],
+    ("by_cluster", "kills"),
+    [
+        pytest.param(True, {RECORDS, "microdata"}, id="first and last"),
+        pytest.param(True, None, id="by cluster", marks=pytest.mark.long),
+        pytest.param(False, None, id="by combination", marks=pytest.mark.long),
+    ],
 )
-def test_runs_killed_before_each_commit_of_parts_continue_on_another_machine(
-    by_cluster, in_a_folder, spark, place, tmp_path, monkeypatch
+def test_runs_killed_before_commits_of_parts_continue_on_another_machine(
+    by_cluster, kills, in_a_folder, spark, place, tmp_path, monkeypatch
 ):
     spec = specification(tmp_path, ROLES if by_cluster else NOMINAL, method=FAST, publish=place)
     gather, deaths = PartListStagingArea.commit_parts, []
 
     def dying(self, name, parts, schema):
-        if name not in deaths:
+        if name not in deaths and (kills is None or name in kills):
             deaths.append(name)
             raise Killed
         gather(self, name, parts, schema)
@@ -124,11 +128,14 @@ def tampering(frame):
     return tampered
 
 
+@pytest.mark.parametrize(
+    "frames", [("microdata",), pytest.param(("protected-all", "microdata"), marks=pytest.mark.long)]
+)
 def test_a_part_altered_in_the_store_is_refused_and_written_again_by_the_next_run(
-    in_a_folder, spark, place, tmp_path, monkeypatch
+    frames, in_a_folder, spark, place, tmp_path, monkeypatch
 ):
     spec = specification(tmp_path, method=FAST, publish=place)
-    for frame in ("protected-all", "microdata"):
+    for frame in frames:
         with monkeypatch.context() as patched:
             patched.setattr(PartListStagingArea, "commit_parts", tampering(frame))
             with pytest.raises(MicroguardError), without_values_of_records():

@@ -348,6 +348,17 @@ def test_a_frame_is_suppressed_in_one_call_as_its_specification_is(tmp_path):
     assert table.suppression.audit.protected
 
 
+def test_frame_and_page_say_that_no_lower_bound_was_proved():
+    table = microguard.suppress_table(firms(2), ["activity", "region"], "turnover", unit="firm")
+    unproved = replace(table.suppression, lower_bound=0.0, stopped_by="work")
+    assert unproved.gap is None
+    assert "no lower bound was proved" in repr(replace(table, suppression=unproved))
+    section = {"levels": [], "costs": "value", "cost": 3.0, "lower_bound": 0.0, "gap": None, "optimal": False}
+    text = evidence_page._environment().get_template("sections/suppression.html").render(section=section)
+    assert "no lower bound was proved" in text
+    assert "gap" not in text
+
+
 def test_a_suppressed_frame_is_shown_as_a_grid_that_marks_suppressed_cells_alike():
     frame = firms(2)
     table = microguard.suppress_table(frame, ["activity", "region"], "turnover", unit="firm")

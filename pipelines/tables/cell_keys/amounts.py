@@ -1,0 +1,239 @@
+"""The product "table" of amounts with noise by cell keys: each amount by itself, nothing adds up."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from microguard.pipelines.guarantees.noisy_amounts import NoisyAmounts
+from microguard.pipelines.guarantees.original_cells import OriginalCells
+from microguard.pipelines.intake.validate import ValidatedInput
+from microguard.pipelines.job import Job
+from microguard.pipelines.measures.measure import Measured
+from microguard.pipelines.measures.registry import measures_of
+from microguard.pipelines.tables.cell_keys.amount_measures import AmountComparison, write_noisy_amounts
+from microguard.pipelines.tables.cell_keys.noise import MOST_LINKED, drawn_cells, standing_counts
+from microguard.pipelines.tables.cell_keys.p_table import KEY, SMALL_KEY, read_amount_p_table
+from microguard.pipelines.tables.cell_keys.record_keys import keys_of_amounts
+from microguard.pipelines.tables.cells.cells import Cells
+from microguard.pipelines.tables.cells.identity import identical_members
+from microguard.pipelines.tables.files import published
+from microguard.pipelines.tables.groupings import CodeGroups
+from microguard.pipelines.tables.problem import few_with_nothing, rule_table
+from microguard.pipelines.tables.product import contradicts
+from microguard.pipelines.tables.published_before import (
+    StandingValueFails,
+    held_values,
+    new_cells,
+)
+from microguard.pipelines.tables.published_cells import write_published_cells
+from microguard.pipelines.tables.table_product import NO_TABLE, ProtectedTable, TableProduct
+from microguard.schemas.errors import InputRejected, ProtectionFailed
+from microguard.schemas.requirements.requirement import Requirement
+from microguard.schemas.requirements.tables import table_requirements
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table_input import table_of
+from microguard.sdc.cta import CellTable
+from microguard.sdc.cta.cell_keys.amount_posterior import linked_within_level, within_level
+from microguard.sdc.cta.cell_keys.amounts import AmountNoise, AmountScaling, Perturbed
+from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables
+from microguard.sdc.errors import SdcError
+
+
+def amount_noise(specification: Specification) -> AmountNoise:
+    """Return the noise of a specification, in the unit of its value.
+
+    Raises
+    ------
+    SpecificationError
+        If a p-table cannot be used.
+    """
+    table = table_of(specification)
+    given = table.noise_scaling
+    assert given is not None
+    assert table.noise_table is not None
+    scaling = AmountScaling(given.p_small, given.p_large, given.flexpoint, given.q, given.epsilon)
+    large = read_amount_p_table(specification.resolve(table.noise_table), KEY)
+    if table.small_noise_table is None:
+        return AmountNoise(scaling, large)
+    small = read_amount_p_table(specification.resolve(table.small_noise_table), SMALL_KEY)
+    return AmountNoise(scaling, large, small)
+
+
+def guarantee_of_amounts(specification: Specification, absent: str) -> NoisyAmounts:
+    """Return the promise, with the parameters of the noise and what a reader may take from absent cells."""
+    noise = amount_noise(specification)
+    scaling = noise.scaling
+    return NoisyAmounts(
+        noise.table.largest,
+        0.0 if noise.small is None else noise.small.largest,
+        scaling.small,
+        scaling.large,
+        scaling.flexpoint,
+        scaling.q,
+        scaling.factors,
+        noise.separation,
+        absent,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedAmounts:
+    """Published amounts, and what they were made by; all in units of the last published digit.
+
+    Attributes
+    ----------
+    values, fall, rise : (cells,) arrays
+        Published amounts, and how far below and above the true one each can be.
+    noisy : Perturbed
+    """
+
+    values: np.ndarray
+    fall: np.ndarray
+    rise: np.ndarray
+    noisy: Perturbed
+
+
+def published_amounts(
+    cells: Cells, keys: np.ndarray, noise: AmountNoise, digits: int, variables: np.ndarray, held: np.ndarray
+) -> PublishedAmounts:
+    """Add the noise, which gives cells of the same amounts the value that they were published with.
+
+    Parameters
+    ----------
+    keys : (cells, factors) array
+    variables : (cells,) array
+        Number of the records of each cell: cells of one number have one value.
+    held : (variables,) array
+        Values published before, in units, NaN where there is none.
+
+    Raises
+    ------
+    InputRejected
+        If an amount is negative.
+    StandingValueFails
+        If a cell was published with another value.
+    """
+    if cells.gross is None or np.any(cells.gross != cells.units):
+        raise InputRejected(
+            "A record has a negative amount: expected amounts of 0 or more where they have noise by cell "
+            'keys. Choose table.method = "adjustment" or "suppression", or publish gains and losses apart.'
+        )
+    unit = 10.0**-digits
+    largest = cells.largest[:, : len(noise.scaling.factors)] * unit
+    noisy = noise.perturb(cells.units * unit, largest, keys)
+    # One unit of rounding: of the true amount to the last digit, and of the published one.
+    fall, rise = (np.floor(bound / unit + 1.0) * (cells.units > 0) for bound in
+                  noise.bounds(cells.units * unit, largest))  # fmt: skip
+    values = np.rint(noisy.values / unit)
+    earlier = held[variables]
+    different = int(np.sum(np.isfinite(earlier) & (earlier != values)))
+    if different:
+        raise StandingValueFails(
+            f"{different} cell(s) stand published at another value than the noise of this table gives their "
+            "amount, and two values of one amount give its noise away: the source was revised, the p-tables "
+            "or table.noise_scaling were others, or it was another method. Publish with those of then, the "
+            "table of another period, or without these cells"
+        )
+    in_units = replace(noisy, values=noisy.values / unit, first=noisy.first / unit, scale=noisy.scale / unit)
+    return PublishedAmounts(values, fall, rise, in_units)
+
+
+def attacked(
+    amounts: PublishedAmounts, rules: CellTable, variables: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Compute how surely a reader places each sensitive amount within its protection level.
+
+    Returns
+    -------
+    (chosen,) positions of the sensitive cells examined, and for each the probability given its own published
+    value and given all of them
+    """
+    first = np.unique(variables, return_index=True)[1]
+    once = table_of_variables(rules, variables)
+    noisy = amounts.noisy
+    noisy = Perturbed(*(each[first] for each in
+                        (noisy.values, noisy.first, noisy.scale, noisy.noise, noisy.odds)))  # fmt: skip
+    levels = np.minimum(once.lower_protection, once.upper_protection)
+    chosen = drawn_cells(np.flatnonzero(once.sensitive & (once.values > 0)), MOST_LINKED, seed)
+    alone = within_level(noisy, chosen, levels[chosen])
+    linked = linked_within_level(noisy, once.relations, chosen, levels[chosen])
+    return first[chosen], alone, linked
+
+
+class NoisyAmountTables(TableProduct[AmountComparison]):
+    """The tables of one specification, judged together."""
+
+    measures = measures_of("table", ("table", "amount_noise", "changes", "metrics"))
+
+    def protect(
+        self, job: Job, screened: ValidatedInput, release_id: str
+    ) -> ProtectedTable[AmountComparison]:
+        """Tabulate, add the noise, and compute what an attacker learns.
+
+        Raises
+        ------
+        InputRejected, GateRefused, ProtectionFailed
+        """
+        key, noise = job.areas.key(), amount_noise(self.specification)
+        factors = len(noise.scaling.factors)
+        screened = self._swapped(job, screened, release_id)
+        with job.progress.stage("tabulate"):
+            cells = self._tabulated(job, screened, release_id)
+            keys = keys_of_amounts(screened.frame, self.specification, cells, key, factors)
+            try:
+                rules = rule_table(cells, self.specification)
+            except SdcError as error:
+                raise InputRejected(NO_TABLE.format(error=error)) from error
+        with job.progress.stage("adjust"):
+            variables = identical_cells(rules, identical_members(cells, self.table))
+            try:
+                accepted = self.specification.publish.successive == "accept"
+                standing = standing_counts(cells, self.table, self._before(job, cells), accepted=accepted)
+                held = held_values(variables, standing)
+                amounts = published_amounts(cells, keys, noise, self.table.digits, variables, held)
+            except StandingValueFails as error:
+                raise contradicts(error) from error
+        with job.progress.stage("attack"):
+            drawn = hmac.new(key, b"cells to check", hashlib.sha256).digest()
+            try:
+                known = attacked(amounts, rules, variables, int.from_bytes(drawn[:8], "big"))
+            except SdcError as error:
+                raise ProtectionFailed(
+                    f"What the table gives away cannot be judged: {error}. Nothing was published. Name "
+                    "fewer or smaller tables."
+                ) from error
+        comparison = AmountComparison(self.table, cells, rules, amounts, noise.separation, *known)
+        nothing = few_with_nothing(cells, self.specification)
+        return ProtectedTable(
+            comparison,
+            published(cells.codes, amounts.values, self.table, nothing),
+            standing,
+            {**self._origin, "release_id": release_id},
+        )
+
+    def original(self, protected: ProtectedTable[AmountComparison]) -> tuple[OriginalCells, CodeGroups]:
+        """Return the cells before protection; no hierarchy groups codes anew."""
+        comparison = protected.comparison
+        cells, rules, amounts = comparison.cells, comparison.rules, comparison.noisy
+        return OriginalCells(
+            cells.codes, cells.units, rules.lower_protection, rules.upper_protection, rules.sensitive,
+            amounts.fall, amounts.rise, digits=self.table.digits,
+        ), {}  # fmt: skip
+
+    def requirements(self, measured: Measured) -> Iterable[Requirement]:
+        """The promise on the written files, and the limits of `[table.quality]`."""
+        return table_requirements(self.table, bool(measured.sections["amount_noise"]["sensitive"]))
+
+    def write_annex(self, folder: Path, protected: ProtectedTable[AmountComparison]) -> None:
+        """Every cell: what it was, became, and how surely it is known; and which are published first here."""
+        comparison = protected.comparison
+        fresh = new_cells(
+            comparison.cells, self.table, comparison.noisy.values, protected.standing, protected.origin
+        )
+        write_published_cells(folder, fresh)
+        write_noisy_amounts(folder, comparison)

@@ -1,0 +1,62 @@
+"""Numbers and words of the pages: all digits, names as they are, and bounded tables."""
+
+import pytest
+
+pytest.importorskip("nicegui", reason="the extra [workbench] is not installed")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(1234567, "1234567"), (1234567.25, "1234567.25"), (65.0, "65"), (0.1, "0.1"), (0, "0")],
+)
+def test_numbers_of_the_specification_are_shown_with_all_digits(value, shown):
+    from microguard.pipelines.workbench.widgets import number_of, plain_number
+
+    assert plain_number(value) == shown
+    assert number_of(shown) == value
+
+
+@pytest.mark.parametrize("written", ["nan", "inf", "-inf", "1e999", "x", ""])
+def test_what_is_no_finite_number_is_refused(written):
+    from microguard.pipelines.workbench.widgets import number_of
+
+    with pytest.raises(ValueError):
+        number_of(written)
+
+
+def test_sentence_keeps_the_capitals_of_names():
+    from microguard.pipelines.workbench.widgets import sentence
+
+    assert sentence("set NACE to nominal") == "Set NACE to nominal"
+    assert sentence("") == ""
+
+
+def test_grid_of_many_codes_keeps_the_total_and_states_the_rest():
+    from microguard.pipelines.workbench.table_view import _first
+
+    codes = [f"c{number}" for number in range(1_000)]
+    shown, more = _first([*codes, "Total"], "Total", 200)
+    assert (len(shown), more, shown[-1]) == (200, 801, "Total")
+    assert _first(["a", "Total", "a"], "Total", 200) == (["a", "Total"], 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "written", "keys"),
+    [
+        ({}, "hierarchy", "codes.csv", {"hierarchy": "codes.csv", "level": 2}),
+        ({"level": 3}, "hierarchy", "codes.csv", {"hierarchy": "codes.csv", "level": 3}),
+        ({"level": 3}, "hierarchy", " ", {"hierarchy": None, "level": None}),
+        ({}, "level", "3", {"level": 3}),
+        ({}, "order", "low; some, more; high", {"order": ["low", "some, more", "high"]}),
+        ({}, "missing", "97, x", {"missing": [97, "x"]}),
+        ({}, "missing", "", {"missing": None}),
+        ({}, "top_code", "90.5", {"top_code": 90.5}),
+        ({}, "bands", "0, 18", {"bands": [0, 18], "kind": "ordinal", "top_code": None, "bottom_code": None,
+                                "round_to": None}),
+        ({}, "bands", "", {"bands": None, "kind": "numeric"}),
+    ],
+)  # fmt: skip
+def test_typed_recode_changes_the_keys_that_belong_together(line, key, written, keys):
+    from microguard.pipelines.workbench.variable_view import recode_keys
+
+    assert recode_keys(line, key, written) == keys

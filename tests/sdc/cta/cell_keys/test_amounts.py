@@ -1,0 +1,224 @@
+"""Noise of amounts: the rule of tau-ARGUS cell for cell, unbiased, never below 0; what a reader learns."""
+
+from __future__ import annotations
+
+import csv
+from itertools import product
+
+import numpy as np
+import pytest
+from microguard.sdc.cta.cell_keys.amount_posterior import linked_within_level, within_level
+from microguard.sdc.cta.cell_keys.amounts import AmountNoise, AmountNoiseTable, AmountScaling
+from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN
+from microguard.sdc.errors import InvalidParameter, ShapeMismatch
+from scipy import sparse
+
+from tests.reference import reference_file
+from tests.sdc.cta.cell_keys import amount_oracle
+
+#: Of the example of tau-ARGUS: F(0.03,0.30,1000,3,0.5,0.2).
+SCALING = AmountScaling(small=0.3, large=0.03, flexpoint=1000.0, q=3.0, factors=(1.0, 0.5, 0.2))
+OF_ORACLE = (0.03, 0.3, 1000.0, 3.0, (1.0, 0.5, 0.2))
+COIN = AmountNoiseTable.from_transitions(
+    [0, 1, 1, 2, 2, 2], [0, 0, 2, 1, 2, 3], [1, 0.5, 0.5, 0.25, 0.5, 0.25]
+)
+
+
+def tables_of_tau_argus():
+    folder = "tauargus/cellkey/Magnitude"
+    return [reference_file(f"{folder}/ptab_savings_{name}.txt") for name in ("all", "smallcells")]
+
+
+def read(path):
+    rows = amount_oracle.read_rows(path)
+    lines = [(i, j, p) for i, row in rows.items() for j, _, p in row]
+    return AmountNoiseTable.from_transitions(*np.array(lines).T)
+
+
+def as_keys(shares):
+    return np.rint(np.asarray(shares) * KEY_SPAN).astype(np.uint64)
+
+
+def test_share_of_a_contribution_is_the_flex_function():
+    sizes = np.array([0.0, 10.0, 999.0, 1000.0, 3000.0, 1e12])
+    expected = [0.3, 0.3, 0.3, 0.3, 0.03 * (1 + (0.9 - 0.03) / 0.03 / 8 * 1.0), 0.03]
+    assert SCALING.share(sizes) == pytest.approx(expected)
+
+
+def test_draw_between_two_rows_is_interpolated_and_beyond_the_last_row_is_that_of_the_last():
+    ratios, keys = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 7.0, 7.0]), as_keys([0.1, 0.1, 0.6, 0.1, 0.3, 0.3, 0.9])
+    assert COIN.draw(ratios, keys).tolist() == [0, -0.5, 1, -1, 0, 0, 1]
+    noise, odds = COIN.possible(np.array([1.5]))
+    assert dict(zip(noise[0][odds[0] > 0], odds[0][odds[0] > 0], strict=True)) == {
+        -1: 0.25,
+        -0.5: 0.25,
+        0.5: 0.25,
+        1: 0.25,
+    }
+
+
+@pytest.mark.parametrize("with_small", [True, False])
+def test_amounts_have_the_noise_of_tau_argus_cell_for_cell(with_small):
+    paths = tables_of_tau_argus()
+    large, small = (amount_oracle.read_rows(path) for path in paths)
+    noise = AmountNoise(SCALING, read(paths[0]), read(paths[1]) if with_small else None)
+    rng = np.random.default_rng(3)
+    count = 3000
+    tops = -np.sort(
+        -np.floor(rng.lognormal(4, 3, (count, 3)) * (rng.random((count, 3)) < [1, 0.8, 0.6])), axis=1
+    )
+    values = tops.sum(axis=1) + np.where(tops[:, 2] > 0, np.floor(rng.exponential(50, count)), 0)
+    values[:100] = tops[:100, 0] = rng.random(100)  # below one unit
+    tops[:100, 1:] = 0
+    shares = rng.integers(0, 10**6, (count, 3)) / 10**6 + 3e-7
+    found = noise.perturb(values, tops, as_keys(shares))
+    expected = [
+        amount_oracle.perturbed(x, top, key, large, small if with_small else None, OF_ORACLE)
+        for x, top, key in zip(values, tops, shares, strict=True)
+    ]
+    assert found.values == pytest.approx(expected, rel=1e-9)
+    assert np.mean(found.values != values) > 0.8
+    assert (found.values >= 0).all()
+    assert (found.values[values == 0] == 0).all()
+    fall, rise = noise.bounds(values, tops)
+    assert (found.values >= values - fall - 1e-9).all()
+    assert (found.values <= values + rise + 1e-9).all()
+
+
+def test_the_table_of_tau_argus_is_perturbed_as_its_rule_says():
+    """Sex by age of its microdata, with its record keys and its rotation of their digits."""
+    paths = tables_of_tau_argus()
+    large, small = (amount_oracle.read_rows(path) for path in paths)
+    noise = AmountNoise(SCALING, *map(read, paths))
+    with open(reference_file("tauargus/cellkey/Magnitude/microdata.csv"), newline="") as file:
+        records = [(r[0], r[1], float(r[3]), float(r[5])) for r in csv.reader(file, delimiter=";")]
+    cells = []
+    for sex, age in product(("1", "2", None), ("1", "2", "3", "4", "5", "6", None)):
+        inside = [r for r in records if sex in (None, r[0]) and age in (None, r[1])]
+        tops = sorted((r[2] for r in inside), reverse=True)[:3]
+        digits = f"{sum(r[3] for r in inside if r[2]) % 1:.8f}"[2:]
+        keys = [float("0." + digits[shift:] + digits[:shift]) for shift in (1, 2, 3)]
+        cells.append((sum(r[2] for r in inside), tops + [0.0] * (3 - len(tops)), keys))
+    values, tops, keys = (np.array(each) for each in zip(*cells, strict=True))
+    expected = [amount_oracle.perturbed(*cell, large, small, OF_ORACLE) for cell in cells]
+    assert len(cells) == 21
+    assert noise.perturb(values, tops, as_keys(keys)).values == pytest.approx(expected, rel=1e-9)
+
+
+def test_noise_has_mean_0_over_the_keys():
+    noise = AmountNoise(SCALING, *map(read, tables_of_tau_argus()))
+    shares = (np.arange(20_000) + 0.5) / 20_000
+    keys = as_keys(np.column_stack([shares, np.roll(shares, 7001), np.roll(shares, 3331)]))
+    for value, tops in ((0.4, (0.4, 0, 0)), (5, (5, 0, 0)), (300, (200, 60, 40)), (9e6, (5e6, 3e6, 1e6))):
+        many = np.full(len(keys), float(value))
+        shown = noise.perturb(many, np.tile(np.array(tops, float), (len(keys), 1)), keys).values
+        assert shown.mean() == pytest.approx(value, rel=0.01)
+        assert shown.std() > 0
+
+
+def test_possible_noise_is_that_of_all_keys():
+    table = read(tables_of_tau_argus()[0])
+    keys = as_keys((np.arange(50_000) + 0.5) / 50_000)
+    for ratio in (0.3, 1.0, 3.7, 5.0, 80.0):
+        noise, odds = table.possible(np.array([ratio]))
+        assert odds.sum() == pytest.approx(1)
+        drawn = table.draw(np.full(len(keys), ratio), keys)
+        for value in np.unique(np.round(drawn, 9)):
+            same = np.abs(noise[0] - value) < 1e-8
+            assert odds[0][same].sum() == pytest.approx(np.mean(np.abs(drawn - value) < 1e-8), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([(0, 0, 1), (1, 0, 0.5), (1, 2, 0.4)], "row 1 .* add up to 1"),
+        ([(0, 0, 1), (1, 0, 0.4), (1, 2, 0.6)], "row 1 .* mean 0"),
+        ([(0, 0, 1), (1, -1, 0.5), (1, 3, 0.5)], "no negative"),
+        ([(0, 1, 0.5), (1, 1, 1)], "row 0"),
+        ([(0, 0, 1)], "a row above 0"),
+        ([(1, 1, 1), (2, 2, 1)], "0 for 0"),
+    ],
+)
+def test_a_p_table_of_amounts_that_cannot_be_used_is_refused(lines, message):
+    with pytest.raises(InvalidParameter, match=message):
+        AmountNoiseTable.from_transitions(*np.array(lines, float).T)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"small": 0.0},
+        {"small": 0.02},
+        {"flexpoint": 0.0},
+        {"q": 1.0},
+        {"factors": (0.9,)},
+        {"factors": (1.0, 1.1)},
+    ],
+)
+def test_a_scale_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(InvalidParameter):
+        AmountScaling(**{"small": 0.3, "large": 0.03, "flexpoint": 10.0} | wrong)
+
+
+def test_negative_amounts_and_missing_keys_are_refused():
+    noise = AmountNoise(AmountScaling(0.3, 0.03, 10.0), COIN)
+    with pytest.raises(InvalidParameter, match="negative"):
+        noise.perturb(np.array([-1.0]), np.ones((1, 1)), np.zeros((1, 1), np.uint64))
+    with pytest.raises(ShapeMismatch):
+        noise.perturb(np.ones(1), np.ones((1, 1)), np.zeros((1, 2), np.uint64))
+
+
+def test_best_guess_of_one_cell_is_that_of_brute_force_over_all_keys():
+    """A cell of one contributor: the reader who counts keys finds the same probability."""
+    noise = AmountNoise(AmountScaling(0.3, 0.03, 1000.0), read(tables_of_tau_argus()[0]))
+    value, level = 100.0, 10.0
+    keys = as_keys((np.arange(4000) + 0.5) / 4000)[:, None]
+    many = np.full(len(keys), value)
+    shown = noise.perturb(many, many[:, None], keys)
+    errors = np.sort(shown.values - value)
+    inside = np.searchsorted(errors, errors + 2 * level + 1e-6) - np.arange(len(errors))
+    assert within_level(shown, np.array([0]), np.array([level]))[0] == pytest.approx(
+        inside.max() / 4000, abs=2e-3
+    )
+
+
+def test_averaging_over_margins_places_a_cell_that_is_safe_alone_and_the_probability_shows_it():
+    """The attack: one contributor in a table of few others; every margin is one more look at it."""
+    noise = AmountNoise(AmountScaling(0.3, 0.03, 1e9), read(tables_of_tau_argus()[0]))
+    shape, level, rng = (2,) * 6, 30.0, np.random.default_rng(5)
+    right, said_alone, said_linked = [], [], []
+    for _ in range(12):
+        inside = np.full(shape, 1.0)
+        inside[(0,) * 6] = 200.0
+        keys = rng.integers(0, KEY_SPAN, shape).astype(np.uint64)
+        counts, cell_keys, largest = inside, keys, inside
+        for axis in range(6):
+            counts, cell_keys = (
+                np.concatenate([each, each.sum(axis=axis, keepdims=True, dtype=each.dtype)], axis=axis)
+                for each in (counts, cell_keys)
+            )
+            largest = np.concatenate([largest, largest.max(axis=axis, keepdims=True)], axis=axis)
+        lines = _margins(counts.shape)
+        shown = noise.perturb(counts.ravel(), largest.reshape(-1, 1), (cell_keys % KEY_SPAN).reshape(-1, 1))
+        target = np.array([0])
+        said_alone.append(within_level(shown, target, np.array([level]))[0])
+        said_linked.append(linked_within_level(shown, lines, target, np.array([level]))[0])
+        holding = largest.ravel() == 200.0
+        expected = shown.values[holding] - (counts.ravel()[holding] - 200.0)
+        right.append(abs(expected.mean() - 200.0) <= level)
+    assert max(said_alone) < 0.6
+    assert np.mean(right) > 0.9, "the control must be undone"
+    assert min(said_linked) > 0.8, "the gate must see what the attacker sees"
+
+
+def _margins(shape):
+    position = np.arange(int(np.prod(shape))).reshape(shape)
+    rows, columns, data, line = [], [], [], 0
+    for axis in range(len(shape)):
+        moved = np.moveaxis(position, axis, 0).reshape(shape[axis], -1)
+        for *parts, total in moved.T:
+            rows += [line] * len(moved)
+            columns += [*parts, total]
+            data += [1.0] * len(parts) + [-1.0]
+            line += 1
+    return sparse.csr_matrix((data, (rows, columns)), shape=(line, position.size))
