@@ -15,12 +15,15 @@ MAX_KOLMOGOROV_DISTANCE = 0.06
 A sample of 600 uniform numbers exceeds it with probability 1/40, and is then classified as amounts."""
 MAX_ROUND_SHARE = 0.15
 """Maximum share of multiples of ten among registration numbers; a uniform distribution has a tenth."""
-MIN_CODES, MIN_RECORDS_PER_CODE = 8, 4
+MIN_CODES, MIN_RECORDS_PER_CODE, MIN_RECORDS_PER_OTHER = 8, 4, 2
+"""Minimum number of codes of a code list, of records per code, and of these without its commonest code."""
 MAX_OCCUPIED = 0.6
 """Maximum share of the whole numbers within the middle half of a code list that are codes.
 
 Amounts with so many ties occupy nearly all of them, unless they are rounded."""
 MAX_ROUNDED_CODES = 0.3
+MIN_NUMBERED = 0.8
+"""Minimum share of the whole numbers of its range that a numbering from above 1,000 uses."""
 
 
 def is_serial_number(column: Column, values: np.ndarray) -> bool:
@@ -52,7 +55,9 @@ def is_code_list(column: Column, values: np.ndarray) -> bool:
         return False
     if column.present < MIN_RECORDS_PER_CODE * column.distinct:
         return False
-    codes = np.unique(values)
+    codes, times = np.unique(values, return_counts=True)
+    if times.sum() - times.max() < MIN_RECORDS_PER_OTHER * len(codes):
+        return False  # an amount that most records do not have
     low, high = np.quantile(codes, (0.25, 0.75))
     middle = codes[(codes >= low) & (codes <= high)]
     if len(middle) < MIN_CODES / 2 or np.mean(codes % 10 == 0) > MAX_ROUNDED_CODES:
@@ -62,9 +67,14 @@ def is_code_list(column: Column, values: np.ndarray) -> bool:
 
 
 def is_numbering(column: Column, values: np.ndarray) -> bool:
-    """Return whether whole numbers are a numbering from 0 or 1 without gaps, such as strata or weeks."""
+    """Return whether whole numbers are a numbering: strata or weeks from 0 or 1, or sampling units.
+
+    A numbering from 0 or 1 has no gaps. One that begins above 1,000 and is no list of years may have some.
+    """
     least, most = column.range
-    full = column.distinct == most - least + 1 and least in (0, 1)
+    span = most - least + 1
+    full = column.distinct == span and least in (0, 1)
+    full |= column.distinct >= MIN_NUMBERED * span and least >= 1_000 and most > 2_100
     repeated = column.present >= MIN_RECORDS_PER_CODE * column.distinct
     return bool(column.is_whole and full and repeated and _is_uniform(values))
 

@@ -105,6 +105,11 @@ def page(tables: list[Table]) -> str:
     """Return the page of the manual."""
     drafts = sum(len(table.rows) - 1 for table in tables)
     columns, right = (sum(int(str(table.rows[-1][i])) for table in tables) for i in (1, 2))
+    where = (
+        f"*Command:* `microguard benchmark layouts`. *Machine:* {os.cpu_count()} cores, "
+        f"{platform.machine()}, shared. *Version:* {version('microguard')}. "
+        f"*Date:* {date.today().isoformat()}."
+    )
     lines = [
         "# Drafts beside expert roles",
         f"`microguard benchmark layouts` drafts {drafts} files that are generated to published codebooks and "
@@ -114,10 +119,7 @@ def page(tables: list[Table]) -> str:
         "the unit is mistaken, or a weight is protected. The tables are in the order in which the layouts "
         "were written; the engine was mended after each. Where the values decide, the files have the values "
         "of the codebook and random ones, and not those of real persons.",
-        "",
-        f"*Machine:* {os.cpu_count()} cores, {platform.machine()}. *Version:* microguard "
-        f"{version('microguard')}. *Date:* {date.today().isoformat()}.",
     ]
     for table in tables:
-        lines += ["", f"## {table.title}", "", table.markdown().split("\n\n", 1)[1].strip()]
+        lines += ["", f"## {table.title}", where, "", table.markdown().split("\n\n", 1)[1].strip()]
     return "\n".join(lines) + "\n"
