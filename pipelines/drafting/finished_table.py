@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -21,19 +22,9 @@ from microguard.pipelines.drafting.counting import K
 from microguard.pipelines.drafting.sniff import Source
 from microguard.pipelines.drafting.table import quoted
 
-TOTALS = (
-    "total",
-    "_t",
-    "totals",
-    "all",
-    "alles",
-    "insgesamt",
-    "ensemble",
-    "totale",
-    "totaal",
-    "yhteensä",
-    "i alt",
-)
+TOTALS = frozenset(
+    ["total", "_t", "totals", "all", "alles", "insgesamt", "ensemble", "totale", "totaal", "yhteensä"]
+) | {"i alt"}
 """Total marks in lower case; Eurostat and SDMX write _T."""
 _CONTRIBUTORS = re.compile(
     r"(?i)^(n|nb.*|n_?obs.*|freq.*|count.*|obs|effectif.*|contributors?|firms|number.*)$"
@@ -49,23 +40,25 @@ _STATUSES: dict[str, dict[str, str]] = {
 _SDMX = ("DATAFLOW", "STRUCTURE", "STRUCTURE_ID", "ACTION")
 _OBSERVATION = "OBS_VALUE"
 #: Codes of SDMX and Eurostat for numbers of persons, households, firms and other units.
-_UNITS = {
-    "NR",
-    "NUMBER",
-    "N",
-    "PS",
-    "PERS",
-    "PER",
-    "PN",
-    "HH",
-    "HSHD",
-    "ENT",
-    "ENTR",
-    "LE",
-    "EST",
-    "LKAU",
-    "COUNT",
-}
+_UNITS = frozenset(
+    [
+        "NR",
+        "NUMBER",
+        "N",
+        "PS",
+        "PERS",
+        "PER",
+        "PN",
+        "HH",
+        "HSHD",
+        "ENT",
+        "ENTR",
+        "LE",
+        "EST",
+        "LKAU",
+        "COUNT",
+    ]
+)
 #: Columns of SDMX and JSON-stat that say how a value was made, and not whether it is confidential.
 _QUALITY = ("OBS_STATUS", "OBS_FLAG")
 #: Whether the values of some codes add up to a value.
@@ -90,6 +83,7 @@ class FinishedTable:
     parents : mapping of a dimension to code -> parent
     open_dimensions : list of str
         Dimensions whose codes do not add up to the total, flat or nested.
+    named_parents : mapping of an open dimension to code -> parent, as the source of the table names them
     others : list of str
         Columns that are left out.
     decimal_comma : bool
@@ -104,46 +98,55 @@ class FinishedTable:
     statuses: Mapping[str, str] = field(default_factory=dict)
     parents: dict[str, dict[str, str]] = field(default_factory=dict)
     open_dimensions: list[str] = field(default_factory=list)
+    named_parents: dict[str, dict[str, str]] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     decimal_comma: bool = False
 
 
 def draft_finished_table(
-    source: Source, parents: Mapping[str, Mapping[str, str]] | None = None
+    source: Source,
+    parents: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    totals: Mapping[str, str] = MappingProxyType({}),
 ) -> str | None:
     """Return the draft of a finished table; None if the input is no table of cells.
 
     Parameters
     ----------
-    parents : mapping of dimension to code to parent, optional
+    parents : mapping of dimension to code to parent
         Parents that the source of the table names, for dimensions whose sums do not show them.
+    totals : mapping of dimension to code
+        Total marks that the source of the table names.
     """
     frame = _frame(source)
-    table = None if frame is None else recognised(frame)
-    for name, listed in (parents or {}).items():
-        if table is not None and name in table.open_dimensions:
-            codes = set() if frame is None else set(frame[name])
-            nested = {
-                code: above
-                for code, above in listed.items()
-                if {code, above} <= codes and above != table.totals[name]
-            }
-            table.open_dimensions.remove(name)
-            table.parents[name] = nested
-    return None if table is None else "\n".join(_lines(source, table)) + "\n"
+    table = None if frame is None else recognised(frame, totals)
+    if frame is None or table is None:
+        return None
+    for name in table.open_dimensions:
+        codes, total = set(frame[name]), table.totals[name]
+        table.named_parents[name] = {
+            code: above
+            for code, above in parents.get(name, {}).items()
+            if {code, above} <= codes and total not in (code, above)
+        }
+    return "\n".join(_lines(source, table)) + "\n"
 
 
-def recognised(frame: pd.DataFrame) -> FinishedTable | None:
+def recognised(
+    frame: pd.DataFrame, named_totals: Mapping[str, str] = MappingProxyType({})
+) -> FinishedTable | None:
     """Return what the columns of a table are, or None if the rows are no cells.
 
     Parameters
     ----------
     frame : DataFrame
         All columns as text.
+    named_totals : mapping of dimension to code
+        Total marks that the source of the table names.
     """
     totals = {}
     for name in frame:
-        marks = {code for code in frame[name].dropna().unique() if _is_total(code)}
+        codes = set(frame[name].dropna())
+        marks = {code for code in codes if is_total(code)} or codes & {named_totals.get(str(name))}
         if len(marks) == 1:
             totals[str(name)] = marks.pop()
     grand = np.ones(len(frame), bool)
@@ -159,7 +162,11 @@ def recognised(frame: pd.DataFrame) -> FinishedTable | None:
     for name in list(table.others):
         codes = set(frame[name].dropna().unique()) - {""}
         readable = codes and name not in _QUALITY
-        fitting = [each for each in _STATUSES.values() if readable and codes <= set(each)]
+        fitting = [
+            each
+            for each in _STATUSES.values()
+            if readable and codes <= set(each) and {"safe", "sensitive"} <= {each[code] for code in codes}
+        ]
         if fitting and table.status is None:
             table.status, table.statuses = name, {code: fitting[0][code] for code in sorted(codes)}
             table.others.remove(name)
@@ -182,7 +189,7 @@ def _are_counts(frame: pd.DataFrame, amounts: np.ndarray) -> bool:
     return counted and not (amounts % 1).any() and bool(amounts.min() >= 0)
 
 
-def _is_total(code: str) -> bool:
+def is_total(code: str) -> bool:
     """Return whether a code is a total mark, such as Total, TOTAL_EAST or _T."""
     plain = code.strip().lower()
     return plain in TOTALS or re.match(r"total[ _-]", plain) is not None
@@ -198,6 +205,7 @@ def _numbers_of(table: FinishedTable, numeric: Mapping[str, np.ndarray]) -> None
         del left[named[0]]
     largest = [name for name in left if _LARGEST.search(name)]
     values = [_OBSERVATION] if _OBSERVATION in left else [name for name in left if name not in largest]
+    values.sort(key=lambda name: bool(left[name].min() == left[name].max()))  # a year is no value
     if values:
         table.value = values[0]
         sizes = np.abs(left[table.value])
@@ -351,11 +359,16 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     if not counts and table.contributors is None and not table.largest and table.status is None:
         yield "# A rule is missing: name a column in contributors, largest, lower_protection or status."
     for name in table.open_dimensions:
-        yield f"# Codes of {quoted(name)} do not add up to the total: say which are parts of which, as below."
-        yield f'# parents = {{ {_key(name)} = {{ PART = "WHOLE" }} }}'
-    for name, parents in table.parents.items():
-        yield from ("", f"[table.parents.{_key(name)}]    # by the sums of the cells")
-        yield from (f"{_key(code)} = {quoted(above)}" for code, above in parents.items())
+        if not table.named_parents[name]:
+            yield f"# Codes of {quoted(name)} do not add up to the total: say which are parts of which, so:"
+            yield f'# parents = {{ {_key(name)} = {{ PART = "WHOLE" }} }}'
+    why = "by the sums of the cells"
+    for name, parents in (table.parents | table.named_parents).items():
+        if name in table.named_parents:
+            why = "as the source names them; the sums of the cells do not show them"
+        if parents:
+            yield from ("", f"[table.parents.{_key(name)}]    # {why}")
+            yield from (f"{_key(code)} = {quoted(above)}" for code, above in parents.items())
     yield from ("", "[publish]", f"path = {quoted('lake/' + _plain(source.path))}")
     yield f"evidence = {quoted('evidence/' + _plain(source.path))}"
 
