@@ -10,11 +10,12 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from microguard.pipelines.drafting.argus_metadata import draft_with_metadata
 from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.comparison_row import format_comparison, percent
 from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
 from microguard.pipelines.drafting.derived import Derived
-from microguard.pipelines.drafting.finished_table import draft_finished_table, draft_with_metadata
+from microguard.pipelines.drafting.finished_table import draft_finished_table
 from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import MOST_RECORDS, Profile
 from microguard.pipelines.drafting.roles import guess_roles, is_nameable

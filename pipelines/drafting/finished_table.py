@@ -1,4 +1,4 @@
-"""Recognise a finished table of cells, or tau-ARGUS files, and draft its `[table]` for the verb adjust.
+"""Recognise a finished table of cells, and draft its `[table]` for the verb adjust.
 
 A column with a total mark is a dimension. Its codes nest by their first characters, or by levels one below
 the other in the file, each of which adds up to the total. Numbers are recognised by their names and by
@@ -88,6 +88,8 @@ class FinishedTable:
         Columns that are left out.
     decimal_comma : bool
         Whether numbers have a decimal comma.
+    absent : int
+        Number of cells of the source without a value.
     """
 
     totals: dict[str, str]
@@ -101,12 +103,14 @@ class FinishedTable:
     named_parents: dict[str, dict[str, str]] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     decimal_comma: bool = False
+    absent: int = 0
 
 
 def draft_finished_table(
     source: Source,
     parents: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     totals: Mapping[str, str] = MappingProxyType({}),
+    absent: int = 0,
 ) -> str | None:
     """Return the draft of a finished table; None if the input is no table of cells.
 
@@ -116,11 +120,15 @@ def draft_finished_table(
         Parents that the source of the table names, for dimensions whose sums do not show them.
     totals : mapping of dimension to code
         Total marks that the source of the table names.
+    absent : int
+        Number of cells of the source without a value. With some, totals have to add up exactly: a part of a
+        total that lacks a small value would else be taken for 0, and the difference for rounding.
     """
     frame = _frame(source)
     table = None if frame is None else recognised(frame, totals)
     if frame is None or table is None:
         return None
+    table.absent = absent
     for name in table.open_dimensions:
         codes, total = set(frame[name]), table.totals[name]
         table.named_parents[name] = {
@@ -319,7 +327,7 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     counts = table.value is None
     sdmx = [name for name in table.others if name in _SDMX]
     yield "# Draft by microguard from the cells of a finished table, for microguard adjust. Read each line."
-    yield from ("", "[release]", f"name = {quoted(_plain(source.path))}", f"k = {K}", "")
+    yield from ("", "[release]", f"name = {quoted(plain_name(source.path))}", f"k = {K}", "")
     yield from ("[input]", f"path = {quoted(source.written)}", f'format = "{source.format}"')
     if source.format == "csv":
         yield f"delimiter = {quoted(source.delimiter)}"
@@ -345,6 +353,8 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     first = next(iter(table.totals.values()))
     yield f"total = {quoted(first)}"
     others = {name: mark for name, mark in table.totals.items() if mark != first}
+    if table.absent:
+        yield f"tolerance = 0    # {table.absent:,} cell(s) of the source have no value: no total needs one"
     if others:
         yield f"totals = {{ {', '.join(f'{_key(name)} = {quoted(mark)}' for name, mark in others.items())} }}"
     if not counts and table.contributors is not None:
@@ -369,40 +379,11 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
         if parents:
             yield from ("", f"[table.parents.{_key(name)}]    # {why}")
             yield from (f"{_key(code)} = {quoted(above)}" for code, above in parents.items())
-    yield from ("", "[publish]", f"path = {quoted('lake/' + _plain(source.path))}")
-    yield f"evidence = {quoted('evidence/' + _plain(source.path))}"
+    yield from ("", "[publish]", f"path = {quoted('lake/' + plain_name(source.path))}")
+    yield f"evidence = {quoted('evidence/' + plain_name(source.path))}"
 
 
-def draft_with_metadata(named: str) -> str | None:
-    """Return the draft of tau-ARGUS files, whose metadata of the same name say what the fields are.
-
-    None unless the input is a `.tab` or `.asc` file next to an `.rda` file.
-    """
-    path = Path(named).expanduser().absolute()
-    metadata = path.with_suffix(".rda")
-    if path.suffix.lower() not in (".tab", ".asc") or not metadata.is_file():
-        return None
-    from microguard.schemas.specification.tau_argus import fields_of, is_microdata
-
-    head, fields = fields_of(metadata, "utf-8")
-    name = _plain(path)
-    lines = [
-        "# Draft by microguard for microguard adjust. tau-ARGUS metadata fill what is not written here.",
-        "", "[release]", f"name = {quoted(name)}", f"k = {K}", "",
-        "[input]", f"path = {quoted(str(path))}", f"metadata = {quoted(str(metadata))}", "", "[table]",
-    ]  # fmt: skip
-    values = [each.name for each in fields if each.key == "value"]
-    if is_microdata(head, fields, {}):
-        dimensions = [each.name for each in fields if each.key == "dimension"][:2]
-        lines.append(f"tables = [[{', '.join(map(quoted, dimensions))}]]    # choose the dimensions")
-        lines.append("p_percent = 10" if values else 'kind = "frequency"')
-    if len(values) > 1:
-        lines.append(f"value = {quoted(values[0])}    # one of {', '.join(map(quoted, values))}")
-    lines += ["", "[publish]", f"path = {quoted('lake/' + name)}", f"evidence = {quoted('evidence/' + name)}"]
-    return "\n".join(lines) + "\n"
-
-
-def _plain(path: Path) -> str:
+def plain_name(path: Path) -> str:
     """Return the name of a file as a name of a release."""
     return re.sub(r"[^\w.-]+", "_", path.name.split(".")[0]).strip("_.-")[:50] or "release"
 

@@ -83,7 +83,7 @@ def draft_of_cells(named: str, cells: str) -> str:
             f"--cells: expected a JSON-stat table as input, found {named}, which is none. Leave --cells out."
         )
     table.write(Path(cells))
-    drafted = draft_finished_table(sniff(cells), table.parents, table.totals)
+    drafted = draft_finished_table(sniff(cells), table.parents, table.totals, table.absent)
     if drafted is None:
         found = "a table without its grand total, or a measure that lacks values"
         if table.without_total:
@@ -93,9 +93,6 @@ def draft_of_cells(named: str, cells: str) -> str:
             f"found {found}. In {Path(cells).name}, keep one code of such a dimension or add its totals, and "
             "draft that file without --cells."
         )
-    if table.absent:
-        said = "combination(s) of codes have no value in the source, and are no cells here."
-        drafted = f"# {table.absent:,} {said}\n{drafted}"
     return drafted
 
 
