@@ -191,9 +191,13 @@ def recognised(
 
 
 def _are_counts(frame: pd.DataFrame, amounts: np.ndarray) -> bool:
-    """Return whether whole numbers are counts: a column of units has one code, which is one of `_UNITS`."""
+    """Return whether whole numbers are counts: a column of units has one code, which is one of `_UNITS`.
+
+    `UNIT_MULT` of SDMX is the power of ten of the unit: thousands of persons are no counts.
+    """
     units = [set(frame[name].str.upper()) for name in frame if str(name).upper() in ("UNIT", "UNIT_MEASURE")]
     counted = len(units) == 1 and len(units[0]) == 1 and units[0] <= _UNITS
+    counted &= all(set(frame[name]) <= {"0", ""} for name in frame if str(name).upper() == "UNIT_MULT")
     return counted and not (amounts % 1).any() and bool(amounts.min() >= 0)
 
 

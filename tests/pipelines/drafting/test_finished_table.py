@@ -77,6 +77,13 @@ def test_a_column_that_does_not_distinguish_safe_from_sensitive_is_no_status(cod
     assert recognised(frame).status == "SEX"
 
 
+@pytest.mark.parametrize(("power", "counts"), [("0", True), ("3", False)])
+def test_numbers_of_units_are_counts_unless_they_are_in_thousands(power, counts):
+    frame = pd.DataFrame({"SEX": ["_T", "M", "F"], "OBS_VALUE": ["9", "4", "5"]})
+    table = recognised(frame.assign(UNIT_MEASURE="PS", UNIT_MULT=power))
+    assert (table.value is None) == counts
+
+
 def test_counts_and_sdmx_csv_are_drafted_as_what_they_are(tmp_path):
     path = tmp_path / "flow.csv"
     path.write_text("DATAFLOW,SEX,AGE,OBS_VALUE\n" + "".join(
