@@ -86,6 +86,8 @@ class FinishedTable:
     named_parents : mapping of an open dimension to code -> parent, as the source of the table names them
     others : list of str
         Columns that are left out.
+    incomplete : set of str
+        Those of them that have numbers, and not in every cell.
     decimal_comma : bool
         Whether numbers have a decimal comma.
     absent : int
@@ -102,6 +104,7 @@ class FinishedTable:
     open_dimensions: list[str] = field(default_factory=list)
     named_parents: dict[str, dict[str, str]] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
+    incomplete: set[str] = field(default_factory=set)
     decimal_comma: bool = False
     absent: int = 0
 
@@ -166,6 +169,10 @@ def recognised(
     numbers = {name: _numbers(frame[name]) for name in rest}
     numeric = {name: each for name, each in numbers.items() if each is not None}
     table.others = [name for name in rest if name not in numeric]
+    for name in table.others:
+        known = frame[name][frame[name].fillna("").str.strip() != ""]
+        if len(known) and _numbers(known) is not None:
+            table.incomplete.add(name)
     table.decimal_comma = any(frame[name].str.contains(",", regex=False).any() for name in numeric)
     for name in list(table.others):
         codes = set(frame[name].dropna().unique()) - {""}
@@ -347,7 +354,8 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     if table.status is not None:
         yield f'{_key(table.status)} = {{ role = "other", kind = "nominal" }}'
     for name in table.others:
-        why = "of SDMX" if name in sdmx else "not recognised"
+        lacking = "numbers that some cells lack" if name in table.incomplete else "not recognised"
+        why = "of SDMX" if name in sdmx else lacking
         yield f'{_key(name)} = {{ role = "identifier" }}    # {why}: left out'
     yield from ("", "[table]", 'source = "cells"')
     yield f"value = {quoted(table.value or table.contributors or '')}"

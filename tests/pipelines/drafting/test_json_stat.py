@@ -142,7 +142,7 @@ def test_draft_refuses_a_table_of_which_a_dimension_has_no_total(tmp_path):
     assert tomllib.loads(draft(str(tmp_path / "one.csv")).summary())["table"]["tables"] == [["region", "sex"]]
 
 
-def test_a_year_is_no_value_of_a_table_with_measures(tmp_path):
+def test_a_year_and_an_incomplete_measure_are_no_value_of_a_table(tmp_path):
     table = dataset(id=["time", "region", "measure"], role={"metric": ["measure"]})
     table["dimension"] |= {
         "time": {"category": {"index": ["2024"]}},
@@ -150,6 +150,9 @@ def test_a_year_is_no_value_of_a_table_with_measures(tmp_path):
     }
     content = tomllib.loads(draft(str(written(tmp_path, table)), str(tmp_path / "cells.csv")).summary())
     assert content["table"]["value"] == "turnover"
+    table["value"] = [*VALUES[:6], None, *VALUES[7:]]
+    text = draft(str(written(tmp_path, table)), str(tmp_path / "others.csv")).summary()
+    assert 'turnover = { role = "identifier" }    # numbers that some cells lack: left out' in text
 
 
 @pytest.mark.parametrize(
