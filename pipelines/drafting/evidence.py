@@ -97,6 +97,11 @@ class Facts:
         return self.csv and self.column.numbers == self.column.present and not self.column.zero_led
 
     @property
+    def padded(self) -> bool:
+        """Digits of one width with leading zeros and many values, as codes and padded amounts have."""
+        return self.csv and self.column.zero_led > 0 and self.column.digits_of_one_width and not self.few
+
+    @property
     def whole(self) -> bool:
         """Numeric, and all values are whole."""
         return self.numeric and self.column.is_whole
@@ -193,6 +198,9 @@ RULES = (
     Rule("amount", 4, lambda f: f.numeric and not f.few, "numbers"),
     Rule("amount", 4, lambda f: f.numeric and not f.whole, "numbers with decimals"),
     Rule("amount", 3, lambda f: f.numeric and _amount(f), "an amount by name"),
+    Rule("amount", 9, lambda f: f.padded and f.listed, "numbers with leading zeros"),
+    Rule("amount", 9, lambda f: f.padded and f.named("income", "age") and not f.named("code", "key"),
+         "numbers with leading zeros, an amount by name"),
     Rule("amount", 4, lambda f: f.numeric and f.named("age") and not f.few, "an age by name"),
     Rule("key", 12, lambda f: f.named("key") and f.unique and f.column.is_key_type, "a key by name"),
     Rule("key", 8, lambda f: f.serial, "a serial number: evenly spread whole numbers"),

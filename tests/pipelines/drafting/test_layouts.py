@@ -185,3 +185,17 @@ def test_draft_keeps_two_amounts_of_the_same_households(tmp_path):
     people().assign(hhid=home + 7, **amounts).to_csv(tmp_path / "d.csv", index=False)
     found = drafted(tmp_path / "d.csv", tmp_path)[0]
     assert not any("duplicate" in found[name]["why"] for name in amounts)
+
+
+def test_padded_numbers_are_amounts_by_name_and_else_codes_or_amounts_to_choose(tmp_path):
+    """Fields of fixed places have leading zeros, whether they are codes or amounts."""
+    rng, frame = np.random.default_rng(3), people(3_000)
+    rounded = (rng.lognormal(8, 0.5, len(frame)) / 100).round() * 100
+    padded = {"v7": (6, rounded), "salary": (6, rounded[::-1]), "age": (2, rng.integers(0, 95, len(frame)))}
+    for name, (width, values) in padded.items():
+        frame[name] = [f"{int(value):0{width}d}" for value in values]
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    found = drafted(tmp_path / "d.csv", tmp_path)[0]
+    assert {found[name]["kind"] for name in ("salary", "age")} == {"numeric"}
+    assert (found["v7"]["kind"], found["v7"]["confidence"]) == ("nominal", "unsure")
+    assert found["v7"]["alternative"]["kind"] == "numeric"
