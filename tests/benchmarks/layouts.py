@@ -26,10 +26,10 @@ PAGE = Path(__file__).parents[2] / "docs/benchmarks/layouts.md"
 LEAST_RIGHT = 0.95
 """Minimum share of columns with a role of the expert, over all layouts of a table."""
 GROUPS: dict[str, tuple[Maker, ...]] = {
-    "Layouts that the role engine was written with": DEVELOPED,
-    "Layouts that were written after the role engine": HELD_OUT,
-    "Layouts that were written after it was mended by those": LATER,
-    "Layouts that were written after it was mended by those, too": FURTHER,
+    "Table 1: layouts that the role engine was written with": DEVELOPED,
+    "Table 2: layouts that were written after the role engine": HELD_OUT,
+    "Table 3: layouts that were written after the engine was mended by table 2": LATER,
+    "Table 4: layouts that were written after the engine was mended by table 3": FURTHER,
 }
 HEADER = ("layout", "columns", "right", "wrong", "asked", "key variables", "disqualifying", "wrong columns")
 
@@ -116,8 +116,9 @@ def page(tables: list[Table]) -> str:
         f"right ({right / columns:.1%}). *Asked* are the columns that the draft marks as unsure. An error is "
         "*disqualifying* if a key, code, household or weight is averaged, a key is published, a household or "
         "the unit is mistaken, or a weight is protected. The tables are in the order in which the layouts "
-        "were written; the engine was mended after each. Where the values decide, the files have the values "
-        "of the codebook and random ones, and not those of real persons.",
+        "were written; the engine was mended after each, so it has seen all of them. Before it was mended by "
+        "table 4, 92.1 % of the columns of that table were right. Where the values decide, the files have the "
+        "values of the codebook and random ones, and not those of real persons.",
     ]
     for table in tables:
         lines += ["", f"## {table.title}", where, "", table.markdown().split("\n\n", 1)[1].strip()]
