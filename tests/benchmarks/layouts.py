@@ -116,8 +116,8 @@ def page(tables: list[Table]) -> str:
         f"right ({right / columns:.1%}). *Asked* are the columns that the draft marks as unsure. An error is "
         "*disqualifying* if a key, code, household or weight is averaged, a key is published, a household or "
         "the unit is mistaken, or a weight is protected. The tables are in the order in which the layouts "
-        "were written; the engine was mended after each, so it has seen all of them. Before it was mended by "
-        "table 4, 92.1 % of the columns of that table were right. Where the values decide, the files have the "
+        "were written; the engine was mended after each, so it has seen all of them. Before it was mended "
+        "by table 4, 92.1 % of the columns of that table were right. Where the values decide, the files have the "
         "values of the codebook and random ones, and not those of real persons.",
     ]
     for table in tables:
