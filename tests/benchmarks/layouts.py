@@ -117,8 +117,8 @@ def page(tables: list[Table]) -> str:
         "*disqualifying* if a key, code, household or weight is averaged, a key is published, a household or "
         "the unit is mistaken, or a weight is protected. The tables are in the order in which the layouts "
         "were written; the engine was mended after each, so it has seen all of them. Before it was mended "
-        "by table 4, 92.1 % of the columns of that table were right. Where the values decide, the files have the "
-        "values of the codebook and random ones, and not those of real persons.",
+        "by table 4, 92.1 % of the columns of that table were right. Where the values decide, the files have "
+        "the values of the codebook and random ones, and not those of real persons.",
     ]
     for table in tables:
         lines += ["", f"## {table.title}", where, "", table.markdown().split("\n\n", 1)[1].strip()]
