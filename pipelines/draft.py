@@ -62,8 +62,8 @@ def draft(named: str, cells: str | None = None) -> CommandResult:
     if cells is not None:
         from microguard.pipelines.drafting.json_stat import draft_of_cells
 
-        finished = draft_of_cells(named, cells)
-        return CommandResult(finished, {"table": True, "draft": finished})
+        drafted_cells = draft_of_cells(named, cells)
+        return CommandResult(drafted_cells, {"table": True, "draft": drafted_cells})
     described = draft_with_metadata(named)
     if described is not None:
         return CommandResult(described, {"table": True, "draft": described})
