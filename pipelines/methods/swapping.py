@@ -98,11 +98,7 @@ class TargetedRecordSwapping(RecordMethod):
             finally:
                 units.unpersist()
         areas = {name: f"__new{position}" for position, name in enumerate(levels)}
-        schema = t.StructType(
-            [t.StructField(_UNIT, t.LongType()), *(t.StructField(n, t.StringType()) for n in areas.values())]
-        )
-        moved = job.spark.createDataFrame(exchanged.to_pylist(), schema)
-        joined = keyed.join(moved, on=_UNIT, how="left")
+        joined = keyed.join(job.spark.createDataFrame(exchanged), on=_UNIT, how="left")
         changed = {
             name: f.when(f.col(new).isNull(), column(name)).otherwise(
                 f.nullif(f.col(new), f.lit(_MISSING)).cast(frame.schema[name].dataType)
@@ -195,9 +191,10 @@ class TargetedRecordSwapping(RecordMethod):
         share = min(1.0, wanted / max(counts[0], 1))
         sampled = units.where(open_ones | (f.col(_UNIT) < int(share * _NUMBERS)))
         first = _exchanged(sampled.toArrow(), above, range(whole), 0.0) if counts[1] else None
-        taken = [] if first is None else first[_UNIT].to_pylist()
-        marked = job.spark.createDataFrame([(unit,) for unit in taken], f"{_UNIT} bigint")
-        rest = units.join(f.broadcast(marked.withColumn(_TAKEN, f.lit(True))), on=_UNIT, how="left")
+        rest = units
+        if first is not None:
+            taken = job.spark.createDataFrame(first.select([_UNIT])).withColumn(_TAKEN, f.lit(True))
+            rest = units.join(f.broadcast(taken), on=_UNIT, how="left")
 
         def within(table: pa.Table) -> pa.Table:
             return _exchanged(table, above, range(whole, depth), rate)
@@ -217,12 +214,11 @@ def _exchanged(table: pa.Table, above: Sequence[int], levels: range, rate: float
     depth = len(above)
     table = table.sort_by(_UNIT)
     names = table.column_names
-    areas = [np.asarray(table[f"__area{i}"].to_pylist(), object) for i in range(depth)]
+    areas = [table[f"__area{i}"].combine_chunks().dictionary_encode() for i in range(depth)]
     codes: dict[int, np.ndarray] = {-1: np.zeros(table.num_rows, np.int64)}
     while len(codes) <= depth:  # an area is named within the area above it, whose code comes first
         for level in (i for i in range(depth) if i not in codes and above[i] in codes):
-            _, inverse = np.unique(areas[level].astype(str), return_inverse=True)
-            both = codes[above[level]] * (inverse.max(initial=0) + 1) + inverse
+            both = codes[above[level]] * len(areas[level].dictionary) + areas[level].indices.to_numpy()
             codes[level] = np.unique(both, return_inverse=True)[1]
             break
 
@@ -238,7 +234,8 @@ def _exchanged(table: pa.Table, above: Sequence[int], levels: range, rate: float
     )  # fmt: skip
     moved = np.flatnonzero(swaps.exchanged)
     columns = {_UNIT: table[_UNIT].to_numpy()[moved]}
-    columns |= {f"__new{i}": area[swaps.partner[moved]] for i, area in enumerate(areas)}
+    partners = pa.array(swaps.partner[moved])
+    columns |= {f"__new{i}": table[f"__area{i}"].take(partners) for i in range(depth)}
     types = [(_UNIT, pa.int64()), *((f"__new{i}", pa.string()) for i in range(depth))]
     return pa.table(columns, schema=pa.schema(types))
 

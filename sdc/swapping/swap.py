@@ -186,10 +186,14 @@ class _State:
 
     def _assign(self, group: np.ndarray, donors: np.ndarray, level: int) -> None:
         """Exchange units with donors of other areas at least cost, batch by batch."""
+        near, next_donor = donors[:0], 0
         for begin in range(0, len(group), BATCH):
             batch = group[begin : begin + BATCH]
-            batch = batch[self.level[batch] < 0]
-            near = donors[self.level[donors] < 0][:DONORS]
+            batch, near = batch[self.level[batch] < 0], near[self.level[near] < 0]
+            while len(near) < DONORS and next_donor < len(donors):
+                more = donors[next_donor : next_donor + DONORS - len(near)]
+                next_donor += len(more)
+                near = np.concatenate([near, more[self.level[more] < 0]])
             if not len(batch) or not len(near):
                 continue
             cost = (self.features[batch][:, None, :] != self.features[near][None, :, :]).sum(axis=2)
