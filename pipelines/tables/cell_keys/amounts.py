@@ -38,7 +38,12 @@ from microguard.schemas.requirements.tables import table_requirements
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table_input import table_of
 from microguard.sdc.cta import CellTable
-from microguard.sdc.cta.cell_keys.amount_posterior import linked_within_level, solved, within_level
+from microguard.sdc.cta.cell_keys.amount_posterior import (
+    insider_within_level,
+    linked_within_level,
+    solved,
+    within_level,
+)
 from microguard.sdc.cta.cell_keys.amounts import AmountNoise, AmountScaling, Perturbed
 from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables
 from microguard.sdc.errors import SdcError
@@ -162,7 +167,9 @@ def attacked(
     chosen = drawn_cells(np.flatnonzero(once.sensitive & (once.values > 0)), MOST_LINKED, seed)
     alone = within_level(noisy, chosen, levels[chosen])
     linked = linked_within_level(noisy, once.relations, chosen, levels[chosen])
-    found = solved(noisy, once.values, once.relations, contributors[first], chosen)
+    known = noisy, once.values, once.relations, contributors[first], chosen
+    linked = np.maximum(linked, insider_within_level(*known, levels[chosen]))
+    found = solved(*known)
     return first[chosen], alone, found + (1 - found) * linked
 
 

@@ -74,6 +74,48 @@ def linked_within_level(
     return _best_guess(shifts, together / together.sum(axis=1, keepdims=True), levels)
 
 
+def insider_within_level(
+    noisy: Perturbed,
+    amounts: np.ndarray,
+    relations: sparse.csr_matrix,
+    contributors: np.ndarray,
+    cells: np.ndarray,
+    levels: np.ndarray,
+) -> np.ndarray:
+    """Return `within_level` given one line of the cell, for the only contributor of another cell of it.
+
+    The contributor knows that cell, the others of the line are normal. It is the one that had the largest
+    noise, and the line that says most.
+
+    Parameters
+    ----------
+    amounts, relations, contributors, cells
+        As of `solved`.
+    levels : (chosen,) protection levels
+    """
+    variance, _ = _uncertainty(noisy)
+    errors = np.where(noisy.scale > 0, noisy.first - amounts, 0.0)
+    shifts, odds = _candidates(noisy, cells)
+    found, every = np.zeros(len(cells)), sparse.csr_matrix(relations)
+    of_cells = sparse.csc_matrix(every)[:, cells]
+    for place, cell in enumerate(cells):
+        for row in of_cells.indices[of_cells.indptr[place] : of_cells.indptr[place + 1]]:
+            line = every.indices[every.indptr[row] : every.indptr[row + 1]]
+            signs = every.data[every.indptr[row] : every.indptr[row + 1]]
+            own = np.where((contributors[line] == 1) & (line != cell), variance[line], 0.0)
+            known = np.where(own == own.max(), own > 0, False)
+            if not known.any():
+                continue
+            rest = ~known & (line != cell)
+            off = signs[line == cell][0] * (signs[~known] @ errors[line[~known]])
+            spread = max(float(variance[line[rest]].sum()), _LEAST_VARIANCE)
+            weights = odds[place] * np.exp(-((off + shifts[place]) ** 2) / (2 * spread))
+            if weights.sum() > 0:
+                guess = _best_guess(shifts[[place]], (weights / weights.sum())[None], levels[[place]])
+                found[place] = max(found[place], guess[0])
+    return found
+
+
 def solved(
     noisy: Perturbed,
     amounts: np.ndarray,

@@ -7,7 +7,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from microguard.sdc.cta.cell_keys.amount_posterior import linked_within_level, solved, within_level
+from microguard.sdc.cta.cell_keys.amount_posterior import (
+    insider_within_level,
+    linked_within_level,
+    solved,
+    within_level,
+)
 from microguard.sdc.cta.cell_keys.amounts import AmountNoise, AmountNoiseTable, AmountScaling
 from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
@@ -242,6 +247,27 @@ def test_reader_who_tries_all_draws_finds_amounts_of_many_digits_and_the_probabi
     assert right["small"] < 10
     assert np.mean(averaged) < 0.4, "averaging alone does not see it"
     assert np.mean(said) > 0.9, "the gate must see what the attacker sees"
+
+
+def test_contributor_who_knows_the_other_amount_of_a_line_guesses_better_and_the_probability_shows_it():
+    """The attack: the total less the known amount is a second look; the reader takes the likeliest guess."""
+    noise = AmountNoise(AmountScaling(0.3, 0.3, 1000.0), read(tables_of_tau_argus()[0]))
+    relations, rng = sparse.csr_matrix([[1.0, 1.0, -1.0]]), np.random.default_rng(4)
+    values, largest = np.array([60.0, 40.0, 100.0]), np.array([[60.0], [40.0], [60.0]])
+    level, cell, own = np.array([6.0]), np.array([0]), np.array([1, 1, 2])
+    said, reader, right, of_reader = [], [], 0, 0
+    for _ in range(400):
+        keys = rng.integers(0, KEY_SPAN, (3, 1)).astype(np.uint64)
+        shown = noise.perturb(values, largest, keys)
+        said.append(insider_within_level(shown, values, relations, own, cell, level)[0])
+        assert insider_within_level(shown, values, relations, own + 2, cell, level)[0] == 0
+        reader.append(linked_within_level(shown, relations, cell, level)[0])
+        first, second = shown.first[0] - 60, shown.first[2] - 100
+        of_reader += abs(first) <= 6
+        right += abs(first + second) / 2 <= 6
+    assert right > of_reader + 20, "the control must say more than the cell alone"
+    assert np.mean(said) > np.mean(reader) + 0.02
+    assert np.mean(said) > right / 400 - 0.03
 
 
 def test_all_lines_together_are_solved_where_each_line_alone_leaves_many_combinations():
