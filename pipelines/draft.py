@@ -62,15 +62,14 @@ def draft(named: str, cells: str | None = None) -> CommandResult:
     if cells is not None:
         from microguard.pipelines.drafting.json_stat import draft_of_cells
 
-        drafted_cells = draft_of_cells(named, cells)
-        return CommandResult(drafted_cells, {"table": True, "draft": drafted_cells})
+        return _of_table(draft_of_cells(named, cells))
     described = draft_with_metadata(named)
     if described is not None:
-        return CommandResult(described, {"table": True, "draft": described})
+        return _of_table(described)
     source = sniff(named)
     finished = draft_finished_table(source)
     if finished is not None:
-        return CommandResult(finished, {"table": True, "draft": finished})
+        return _of_table(finished)
     with Profile(source) as profile:
         drafted = draft_records(profile)
     variables = {
@@ -397,3 +396,7 @@ def _key(name: str) -> str:
 
 def _shown(name: str) -> str:
     return quoted(name)[1:-1]
+
+
+def _of_table(drafted: str) -> CommandResult:
+    return CommandResult(drafted, {"table": True, "draft": drafted})

@@ -28,8 +28,10 @@ TOTALS = (
 KNOWN = (
     "the p-tables and the scale of the noise of every cell, that every true total is the sum of its parts, "
     "and the noise of all contributors but the largest. How surely such an attacker places a sensitive "
-    "amount within its protection level is limited; it is not excluded. An amount may happen to be published "
-    "as it is, which no reader can tell. Tables of other periods have new noise wherever an amount changed."
+    "amount within its protection level, by averaging or by trying all draws, is limited; it is not "
+    "excluded. An amount may happen to be published as it is, which no reader can tell. Tables of other "
+    "periods have new noise wherever an amount changed. So have other variables: amounts that follow from "
+    "each other, such as a sum and its terms, together say more than each, and this is not limited."
 )
 
 

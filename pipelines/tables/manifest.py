@@ -26,7 +26,7 @@ RELAXED = (
 )
 SWAPPED = (
     "Before the cells were made, records at risk exchanged their area with similar ones: cells by area are "
-    "of the exchanged records."
+    "of the exchanged records. Variables that describe an area and were not exchanged may contradict it."
 )
 RELAXED_ROUNDING = (
     "Multiples next to the true counts did not add up: as few cells as could be found were let go further, "

@@ -110,7 +110,8 @@ def _noise_of_amounts(table: Table) -> Iterator[Requirement]:
     """Limit how surely a reader who knows the method places a sensitive amount within its level."""
     more = (
         "what is published places a sensitive amount too surely within its protection level: raise "
-        "table.noise_scaling (p_small, p_large, flexpoint), take a p-table of larger variance, merge "
+        "table.noise_scaling (p_small, p_large, flexpoint), take a p-table of larger variance and more "
+        "values, give the value in a larger unit (few digits leave many combinations of draws), merge "
         "categories, publish fewer tables, or accept more in table.quality.max_posterior"
     )
     line = "[table.quality] max_posterior = {above}"

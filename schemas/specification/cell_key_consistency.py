@@ -26,11 +26,32 @@ def cell_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
         yield fault(
             ("table", "zeros"), table.zeros, '"all" where counts have noise, as zeros must look alike'
         )
-    if table.swapped and not spec.swapped:
-        allowed = "swapping, as table.swapped counts records whose areas were exchanged"
-        yield fault(("method", "name"), spec.method.name, allowed)
+    if table.swapped:
+        yield from _swapped(spec, table)
     if table.tau_argus:
         yield fault(("table", "tau_argus"), True, "false where counts have noise, as totals do not add up")
+
+
+def _swapped(spec: Specification, table: Table) -> Iterator[Fault]:
+    """Refuse what would exchange other units for this table than for the records and for other tables."""
+    if not spec.swapped:
+        allowed = "swapping, as table.swapped counts records whose areas were exchanged"
+        yield fault(("method", "name"), spec.method.name, allowed)
+        return
+    if spec.household is None:
+        allowed = (
+            "a variable of role household, by whose key units are exchanged: without one the draws depend on "
+            "the columns that are read, and two tables would exchange other records"
+        )
+        yield fault(("table", "swapped"), True, allowed)
+    if spec.missing.max_rejected:
+        allowed = "0 with table.swapped: tables that reject other records would exchange other units"
+        yield fault(("missing", "max_rejected"), spec.missing.max_rejected, allowed)
+    if table.value in spec.quasi_identifiers:
+        allowed = (
+            "a variable of role sensitive or other: swapping reads quasi-identifiers as they are published"
+        )
+        yield fault(("table", "value"), table.value, allowed)
 
 
 def _records(spec: Specification, table: Table) -> Iterator[Fault]:

@@ -51,7 +51,11 @@ _KINDS = {
                 "one by one: classes would stand for fewer than k of them",
             ),
             _Need(
-                "method", "name", ("microaggregation",), "counts of combinations make no classes that stand"
+                "method",
+                "name",
+                ("microaggregation",),
+                "it publishes, suppresses and republishes classes as a whole, and other methods make none "
+                "that keep their members",
             ),
             _Need("method", "algorithm", ("auto",), "nominal variables are protected by cluster", True),
             _Need("method", "representative", ("auto", "mode", "medoid"), "its classes are clusters", True),
@@ -62,7 +66,13 @@ _KINDS = {
         "what was published before is known by its unit",
         (
             _Need("method", "unit", ("record", "household"), "a unit has one record in one update"),
-            _Need("method", "name", ("microaggregation",), "SAFE's records are not those of their units"),
+            _Need(
+                "method",
+                "name",
+                ("microaggregation",),
+                "other methods decide from the records of one update, and nothing judges what an update says "
+                "together with those that are published",
+            ),
         ),
     ),
 }

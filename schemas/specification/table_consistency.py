@@ -105,9 +105,12 @@ def _nesting(spec: Specification, table: Table) -> Iterator[Fault]:
             allowed = "a column of a table, grouped anew by a dimension of another table"
             yield fault(("table", "hierarchies"), list(hierarchy), allowed)
         placed |= set(hierarchy)
-    if table.parents and table.source == "microdata" and table.method == "cell_key":
-        allowed = "no such key with method cell_key; name the coarser codes as columns (table.hierarchies)"
-        yield fault(("table", "parents"), list(table.parents), allowed)
+    for key in ("parents", "code_widths"):
+        if getattr(table, key) and table.source == "microdata" and table.method == "cell_key":
+            allowed = (
+                "no such key with method cell_key; name the coarser codes as columns (table.hierarchies)"
+            )
+            yield fault(("table", key), list(getattr(table, key)), allowed)
     for name, widths in table.code_widths.items():
         if name not in table.dimensions or name in placed:
             allowed = f"dimensions without hierarchy ({', '.join(set(table.dimensions) - placed) or 'none'})"

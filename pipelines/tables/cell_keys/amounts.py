@@ -38,7 +38,12 @@ from microguard.schemas.requirements.tables import table_requirements
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table_input import table_of
 from microguard.sdc.cta import CellTable
-from microguard.sdc.cta.cell_keys.amount_posterior import linked_within_level, within_level
+from microguard.sdc.cta.cell_keys.amount_posterior import (
+    insider_within_level,
+    linked_within_level,
+    solved,
+    within_level,
+)
 from microguard.sdc.cta.cell_keys.amounts import AmountNoise, AmountScaling, Perturbed
 from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables
 from microguard.sdc.errors import SdcError
@@ -144,25 +149,28 @@ def published_amounts(
 
 
 def attacked(
-    amounts: PublishedAmounts, rules: CellTable, variables: np.ndarray, seed: int
+    amounts: PublishedAmounts, rules: CellTable, variables: np.ndarray, contributors: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Compute how surely a reader places each sensitive amount within its protection level.
 
     Returns
     -------
     (chosen,) positions of the sensitive cells examined, and for each the probability given its own published
-    value and given all of them
+    value and given all of them: by averaging, or because one combination of draws fits
     """
     first = np.unique(variables, return_index=True)[1]
     once = table_of_variables(rules, variables)
     noisy = amounts.noisy
     noisy = Perturbed(*(each[first] for each in
                         (noisy.values, noisy.first, noisy.scale, noisy.noise, noisy.odds)))  # fmt: skip
-    levels = np.minimum(once.lower_protection, once.upper_protection)
+    levels = (once.lower_protection + once.upper_protection) / 2
     chosen = drawn_cells(np.flatnonzero(once.sensitive & (once.values > 0)), MOST_LINKED, seed)
     alone = within_level(noisy, chosen, levels[chosen])
     linked = linked_within_level(noisy, once.relations, chosen, levels[chosen])
-    return first[chosen], alone, linked
+    known = noisy, once.values, once.relations, contributors[first], chosen
+    linked = np.maximum(linked, insider_within_level(*known, levels[chosen]))
+    found = solved(*known)
+    return first[chosen], alone, found + (1 - found) * linked
 
 
 class NoisyAmountTables(TableProduct[AmountComparison]):
@@ -201,7 +209,9 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
         with job.progress.stage("attack"):
             drawn = hmac.new(key, b"cells to check", hashlib.sha256).digest()
             try:
-                known = attacked(amounts, rules, variables, int.from_bytes(drawn[:8], "big"))
+                assert cells.contributors is not None
+                seed = int.from_bytes(drawn[:8], "big")
+                known = attacked(amounts, rules, variables, cells.contributors, seed)
             except SdcError as error:
                 raise ProtectionFailed(
                     f"What the table gives away cannot be judged: {error}. Nothing was published. Name "

@@ -110,8 +110,14 @@ def _sums_of_keys(
     if sums[places].isna().any(axis=None):
         raise InputRejected(f"A record has no {specification.unit}, and so no key. Give every record one.")
     sums = sums.rename(columns={alias: name for name, alias in names.items()}).fillna(table.total)
-    columns = list(cells.codes)
-    return cells.codes.merge(sums, how="left", on=columns)[places].fillna(0).to_numpy(np.uint64)
+    found = cells.codes.merge(sums, how="left", on=list(cells.codes))[places]
+    lost = found.isna().any(axis=1).to_numpy() & (cells.units != 0)
+    if lost.any():  # one key for all of them, 0, would be known
+        raise InputRejected(
+            f"{int(lost.sum())} cell(s) have no key: expected cells of records by their own codes. "
+            'Choose table.method = "adjustment", or name coarser codes as columns (table.hierarchies).'
+        )
+    return found.fillna(0).to_numpy(np.uint64)
 
 
 def _hashed(

@@ -3,7 +3,8 @@
 The reader knows the method, its parameters and tables, the scale of the noise of every cell, and the noise of
 all contributors but the largest; what is left is the draw of the largest contributor. First of each cell
 alone, then given that all published cells are noisy observations of amounts that add up (averaging: Asghar
-and Kaafar 2020), as in `posterior`.
+and Kaafar 2020), as in `posterior`. Last by search: a draw has few values, so that only some combinations of
+draws fit amounts that add up. Amounts of many digits leave one combination, which gives all of them away.
 """
 
 from __future__ import annotations
@@ -12,11 +13,16 @@ import numpy as np
 from microguard.sdc.cta.cell_keys.amounts import Perturbed
 from microguard.sdc.cta.cell_keys.posterior import linked_estimates
 from scipy import sparse
+from scipy.linalg import lapack, solve_triangular
 
 #: Rounding of a difference of two amounts, relative to the level that it is compared with.
 _ROUNDING = 1e-9
 #: Smallest variance of a cell, in squared units: a cell without noise would make the equations singular.
 _LEAST_VARIANCE = 1e-6
+#: Lines that are searched together, those of the chosen cells first: their equations are dense.
+_MOST_LINES = 4000
+#: Share of the variance of a line that others leave open: with less it follows from them.
+_REDUNDANT = 1e-12
 
 
 def within_level(noisy: Perturbed, cells: np.ndarray, levels: np.ndarray) -> np.ndarray:
@@ -66,6 +72,147 @@ def linked_within_level(
     exponent -= np.where(odds > 0, exponent, -np.inf).max(axis=1, keepdims=True)
     together = np.where(odds > 0, odds * np.exp(np.minimum(exponent, 0.0)), 0.0)
     return _best_guess(shifts, together / together.sum(axis=1, keepdims=True), levels)
+
+
+def insider_within_level(
+    noisy: Perturbed,
+    amounts: np.ndarray,
+    relations: sparse.csr_matrix,
+    contributors: np.ndarray,
+    cells: np.ndarray,
+    levels: np.ndarray,
+) -> np.ndarray:
+    """Return `within_level` given one line of the cell, for the only contributor of another cell of it.
+
+    The contributor knows that cell, the others of the line are normal. It is the one that had the largest
+    noise, and the line that says most.
+
+    Parameters
+    ----------
+    amounts, relations, contributors, cells
+        As of `solved`.
+    levels : (chosen,) protection levels
+    """
+    variance, _ = _uncertainty(noisy)
+    errors = np.where(noisy.scale > 0, noisy.first - amounts, 0.0)
+    shifts, odds = _candidates(noisy, cells)
+    found, every = np.zeros(len(cells)), sparse.csr_matrix(relations)
+    of_cells = sparse.csc_matrix(every)[:, cells]
+    for place, cell in enumerate(cells):
+        for row in of_cells.indices[of_cells.indptr[place] : of_cells.indptr[place + 1]]:
+            line = every.indices[every.indptr[row] : every.indptr[row + 1]]
+            signs = every.data[every.indptr[row] : every.indptr[row + 1]]
+            own = np.where((contributors[line] == 1) & (line != cell), variance[line], 0.0)
+            known = np.where(own == own.max(), own > 0, False)
+            if not known.any():
+                continue
+            rest = ~known & (line != cell)
+            off = signs[line == cell][0] * (signs[~known] @ errors[line[~known]])
+            spread = max(float(variance[line[rest]].sum()), _LEAST_VARIANCE)
+            weights = odds[place] * np.exp(-((off + shifts[place]) ** 2) / (2 * spread))
+            if weights.sum() > 0:
+                guess = _best_guess(shifts[[place]], (weights / weights.sum())[None], levels[[place]])
+                found[place] = max(found[place], guess[0])
+    return found
+
+
+def solved(
+    noisy: Perturbed,
+    amounts: np.ndarray,
+    relations: sparse.csr_matrix,
+    contributors: np.ndarray,
+    cells: np.ndarray,
+) -> np.ndarray:
+    """Return the probability that a reader who tries all draws finds the true amount.
+
+    The reader tries the draws of each line, and of all cells together. The right combination has the
+    probability of its draws. Wrong ones fit with that of normal noise of the same variance, by chance: once
+    in so many whole numbers. In a line the only contributor of another cell knows its amount.
+
+    Parameters
+    ----------
+    noisy : Perturbed
+        In units of the last published digit.
+    amounts : (cells,) array
+        True amounts, in the same units.
+    relations : sparse (lines, cells)
+        With `relations @ amounts = 0`.
+    contributors : (cells,) array
+    cells : (chosen,) positions
+
+    Returns
+    -------
+    (chosen,) array
+    """
+    if not len(cells):
+        return np.zeros(0)
+    variance, entropy = _uncertainty(noisy)
+    errors = np.where(noisy.scale > 0, noisy.first - amounts, 0.0)
+    found = np.zeros(len(amounts))
+    every = sparse.csr_matrix(relations)
+    near = np.unique(every[:, cells].nonzero()[0])
+    lines = every[near]
+    for start, end in zip(lines.indptr, lines.indptr[1:], strict=False):
+        line = lines.indices[start:end]
+        signed = lines.data[start:end] * errors[line]
+        residual, spread, choices = signed.sum(), variance[line].sum(), entropy[line].sum()
+        odds = np.full(len(line), _odds_of_one(residual, spread, choices))
+        for place in np.flatnonzero((contributors[line] == 1) & (variance[line] > 0)):
+            own = line[place]
+            known = _odds_of_one(residual - signed[place], spread - variance[own], choices - entropy[own])
+            odds = np.where(np.arange(len(line)) == place, odds, np.maximum(odds, known))
+        np.maximum.at(found, line, odds)
+    together = np.concatenate([near, np.setdiff1d(np.arange(every.shape[0]), near)])[:_MOST_LINES]
+    return np.maximum(found, _solved_together(errors, variance, entropy, every[together]))[cells]
+
+
+def _solved_together(
+    errors: np.ndarray, variance: np.ndarray, entropy: np.ndarray, lines: sparse.csr_matrix
+) -> np.ndarray:
+    """Return the probability of the right combination given several lines, of the cells that they have."""
+    found = np.zeros(len(errors))
+    spread = (lines @ sparse.diags_array(variance) @ lines.T).toarray()
+    open_ones = np.flatnonzero(np.diag(spread) > _LEAST_VARIANCE)
+    if not len(open_ones):
+        return found
+    deviation = np.sqrt(np.diag(spread)[open_ones])
+    correlation = spread[np.ix_(open_ones, open_ones)] / np.outer(deviation, deviation)
+    factor, pivots, rank, _ = lapack.dpstrf(correlation, lower=1, tol=_REDUNDANT)
+    chosen = pivots[:rank] - 1  # lines that follow from others say nothing new
+    factor = np.tril(factor[:rank, :rank])
+    off = solve_triangular(factor, (lines[open_ones] @ errors / deviation)[chosen], lower=True)
+    log_density = -(off @ off + rank * np.log(2 * np.pi)) / 2
+    log_density -= np.log(np.diag(factor)).sum() + np.log(deviation[chosen]).sum()
+    cells = np.unique(lines[open_ones].indices)
+    found[cells] = _share(-entropy[cells].sum(), log_density)
+    return found
+
+
+def _odds_of_one(residual: float, variance: float, entropy: float) -> float:
+    """Return the probability of the right combination of the draws of one line."""
+    if variance <= _LEAST_VARIANCE:
+        return 1.0
+    return _share(-entropy, -(residual**2 / variance + np.log(2 * np.pi * variance)) / 2)
+
+
+def _share(right: float, wrong: float) -> float:
+    """Return the share of the right one, from two logarithms."""
+    return float(1 / (1 + np.exp(np.clip(wrong - right, -700.0, 700.0))))
+
+
+def _uncertainty(noisy: Perturbed) -> tuple[np.ndarray, np.ndarray]:
+    """Return the variance and the entropy of the noise of each cell: 0 where its amount is known."""
+    order = np.argsort(np.where(noisy.odds > 0, noisy.noise, np.inf), axis=1, kind="stable")
+    noise, odds = (np.take_along_axis(each, order, axis=1) for each in (noisy.noise, noisy.odds))
+    new = np.diff(noise, axis=1, prepend=noise[:, :1] - 1.0) > _ROUNDING
+    value = np.cumsum(new, axis=1) - 1
+    merged = np.zeros_like(odds)
+    np.add.at(merged, (np.arange(len(odds))[:, None], value), odds)
+    entropy = -(merged * np.log(np.where(merged > 0, merged, 1.0))).sum(axis=1)
+    moving = noisy.scale > 0
+    mean = (odds * noise).sum(axis=1)
+    variance = noisy.scale**2 * np.maximum((odds * noise**2).sum(axis=1) - mean**2, 0.0)
+    return np.where(moving, variance, 0.0), np.where(moving, entropy, 0.0)
 
 
 def _candidates(noisy: Perturbed, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -91,8 +91,8 @@ class AmountNoiseTable:
         Raises
         ------
         InvalidParameter
-            If probabilities do not add up to 1, noise has a mean other than 0, an amount is published below
-            0, or 0 does not stay 0.
+            If probabilities do not add up to 1, noise has a mean other than 0, an amount above 0 has no
+            noise, an amount is published below 0, or 0 does not stay 0.
         """
         amounts, published = np.asarray(amounts, float), np.asarray(published, float)
         probabilities = np.asarray(probabilities, float)
@@ -118,6 +118,9 @@ class AmountNoiseTable:
                 raise InvalidParameter(f"row {at:g} of a p-table: expected {what}, found others")
         if len(rows) < 2 or rows[0] != 0 or odds[0] @ np.abs(noise[0]) > 0:
             raise InvalidParameter("a p-table publishes 0 for 0, and has a row above 0")
+        fixed = rows[1:][(odds[1:] * noise[1:] ** 2).sum(axis=1) < PROBABILITY_ERROR]
+        if len(fixed):
+            raise InvalidParameter(f"row {fixed[0]:g} of a p-table: expected noise, found none")
         return cls(rows, noise, odds)
 
     @property

@@ -96,6 +96,7 @@ def test_the_reader_of_a_table_leaves_out_what_the_table_does_not_name() -> None
         (TABLE | {"contributors": "firms"}, "contributors"),
         (TABLE | {"parents": {"a21": {"a": "b"}}}, "parents"),
         (NOISY | {"parents": {"region": {"a": "b"}}}, "parents"),
+        (NOISY | {"code_widths": {"region": [1]}}, "name the coarser codes as columns"),
         (TABLE | {"code_widths": {"a21": [1, 2]}}, "code_widths"),
         (TABLE | {"code_widths": {"region": [2, 1]}}, "ascending"),
         (TABLE | {"request": "firm"}, "request"),

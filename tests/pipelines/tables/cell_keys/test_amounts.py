@@ -17,12 +17,14 @@ from microguard.pipelines.guarantees.noisy_amounts import NoisyAmounts
 from microguard.pipelines.guarantees.original_cells import OriginalCells, Published
 from microguard.pipelines.intake.unit_key import unit_key
 from microguard.pipelines.publication.key import KEY_BYTES
-from microguard.pipelines.tables.cell_keys.amounts import published_amounts
+from microguard.pipelines.tables.cell_keys.amounts import attacked, published_amounts
 from microguard.pipelines.tables.cell_keys.p_table import SMALL_KEY, read_amount_p_table
 from microguard.pipelines.tables.cell_keys.record_keys import SEPARATOR, amount_text
 from microguard.pipelines.tables.published_before import StandingValueFails
 from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
+from microguard.sdc.cta import CellTable
 from microguard.sdc.cta.cell_keys.amounts import AmountNoise, AmountNoiseTable, AmountScaling
+from scipy import sparse
 
 from tests.pipelines.published_tables import tables
 from tests.pipelines.turnover import records, specification
@@ -177,6 +179,29 @@ def test_an_amount_that_stands_published_with_other_noise_is_refused():
     assert shown(0.2, first).tolist() == [400, 360]
     with pytest.raises(StandingValueFails, match=r"2 cell\(s\) stand published at another value"):
         shown(0.3, first)
+
+
+@pytest.mark.parametrize(("unit", "undone"), [(1.0, True), (1000.0, False)])
+def test_amounts_of_many_digits_are_undone_by_trying_all_draws_and_those_in_thousands_are_not(unit, undone):
+    noise = AmountNoise(AmountScaling(0.3, 0.1, 1000.0 / unit), read_amount_p_table(p_table(LARGE), "p"))
+    sensitive, room = np.array([True, False, False]), np.full(3, np.inf)
+    lines, order = sparse.csr_matrix([[1.0, 1.0, -1.0]]), np.arange(3)
+    probabilities = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        parts = np.rint(rng.lognormal(12, 0.5, 2) / unit)
+        units, largest = np.append(parts, parts.sum()), np.append(parts, parts.max())[:, None]
+        cells = SimpleNamespace(units=units, gross=units, largest=largest)
+        keys = rng.integers(0, 1 << 32, (3, 1)).astype(np.uint64)
+        shown = published_amounts(cells, keys, noise, 0, order, np.full(3, np.nan))
+        level = np.where(sensitive, 0.005 * units, 0.0)
+        rules = CellTable(units, lines, sensitive, level, level, room, room)
+        chosen, alone, linked = attacked(shown, rules, order, np.array([3, 3, 6]), seed=1)
+        assert chosen.tolist() == [0]
+        assert alone[0] < 0.3
+        probabilities.append(linked[0])
+    assert bool(np.mean(probabilities) > 0.9) == undone
+    assert bool(np.mean(probabilities) < 0.5) != undone
 
 
 @pytest.mark.parametrize("amount", ["100", "100.0", "1.0E2", "1e2"])

@@ -85,7 +85,7 @@ def test_new_cells_beside_others_that_stand_are_not_judged_with_them_and_refused
     listed = new_cells(cells, table, cells.units, None, ORIGIN)
     elsewhere = replace(listed[0], codes=(("size", "small"),))
     assert standing_counts(cells, table, [*listed, elsewhere], accepted=False).published.all()
-    with pytest.raises(StandingValueFails, match="judged together"):
+    with pytest.raises(StandingValueFails, match="follow from all tables together"):
         standing_counts(cells, table, [*listed[1:], elsewhere], accepted=False)
     assert not standing_counts(cells, table, [*listed[1:], elsewhere], accepted=True).published.all()
 

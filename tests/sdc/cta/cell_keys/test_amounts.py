@@ -7,7 +7,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from microguard.sdc.cta.cell_keys.amount_posterior import linked_within_level, within_level
+from microguard.sdc.cta.cell_keys.amount_posterior import (
+    insider_within_level,
+    linked_within_level,
+    solved,
+    within_level,
+)
 from microguard.sdc.cta.cell_keys.amounts import AmountNoise, AmountNoiseTable, AmountScaling
 from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN
 from microguard.sdc.errors import InvalidParameter, ShapeMismatch
@@ -133,6 +138,7 @@ def test_possible_noise_is_that_of_all_keys():
     [
         ([(0, 0, 1), (1, 0, 0.5), (1, 2, 0.4)], "row 1 .* add up to 1"),
         ([(0, 0, 1), (1, 0, 0.4), (1, 2, 0.6)], "row 1 .* mean 0"),
+        ([(0, 0, 1), (1, 0, 0.5), (1, 2, 0.5), (5, 5, 0.5), (5, 5, 0.5)], "row 5 .* expected noise"),
         ([(0, 0, 1), (1, -1, 0.5), (1, 3, 0.5)], "no negative"),
         ([(0, 1, 0.5), (1, 1, 1)], "row 0"),
         ([(0, 0, 1)], "a row above 0"),
@@ -209,6 +215,102 @@ def test_averaging_over_margins_places_a_cell_that_is_safe_alone_and_the_probabi
     assert max(said_alone) < 0.6
     assert np.mean(right) > 0.9, "the control must be undone"
     assert min(said_linked) > 0.8, "the gate must see what the attacker sees"
+
+
+def test_reader_who_tries_all_draws_finds_amounts_of_many_digits_and_the_probability_shows_it():
+    """The attack: two amounts of one contributor each and their total, from published numbers alone."""
+    noise = AmountNoise(AmountScaling(0.3, 0.1, 1000.0), read(tables_of_tau_argus()[0]))
+    relations, rng = sparse.csr_matrix([[1.0, 1.0, -1.0]]), np.random.default_rng(1)
+    right = {"large": 0, "small": 0}
+    said, averaged = [], []
+    for size, mean in (("large", 12), ("small", 3)):
+        for _ in range(20):
+            values = np.rint(rng.lognormal(mean, 1, 2) + 1)
+            values = np.append(values, values.sum())
+            largest = np.append(values[:2], values[:2].max())[:, None]
+            keys = rng.integers(0, KEY_SPAN, (3, 1)).astype(np.uint64)
+            keys[2] = (keys[0] + keys[1]) % KEY_SPAN
+            shown = noise.perturb(values, largest, keys)
+            right[size] += abs(_first_amount(noise, np.rint(shown.values)) - values[0]) <= 0.01 * values[0]
+            found, known = (
+                solved(shown, values, relations, np.array(units), np.array([0]))[0]
+                for units in ([3, 3, 6], [1, 1, 2])
+            )
+            assert known >= found
+            if size == "large":
+                said.append(found)
+                level = np.array([0.005 * values[0]])
+                averaged.append(linked_within_level(shown, relations, np.array([0]), level)[0])
+            else:
+                assert found < 0.6, "few digits leave many combinations"
+    assert right["large"] > 17, "the control must be undone"
+    assert right["small"] < 10
+    assert np.mean(averaged) < 0.4, "averaging alone does not see it"
+    assert np.mean(said) > 0.9, "the gate must see what the attacker sees"
+
+
+def test_contributor_who_knows_the_other_amount_of_a_line_guesses_better_and_the_probability_shows_it():
+    """The attack: the total less the known amount is a second look; the reader takes the likeliest guess."""
+    noise = AmountNoise(AmountScaling(0.3, 0.3, 1000.0), read(tables_of_tau_argus()[0]))
+    relations, rng = sparse.csr_matrix([[1.0, 1.0, -1.0]]), np.random.default_rng(4)
+    values, largest = np.array([60.0, 40.0, 100.0]), np.array([[60.0], [40.0], [60.0]])
+    level, cell, own = np.array([6.0]), np.array([0]), np.array([1, 1, 2])
+    said, reader, right, of_reader = [], [], 0, 0
+    for _ in range(400):
+        keys = rng.integers(0, KEY_SPAN, (3, 1)).astype(np.uint64)
+        shown = noise.perturb(values, largest, keys)
+        said.append(insider_within_level(shown, values, relations, own, cell, level)[0])
+        assert insider_within_level(shown, values, relations, own + 2, cell, level)[0] == 0
+        reader.append(linked_within_level(shown, relations, cell, level)[0])
+        first, second = shown.first[0] - 60, shown.first[2] - 100
+        of_reader += abs(first) <= 6
+        right += abs(first + second) / 2 <= 6
+    assert right > of_reader + 20, "the control must say more than the cell alone"
+    assert np.mean(said) > np.mean(reader) + 0.02
+    assert np.mean(said) > right / 400 - 0.03
+
+
+def test_all_lines_together_are_solved_where_each_line_alone_leaves_many_combinations():
+    noise = AmountNoise(AmountScaling(0.3, 0.1, 1000.0), read(tables_of_tau_argus()[0]))
+    rng, count = np.random.default_rng(2), 7
+    amounts = np.rint(rng.lognormal(10, 0.3, (count, count)))
+    values, largest = (
+        np.block([[amounts, each(1)[:, None]], [each(0)[None, :], each(None)]])
+        for each in (
+            lambda axis: np.asarray(amounts.sum(axis=axis)),
+            lambda axis: np.asarray(amounts.max(axis)),
+        )
+    )
+    shown = noise.perturb(
+        values.ravel(), largest.reshape(-1, 1), rng.integers(0, KEY_SPAN, (values.size, 1)).astype(np.uint64)
+    )
+    lines, many, every = _margins(values.shape), np.full(values.size, 9), np.arange(values.size)
+    assert solved(shown, values.ravel(), lines, many, every).min() > 0.99
+    assert solved(shown, values.ravel(), lines[:1], many, every).max() < 0.6
+
+
+def _first_amount(noise, published):
+    """Return the likeliest first amount, from three published numbers, the p-table and the scale alone."""
+
+    def possible(shown):
+        """Amounts of one contributor that a draw takes to this published one, and their odds."""
+        count = 2 * noise.table.noise.shape[1]
+        amounts, draws = np.full(count, shown), np.arange(count)
+        for _ in range(60):
+            share = noise.scaling.share(amounts)
+            values, odds = noise.table.possible(1 / share)
+            amounts = (amounts + shown / np.maximum(1 + share * values[draws, draws], 1e-3)) / 2
+        fits = (np.abs(amounts * (1 + share * values[draws, draws]) - shown) < 1) & (odds[draws, draws] > 0)
+        return amounts[fits], odds[draws, draws][fits]
+
+    (first, of_first), (second, of_second) = map(possible, published[:2])
+    totals = first[:, None] + second
+    largest = np.maximum(first[:, None], second)
+    scale = largest * noise.scaling.share(largest)
+    values, odds = noise.table.possible((totals / scale).ravel())
+    off = np.abs(totals.ravel()[:, None] + scale.ravel()[:, None] * values - published[2])
+    fits = np.where(off <= 3, odds, 0.0).sum(axis=1).reshape(totals.shape) * np.outer(of_first, of_second)
+    return first[np.unravel_index(fits.argmax(), fits.shape)[0]] if fits.size else np.nan
 
 
 def _margins(shape):
