@@ -10,11 +10,12 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from microguard.pipelines.drafting.argus_metadata import draft_with_metadata
 from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.comparison_row import format_comparison, percent
 from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
 from microguard.pipelines.drafting.derived import Derived
-from microguard.pipelines.drafting.finished_table import draft_finished_table, draft_with_metadata
+from microguard.pipelines.drafting.finished_table import draft_finished_table
 from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import MOST_RECORDS, Profile
 from microguard.pipelines.drafting.roles import guess_roles, is_nameable
@@ -55,21 +56,20 @@ def draft(named: str, cells: str | None = None) -> CommandResult:
     Raises
     ------
     InputRejected
-        If the input cannot be read or has fewer than k records; if a file of cells is named for an input that
-        is no JSON-stat table, or exists.
+        If the input cannot be read or has fewer than k records. If a file of cells is named: if it exists, or
+        the input is no JSON-stat table, or not all its dimensions of several codes have a total.
     """
+    if cells is not None:
+        from microguard.pipelines.drafting.json_stat import draft_of_cells
+
+        return _of_table(draft_of_cells(named, cells))
     described = draft_with_metadata(named)
     if described is not None:
-        return CommandResult(described, {"table": True, "draft": described})
-    parents = None
-    if cells is not None:
-        from microguard.pipelines.drafting.json_stat import write_cells
-
-        named, parents = cells, write_cells(named, cells)
+        return _of_table(described)
     source = sniff(named)
-    finished = draft_finished_table(source, parents)
+    finished = draft_finished_table(source)
     if finished is not None:
-        return CommandResult(finished, {"table": True, "draft": finished})
+        return _of_table(finished)
     with Profile(source) as profile:
         drafted = draft_records(profile)
     variables = {
@@ -396,3 +396,7 @@ def _key(name: str) -> str:
 
 def _shown(name: str) -> str:
     return quoted(name)[1:-1]
+
+
+def _of_table(drafted: str) -> CommandResult:
+    return CommandResult(drafted, {"table": True, "draft": drafted})

@@ -1,4 +1,4 @@
-"""Recognise a finished table of cells, or tau-ARGUS files, and draft its `[table]` for the verb adjust.
+"""Recognise a finished table of cells, and draft its `[table]` for the verb adjust.
 
 A column with a total mark is a dimension. Its codes nest by their first characters, or by levels one below
 the other in the file, each of which adds up to the total. Numbers are recognised by their names and by
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -21,19 +22,9 @@ from microguard.pipelines.drafting.counting import K
 from microguard.pipelines.drafting.sniff import Source
 from microguard.pipelines.drafting.table import quoted
 
-TOTALS = (
-    "total",
-    "_t",
-    "totals",
-    "all",
-    "alles",
-    "insgesamt",
-    "ensemble",
-    "totale",
-    "totaal",
-    "yhteensä",
-    "i alt",
-)
+TOTALS = frozenset(
+    ["total", "_t", "totals", "all", "alles", "insgesamt", "ensemble", "totale", "totaal", "yhteensä"]
+) | {"i alt"}
 """Total marks in lower case; Eurostat and SDMX write _T."""
 _CONTRIBUTORS = re.compile(
     r"(?i)^(n|nb.*|n_?obs.*|freq.*|count.*|obs|effectif.*|contributors?|firms|number.*)$"
@@ -49,23 +40,25 @@ _STATUSES: dict[str, dict[str, str]] = {
 _SDMX = ("DATAFLOW", "STRUCTURE", "STRUCTURE_ID", "ACTION")
 _OBSERVATION = "OBS_VALUE"
 #: Codes of SDMX and Eurostat for numbers of persons, households, firms and other units.
-_UNITS = {
-    "NR",
-    "NUMBER",
-    "N",
-    "PS",
-    "PERS",
-    "PER",
-    "PN",
-    "HH",
-    "HSHD",
-    "ENT",
-    "ENTR",
-    "LE",
-    "EST",
-    "LKAU",
-    "COUNT",
-}
+_UNITS = frozenset(
+    [
+        "NR",
+        "NUMBER",
+        "N",
+        "PS",
+        "PERS",
+        "PER",
+        "PN",
+        "HH",
+        "HSHD",
+        "ENT",
+        "ENTR",
+        "LE",
+        "EST",
+        "LKAU",
+        "COUNT",
+    ]
+)
 #: Columns of SDMX and JSON-stat that say how a value was made, and not whether it is confidential.
 _QUALITY = ("OBS_STATUS", "OBS_FLAG")
 #: Whether the values of some codes add up to a value.
@@ -90,10 +83,15 @@ class FinishedTable:
     parents : mapping of a dimension to code -> parent
     open_dimensions : list of str
         Dimensions whose codes do not add up to the total, flat or nested.
+    named_parents : mapping of an open dimension to code -> parent, as the source of the table names them
     others : list of str
         Columns that are left out.
+    incomplete : set of str
+        Those of them that have numbers, and not in every cell.
     decimal_comma : bool
         Whether numbers have a decimal comma.
+    absent : int
+        Number of cells of the source without a value.
     """
 
     totals: dict[str, str]
@@ -104,46 +102,62 @@ class FinishedTable:
     statuses: Mapping[str, str] = field(default_factory=dict)
     parents: dict[str, dict[str, str]] = field(default_factory=dict)
     open_dimensions: list[str] = field(default_factory=list)
+    named_parents: dict[str, dict[str, str]] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
+    incomplete: set[str] = field(default_factory=set)
     decimal_comma: bool = False
+    absent: int = 0
 
 
 def draft_finished_table(
-    source: Source, parents: Mapping[str, Mapping[str, str]] | None = None
+    source: Source,
+    parents: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    totals: Mapping[str, str] = MappingProxyType({}),
+    absent: int = 0,
 ) -> str | None:
     """Return the draft of a finished table; None if the input is no table of cells.
 
     Parameters
     ----------
-    parents : mapping of dimension to code to parent, optional
+    parents : mapping of dimension to code to parent
         Parents that the source of the table names, for dimensions whose sums do not show them.
+    totals : mapping of dimension to code
+        Total marks that the source of the table names.
+    absent : int
+        Number of cells of the source without a value. With some, totals have to add up exactly: a part of a
+        total that lacks a small value would else be taken for 0, and the difference for rounding.
     """
     frame = _frame(source)
-    table = None if frame is None else recognised(frame)
-    for name, listed in (parents or {}).items():
-        if table is not None and name in table.open_dimensions:
-            codes = set() if frame is None else set(frame[name])
-            nested = {
-                code: above
-                for code, above in listed.items()
-                if {code, above} <= codes and above != table.totals[name]
-            }
-            table.open_dimensions.remove(name)
-            table.parents[name] = nested
-    return None if table is None else "\n".join(_lines(source, table)) + "\n"
+    table = None if frame is None else recognised(frame, totals)
+    if frame is None or table is None:
+        return None
+    table.absent = absent
+    for name in table.open_dimensions:
+        codes, total = set(frame[name]), table.totals[name]
+        table.named_parents[name] = {
+            code: above
+            for code, above in parents.get(name, {}).items()
+            if {code, above} <= codes and total not in (code, above)
+        }
+    return "\n".join(_lines(source, table)) + "\n"
 
 
-def recognised(frame: pd.DataFrame) -> FinishedTable | None:
+def recognised(
+    frame: pd.DataFrame, named_totals: Mapping[str, str] = MappingProxyType({})
+) -> FinishedTable | None:
     """Return what the columns of a table are, or None if the rows are no cells.
 
     Parameters
     ----------
     frame : DataFrame
         All columns as text.
+    named_totals : mapping of dimension to code
+        Total marks that the source of the table names.
     """
     totals = {}
     for name in frame:
-        marks = {code for code in frame[name].dropna().unique() if _is_total(code)}
+        codes = set(frame[name].dropna())
+        marks = {code for code in codes if is_total(code)} or codes & {named_totals.get(str(name))}
         if len(marks) == 1:
             totals[str(name)] = marks.pop()
     grand = np.ones(len(frame), bool)
@@ -155,11 +169,19 @@ def recognised(frame: pd.DataFrame) -> FinishedTable | None:
     numbers = {name: _numbers(frame[name]) for name in rest}
     numeric = {name: each for name, each in numbers.items() if each is not None}
     table.others = [name for name in rest if name not in numeric]
+    for name in table.others:
+        known = frame[name][frame[name].fillna("").str.strip() != ""]
+        if len(known) and _numbers(known) is not None:
+            table.incomplete.add(name)
     table.decimal_comma = any(frame[name].str.contains(",", regex=False).any() for name in numeric)
     for name in list(table.others):
         codes = set(frame[name].dropna().unique()) - {""}
         readable = codes and name not in _QUALITY
-        fitting = [each for each in _STATUSES.values() if readable and codes <= set(each)]
+        fitting = [
+            each
+            for each in _STATUSES.values()
+            if readable and codes <= set(each) and {"safe", "sensitive"} <= {each[code] for code in codes}
+        ]
         if fitting and table.status is None:
             table.status, table.statuses = name, {code: fitting[0][code] for code in sorted(codes)}
             table.others.remove(name)
@@ -176,13 +198,17 @@ def recognised(frame: pd.DataFrame) -> FinishedTable | None:
 
 
 def _are_counts(frame: pd.DataFrame, amounts: np.ndarray) -> bool:
-    """Return whether whole numbers are counts: a column of units has one code, which is one of `_UNITS`."""
+    """Return whether whole numbers are counts: a column of units has one code, which is one of `_UNITS`.
+
+    `UNIT_MULT` of SDMX is the power of ten of the unit: thousands of persons are no counts.
+    """
     units = [set(frame[name].str.upper()) for name in frame if str(name).upper() in ("UNIT", "UNIT_MEASURE")]
     counted = len(units) == 1 and len(units[0]) == 1 and units[0] <= _UNITS
+    counted &= all(set(frame[name]) <= {"0", ""} for name in frame if str(name).upper() == "UNIT_MULT")
     return counted and not (amounts % 1).any() and bool(amounts.min() >= 0)
 
 
-def _is_total(code: str) -> bool:
+def is_total(code: str) -> bool:
     """Return whether a code is a total mark, such as Total, TOTAL_EAST or _T."""
     plain = code.strip().lower()
     return plain in TOTALS or re.match(r"total[ _-]", plain) is not None
@@ -198,6 +224,7 @@ def _numbers_of(table: FinishedTable, numeric: Mapping[str, np.ndarray]) -> None
         del left[named[0]]
     largest = [name for name in left if _LARGEST.search(name)]
     values = [_OBSERVATION] if _OBSERVATION in left else [name for name in left if name not in largest]
+    values.sort(key=lambda name: bool(left[name].min() == left[name].max()))  # a year is no value
     if values:
         table.value = values[0]
         sizes = np.abs(left[table.value])
@@ -311,7 +338,7 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     counts = table.value is None
     sdmx = [name for name in table.others if name in _SDMX]
     yield "# Draft by microguard from the cells of a finished table, for microguard adjust. Read each line."
-    yield from ("", "[release]", f"name = {quoted(_plain(source.path))}", f"k = {K}", "")
+    yield from ("", "[release]", f"name = {quoted(plain_name(source.path))}", f"k = {K}", "")
     yield from ("[input]", f"path = {quoted(source.written)}", f'format = "{source.format}"')
     if source.format == "csv":
         yield f"delimiter = {quoted(source.delimiter)}"
@@ -327,7 +354,8 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     if table.status is not None:
         yield f'{_key(table.status)} = {{ role = "other", kind = "nominal" }}'
     for name in table.others:
-        why = "of SDMX" if name in sdmx else "not recognised"
+        lacking = "numbers that some cells lack" if name in table.incomplete else "not recognised"
+        why = "of SDMX" if name in sdmx else lacking
         yield f'{_key(name)} = {{ role = "identifier" }}    # {why}: left out'
     yield from ("", "[table]", 'source = "cells"')
     yield f"value = {quoted(table.value or table.contributors or '')}"
@@ -337,6 +365,8 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     first = next(iter(table.totals.values()))
     yield f"total = {quoted(first)}"
     others = {name: mark for name, mark in table.totals.items() if mark != first}
+    if table.absent:
+        yield f"tolerance = 0    # {table.absent:,} cell(s) of the source have no value: no total needs one"
     if others:
         yield f"totals = {{ {', '.join(f'{_key(name)} = {quoted(mark)}' for name, mark in others.items())} }}"
     if not counts and table.contributors is not None:
@@ -351,45 +381,21 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     if not counts and table.contributors is None and not table.largest and table.status is None:
         yield "# A rule is missing: name a column in contributors, largest, lower_protection or status."
     for name in table.open_dimensions:
-        yield f"# Codes of {quoted(name)} do not add up to the total: say which are parts of which, as below."
-        yield f'# parents = {{ {_key(name)} = {{ PART = "WHOLE" }} }}'
-    for name, parents in table.parents.items():
-        yield from ("", f"[table.parents.{_key(name)}]    # by the sums of the cells")
-        yield from (f"{_key(code)} = {quoted(above)}" for code, above in parents.items())
-    yield from ("", "[publish]", f"path = {quoted('lake/' + _plain(source.path))}")
-    yield f"evidence = {quoted('evidence/' + _plain(source.path))}"
+        if not table.named_parents[name]:
+            yield f"# Codes of {quoted(name)} do not add up to the total: say which are parts of which, so:"
+            yield f'# parents = {{ {_key(name)} = {{ PART = "WHOLE" }} }}'
+    why = "by the sums of the cells"
+    for name, parents in (table.parents | table.named_parents).items():
+        if name in table.named_parents:
+            why = "as the source names them; the sums of the cells do not show them"
+        if parents:
+            yield from ("", f"[table.parents.{_key(name)}]    # {why}")
+            yield from (f"{_key(code)} = {quoted(above)}" for code, above in parents.items())
+    yield from ("", "[publish]", f"path = {quoted('lake/' + plain_name(source.path))}")
+    yield f"evidence = {quoted('evidence/' + plain_name(source.path))}"
 
 
-def draft_with_metadata(named: str) -> str | None:
-    """Return the draft of tau-ARGUS files, whose metadata of the same name say what the fields are.
-
-    None unless the input is a `.tab` or `.asc` file next to an `.rda` file.
-    """
-    path = Path(named).expanduser().absolute()
-    metadata = path.with_suffix(".rda")
-    if path.suffix.lower() not in (".tab", ".asc") or not metadata.is_file():
-        return None
-    from microguard.schemas.specification.tau_argus import fields_of, is_microdata
-
-    head, fields = fields_of(metadata, "utf-8")
-    name = _plain(path)
-    lines = [
-        "# Draft by microguard for microguard adjust. tau-ARGUS metadata fill what is not written here.",
-        "", "[release]", f"name = {quoted(name)}", f"k = {K}", "",
-        "[input]", f"path = {quoted(str(path))}", f"metadata = {quoted(str(metadata))}", "", "[table]",
-    ]  # fmt: skip
-    values = [each.name for each in fields if each.key == "value"]
-    if is_microdata(head, fields, {}):
-        dimensions = [each.name for each in fields if each.key == "dimension"][:2]
-        lines.append(f"tables = [[{', '.join(map(quoted, dimensions))}]]    # choose the dimensions")
-        lines.append("p_percent = 10" if values else 'kind = "frequency"')
-    if len(values) > 1:
-        lines.append(f"value = {quoted(values[0])}    # one of {', '.join(map(quoted, values))}")
-    lines += ["", "[publish]", f"path = {quoted('lake/' + name)}", f"evidence = {quoted('evidence/' + name)}"]
-    return "\n".join(lines) + "\n"
-
-
-def _plain(path: Path) -> str:
+def plain_name(path: Path) -> str:
     """Return the name of a file as a name of a release."""
     return re.sub(r"[^\w.-]+", "_", path.name.split(".")[0]).strip("_.-")[:50] or "release"
 

@@ -14,6 +14,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from microguard.pipelines.drafting.finished_table import draft_finished_table, is_total
+from microguard.pipelines.drafting.sniff import sniff
 from microguard.schemas.errors import InputRejected
 
 #: Names of the columns of values and statuses, as in SDMX-CSV.
@@ -34,11 +36,20 @@ class JsonStatTable:
         One for each cell that has a value, texts as they are written to CSV.
     parents : mapping of dimension to code to parent
         What `category.child` says, without codes whose parent is not in the table.
+    totals : mapping of dimension to code
+        The code that is a total mark, or whose label is one.
+    without_total : tuple of str
+        Dimensions with several codes and without a total.
+    absent : int
+        Number of combinations of codes without a value.
     """
 
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]]
     parents: dict[str, dict[str, str]]
+    totals: dict[str, str]
+    without_total: tuple[str, ...]
+    absent: int
 
     def write(self, path: Path) -> None:
         """Write the cells as CSV in UTF-8; an existing file is not replaced.
@@ -58,13 +69,13 @@ class JsonStatTable:
             ) from None
 
 
-def write_cells(named: str, cells: str) -> dict[str, dict[str, str]]:
-    """Write the cells of a JSON-stat file to a new CSV file; return the parents of the codes by dimension.
+def draft_of_cells(named: str, cells: str) -> str:
+    """Write the cells of a JSON-stat file to a new CSV file, and return the draft of that file.
 
     Raises
     ------
     InputRejected
-        If the input is no JSON-stat table, or the file of cells exists.
+        If the input is no JSON-stat table, the file of cells exists, or the draft is not of a table.
     """
     table = read_json_stat(Path(named))
     if table is None:
@@ -72,7 +83,17 @@ def write_cells(named: str, cells: str) -> dict[str, dict[str, str]]:
             f"--cells: expected a JSON-stat table as input, found {named}, which is none. Leave --cells out."
         )
     table.write(Path(cells))
-    return table.parents
+    drafted = draft_finished_table(sniff(cells), table.parents, table.totals, table.absent)
+    if drafted is None:
+        found = "a table without its grand total, or a measure that lacks values"
+        if table.without_total:
+            found = f"none in {', '.join(table.without_total)}"
+        raise InputRejected(
+            f"{Path(named).name}: expected a total (Total, _T, ...) in each dimension of several codes, "
+            f"found {found}. In {Path(cells).name}, keep one code of such a dimension or add its totals, and "
+            "draft that file without --cells."
+        )
+    return drafted
 
 
 def read_json_stat(path: Path) -> JsonStatTable | None:
@@ -84,7 +105,7 @@ def read_json_stat(path: Path) -> JsonStatTable | None:
         If it is no JSON, holds several tables, has more than `MOST_CELLS` cells, or contradicts itself.
     """
     try:
-        content = json.loads(path.read_text("utf-8-sig"))
+        content = json.loads(path.read_text("utf-8-sig"), parse_constant=_no_number)
     except (OSError, ValueError, RecursionError):
         raise InputRejected(
             f"{path.name} cannot be read as JSON in UTF-8. Check that the file is complete."
@@ -111,6 +132,11 @@ def read_json_stat(path: Path) -> JsonStatTable | None:
         ) from None
 
 
+def _no_number(constant: str) -> None:
+    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
+    raise ValueError(constant)
+
+
 def _is_table(content: object) -> bool:
     return isinstance(content, dict) and "dimension" in content and "value" in content
 
@@ -121,7 +147,7 @@ def _read(table: Mapping[str, Any]) -> JsonStatTable:
     sizes = [int(size) for size in table.get("size", dimensions.get("size"))]
     codes = [_codes(dimensions[name]["category"]) for name in names]
     number = math.prod(sizes)
-    if [len(each) for each in codes] != sizes or len(set(names)) < len(names) or number > MOST_CELLS:
+    if [len(set(each)) for each in codes] != sizes or number > MOST_CELLS:
         raise ValueError
     values, statuses = _dense(table["value"], number), _dense(table.get("status") or {}, number)
     roles = table.get("role", dimensions.get("role")) or {}
@@ -147,16 +173,38 @@ def _read(table: Mapping[str, Any]) -> JsonStatTable:
         for cell, each in found.items()
     ]
     columns = (*(names[i] for i in kept), *measured, *((STATUS,) if has_status else ()))
+    if len(set(columns)) < len(columns):
+        raise ValueError
     parents = {names[i]: _parents(dimensions[names[i]]["category"], set(codes[i])) for i in kept}
-    return JsonStatTable(columns, rows, {name: each for name, each in parents.items() if each})
+    totals = {names[i]: _totals(dimensions[names[i]]["category"], codes[i]) for i in kept}
+    return JsonStatTable(
+        columns,
+        rows,
+        {name: each for name, each in parents.items() if each},
+        {name: each[0] for name, each in totals.items() if len(each) == 1},
+        tuple(names[i] for i in kept if len(codes[i]) > 1 and len(totals[names[i]]) != 1),
+        sum(value is None for value in values),
+    )
 
 
 def _codes(category: Mapping[str, Any]) -> list[str]:
     """Return the codes of a dimension in the order of the values; a dimension of one code needs no index."""
     index = category.get("index", category.get("label"))
+    codes = [str(code) for code in index or ()]
     if isinstance(index, Mapping) and "index" in category:
-        return [str(code) for code, _ in sorted(index.items(), key=lambda pair: int(pair[1]))]
-    return [str(code) for code in index or ()]
+        by_position = {int(position): str(code) for code, position in index.items()}
+        return [by_position[position] for position in range(len(codes))]
+    if "index" not in category and len(codes) > 1:
+        raise ValueError
+    return codes
+
+
+def _totals(category: Mapping[str, Any], codes: Sequence[str]) -> list[str]:
+    """Return the codes that are total marks; if there is none, those whose labels are."""
+    labels = category.get("label") or {}
+    return [code for code in codes if is_total(code)] or [
+        code for code in codes if is_total(str(labels.get(code, "")))
+    ]
 
 
 def _dense(listed: object, number: int) -> Sequence[Any]:
@@ -166,7 +214,7 @@ def _dense(listed: object, number: int) -> Sequence[Any]:
     if isinstance(listed, Mapping):
         entries: list[Any] = [None] * number
         for position, entry in listed.items():
-            entries[int(position)] = entry
+            entries[range(number).index(int(position))] = entry
         return entries
     if not isinstance(listed, list) or len(listed) != number:
         raise ValueError
@@ -174,9 +222,12 @@ def _dense(listed: object, number: int) -> Sequence[Any]:
 
 
 def _parents(category: Mapping[str, Any], codes: set[str]) -> dict[str, str]:
-    return {
-        str(child): str(parent)
+    """Return the parent of each code; none if a code has several, as no hierarchy has."""
+    pairs = [
+        (str(child), str(parent))
         for parent, children in (category.get("child") or {}).items()
         for child in children
         if {str(parent), str(child)} <= codes
-    }
+    ]
+    parents = dict(pairs)
+    return parents if len(parents) == len(pairs) else {}

@@ -17,7 +17,7 @@ _WORDS = {
     "hushall",
     "weight": "weight weights wgt wgts wt wts pweight perwt hhwt fnlwgt afnlwgt poids gewicht ponderation "
     "ponderacion expansion factor expfac fexp hochrechnung hochrechnungsfaktor hrf phrf hhrf finalwt wtfinl "
-    "calweight vekt vikt peso mult multiplier",
+    "calweight vekt vikt peso",
     "place": "region regio geo nuts nuts1 nuts2 nuts3 state county province provinz district canton kanton "
     "department departement departamento dipartimento dep land municipality commune comune kommune kommun "
     "kom gemeinde gemeente municipio concelho parish lau fips provincia ccaa comunidad regione distrito uf "
@@ -27,7 +27,7 @@ _WORDS = {
     "ethnicity ethnic crime disability handicap party disea physlm chronic depression smoker pregnant "
     "abortion religious affairs victim conviction sexual addiction mental",
     "code": "code nace naics isco isic sic type class category zip postcode postal plz activity coicop cpa "
-    "nco noc anzsco anzsic cnae ateco naf ape kldb pcs okved scian sinco ciiu ciuo cno "
+    "nco noc anzsco anzsic cnae ateco naf ape kldb okved scian sinco ciiu ciuo cno "
     "cpc hs isced soc esco fos iso branch stratum strata sector segment grade rank status species cat",
     "amount": "income salary wage wages pay earnings turnover sales revenue price amount value cost costs "
     "rent tax taxes profit assets debt capital budget expenditure spending consumption production output "
@@ -68,13 +68,14 @@ _GLUED = {
     "weight": re.compile(
         r"(?!.*(?:birth|body|kg))(?:"
         r".*(?:weights?|we?ght|wgt|gewicht|hochrechnung|grossing|elevacion|ponderacion).*|"
-        r"[a-z]{0,6}wts?|wts?[a-z]{0,6})"
+        r"[a-z]{0,6}wts?|wts?[a-z]{0,6}|mult(?:iplier)?)"
     ),
     "place": re.compile(
         r"(?:nuts|region|kommune|municip|gemeinde|commune|postal|county|district|country|plz|zip).{0,12}"
     ),
     "code": re.compile(
-        r"(?:nace|isco|isic|isced|naics|occ(?:up)?|coicop)[a-z0-9]{0,6}|[a-z]{0,3}(?:nace|isco|isic|isced|naics)"
+        r"(?:nace|isco|isic|isced|naics|occ(?:up)?|coicop)[a-z0-9]{0,6}|"
+        r"[a-z]{0,3}(?:nace|isco|isic|isced|naics)|pcs(?:ese)?"
     ),
     "period": re.compile(r"(?:s|ref|int|svy|survey|fiscal|report|data)(?:year|yr|jahr|wave|anno?|annee)"),
     "age": re.compile(r"(?:rid|x|hh|resp|curr?)?age(?:yr|yrs|year|years|a|p|mn|mo)?"),
@@ -123,4 +124,6 @@ def concepts_of(name: str) -> frozenset[str]:
         return frozenset(coded)
     if said & {"amount", "income"}:
         said -= {"entity"}
+    if "kg" in words:
+        said -= {"weight"}  # of a body or a product
     return frozenset(said)

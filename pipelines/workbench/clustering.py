@@ -232,7 +232,8 @@ class Clustering:
         """Estimate SSE/SST of each numeric variable, and the share of changed values of the others.
 
         By how much another seed changes them is measured on few blocks. Variables have a relative change in
-        common, so that none has a small error by chance.
+        common, so that none has a small error by chance. If no record changes there, the rule of three bounds
+        the share of records that do.
         """
         lost, *again = map(self._lost, (found, *self._repeated))
         changes = {name: self._change(again[0][name], again[1][name]) for name in lost}
@@ -243,7 +244,10 @@ class Clustering:
         relative = [changes[name] / each.value for name, each in losses.items() if each.value > 0]
         common = float(np.mean(np.square(relative))) ** 0.5 if relative else 0.0
         for name, each in losses.items():
-            least = 0.0 if name in self.numeric else RULE_OF_THREE / float(self.sizes.sum())
+            varies = name in self.nominal or self._deviations[name] > 0
+            least = RULE_OF_THREE / float(self.sizes.sum()) * varies
+            if name in self.numeric:
+                least *= each.value or 1.0
             error = max(ERRORS * changes[name], ERRORS * common * each.value, least)
             losses[name] = Estimate(each.value, each.error + error)
         return losses

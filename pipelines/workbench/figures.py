@@ -55,7 +55,7 @@ class Limit:
         return metric_in_words(self.requirement.key)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity: arrays have no single truth
 class Preview:
     """Risk and loss of one specification.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from microguard.pipelines.drafting.finished_table import draft_finished_table, draft_with_metadata
+from microguard.pipelines.drafting.argus_metadata import draft_with_metadata
+from microguard.pipelines.drafting.finished_table import draft_finished_table
 from microguard.pipelines.drafting.sniff import sniff
 from microguard.pipelines.workbench.data import Data
 from microguard.pipelines.workbench.files import Files

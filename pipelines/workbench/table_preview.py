@@ -28,7 +28,7 @@ MOST_ROWS = 2_000_000
 """Maximum number of rows that are added up in this process."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity: arrays have no single truth
 class TablePreview:
     """The cells of a table before protection.
 

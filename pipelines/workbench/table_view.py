@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from microguard.pipelines.evidence.plots import MOST_BARS
 from microguard.pipelines.evidence.table_plots import method_plot
+from microguard.pipelines.workbench.commands import Finished
 from microguard.pipelines.workbench.table_preview import TablePreview
 from microguard.pipelines.workbench.widgets import (
     box,
@@ -105,12 +106,16 @@ class TableView:
             self._shown = found
             self._show_choices(found)
             self._show(found)
-        result = workbench.finished.get("compare")
+        self._sync_methods()
+
+    def _sync_methods(self) -> None:
+        """Show the methods side by side, if they were compared with the specification as it is."""
+        result = self._workbench.finished.get("compare")
         if result is not self._compared:
             self._compared = result
             self._methods.clear()
-            if result is not None and result.content.get("methods"):
-                asyncio.get_running_loop().create_task(self._show_methods(result.content["methods"]))
+            if result is not None and not result.outdated and result.content.get("methods"):
+                asyncio.get_running_loop().create_task(self._show_methods(result))
 
     def _value(self, name: str) -> str:
         value = self._workbench.text.content().get("table", {}).get(name)
@@ -234,10 +239,15 @@ class TableView:
         else:
             text("td", number(found.values[cell], found.digits))
 
-    async def _show_methods(self, rows: list[dict[str, Any]]) -> None:
+    async def _show_methods(self, result: Finished) -> None:
         """Show what each method costs a reader, and how many cells it gives away."""
+        rows: list[dict[str, Any]] = result.content["methods"]
         able = [row for row in rows if not row["reason"]]
         drawn = await asyncio.to_thread(method_plot, able) if 0 < len(able) <= MOST_BARS else ""
+        if (
+            result is not self._compared or self._methods.is_deleted
+        ):  # the specification was changed meanwhile
+            return
         with self._methods:
             text("h3", "The methods side by side")
             heads = ["method", *SHARES.values(), *COUNTS.values()]

@@ -55,6 +55,7 @@ class VariableView:
         """Create the containers."""
         self._list = box("div", "row")
         self._recodes = box("div", "row settings")
+        self._state = text("p", "", "soft")
         self._picture = box("div")
         self._losses = box("div")
 
@@ -72,6 +73,8 @@ class VariableView:
                     text("span", "variable")
                     select("variable", names, self._name, self._choose)
             self._build_recodes()
+        old = found is not None and (self._workbench.fault or self._workbench.measuring)
+        self._state.set_text("The pictures are of the state before." if old else "")
         line = self._line()
         if self._built != (self._name, tuple(self._labels(line))):  # its kind was changed
             self._build_recodes()

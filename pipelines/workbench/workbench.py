@@ -16,6 +16,8 @@ from microguard.schemas.errors import MicroguardError
 from microguard.schemas.specification.model import Specification
 from microguard.sdc.errors import SdcError
 
+LEDGER = ("pending", "history")
+"""Verbs that read the ledger; every other one but check and compare may change it."""
 Measure = Callable[[Specification, Callable[[Any], None]], Any]
 
 
@@ -170,6 +172,9 @@ class Workbench:
             self.running = None
         if self.text.text != text:
             result = replace(result, outdated=True)
+        if verb not in (*LEDGER, "check", "compare"):
+            for each in LEDGER:  # what was read before is no longer so
+                self.finished.pop(each, None)
         self.finished[verb] = result
         self.changed(f"{verb} has ended: {'done' if result.exit_code == 0 else 'refused or failed'}.")
         return result

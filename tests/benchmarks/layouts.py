@@ -11,13 +11,12 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 
 from microguard.pipelines.draft import draft
 from microguard.pipelines.drafting.guess import UNSURE
 
-from tests.benchmarks.table import Table
+from tests.benchmarks.table import Table, version
 from tests.pipelines.drafting.further_layouts import FURTHER
 from tests.pipelines.drafting.held_out import HELD_OUT
 from tests.pipelines.drafting.later_layouts import LATER
@@ -107,7 +106,7 @@ def page(tables: list[Table]) -> str:
     columns, right = (sum(int(str(table.rows[-1][i])) for table in tables) for i in (1, 2))
     where = (
         f"*Command:* `microguard benchmark layouts`. *Machine:* {os.cpu_count()} cores, "
-        f"{platform.machine()}, shared. *Version:* {version('microguard')}. "
+        f"{platform.machine()}, shared. *Version:* {version()}. "
         f"*Date:* {date.today().isoformat()}."
     )
     lines = [

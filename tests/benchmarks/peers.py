@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import platform
-import tomllib
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -28,7 +27,7 @@ from tests.benchmarks.peer_packages import (
     K,
     run_package,
 )
-from tests.benchmarks.table import Table
+from tests.benchmarks.table import Table, version
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/benchmarks/peers.md"
@@ -197,8 +196,7 @@ def page(tables: list[Table], others: Table, quick: bool) -> str:
     """Return the page of the manual."""
     command = "microguard benchmark peers" + (" --quick" if quick else "")
     where = f"*Command:* `{command}`. *Machine:* {os.cpu_count()} cores, {platform.machine()}, shared."
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    where += f" *Version:* {version}. *Date:* {date.today()}."
+    where += f" *Version:* {version()}. *Date:* {date.today()}."
     measures = (judge.__doc__ or "").split("\n\n")[1].replace("\n", " ")
     how = (
         f"A call ends after {SECONDS} seconds of processor time. A package that would need more at its rate "

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, field
+from pathlib import Path
+
+
+def version() -> str:
+    """Return the version of this checkout; that of the installed package may be an older one."""
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
 
 
 @dataclass(frozen=True)

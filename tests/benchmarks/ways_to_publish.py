@@ -37,9 +37,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import rankdata
 
-import microguard
 from tests.benchmarks.parts import Parts
-from tests.benchmarks.table import Table
+from tests.benchmarks.table import Table, version
 from tests.reference import ADULT, reference_file
 
 K = 5
@@ -337,7 +336,7 @@ def _area(scores: np.ndarray, rich: np.ndarray) -> float:
 def _page(tables: list[Table]) -> str:
     """Return the page of the manual."""
     where = f"*Command:* `microguard benchmark ways_to_publish`. *Machine:* {os.cpu_count()} cores, "
-    where += f"{platform.machine()}, shared. *Version:* {microguard.__version__}. *Date:* {date.today()}."
+    where += f"{platform.machine()}, shared. *Version:* {version()}. *Date:* {date.today()}."
     lines = ["# Ways to publish one file", "", PAGE_TEXT.replace("\n", " "), ""]
     for table in tables:
         lines += [f"## {table.title}", where, "", table.markdown().split("\n\n", 1)[1].strip(), ""]

@@ -66,6 +66,24 @@ def test_statuses_and_largest_contributions_are_recognised_by_what_holds_of_them
     assert table.others == ["note"]
 
 
+@pytest.mark.parametrize("codes", [["F"] * 3, ["S"] * 3, ["N"] * 3, ["C", "D", "C"]])
+def test_a_column_that_does_not_distinguish_safe_from_sensitive_is_no_status(codes):
+    """SEX is F in a table of women, FREQ is S in one of half-years: all cells would be safe."""
+    frame = pd.DataFrame({"a": ["_T", "x", "y"], "amount": ["9.5", "4.5", "5.0"], "SEX": codes})
+    table = recognised(frame)
+    assert table.status is None
+    assert table.others == ["SEX"]
+    frame["SEX"] = ["F", "N", "F"]
+    assert recognised(frame).status == "SEX"
+
+
+@pytest.mark.parametrize(("power", "counts"), [("0", True), ("3", False)])
+def test_numbers_of_units_are_counts_unless_they_are_in_thousands(power, counts):
+    frame = pd.DataFrame({"SEX": ["_T", "M", "F"], "OBS_VALUE": ["9", "4", "5"]})
+    table = recognised(frame.assign(UNIT_MEASURE="PS", UNIT_MULT=power))
+    assert (table.value is None) == counts
+
+
 def test_counts_and_sdmx_csv_are_drafted_as_what_they_are(tmp_path):
     path = tmp_path / "flow.csv"
     path.write_text("DATAFLOW,SEX,AGE,OBS_VALUE\n" + "".join(

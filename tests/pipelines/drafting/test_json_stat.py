@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 
 import pandas as pd
@@ -13,6 +14,8 @@ from microguard.pipelines.drafting.json_stat import read_json_stat
 from microguard.pipelines.intake.input_file import foreign_format
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.read import build_specification
+
+from tests.pipelines.drafting.test_finished_table import cells_by
 
 REGIONS = {"_T": 0, "N": 1, "N1": 2, "N2": 3, "S": 4}
 #: Region by sex: the totals, men and women of each region.
@@ -29,6 +32,19 @@ def dataset(**changes: object) -> dict[str, object]:
         },
         "value": VALUES,
     } | changes  # fmt: skip
+
+
+def with_sex(category: dict[str, object]) -> dict[str, object]:
+    """Return the table with another description of the sexes."""
+    table = dataset()
+    return table | {"dimension": table["dimension"] | {"sex": {"category": category}}}
+
+
+def renamed(old: str, new: str) -> dict[str, object]:
+    """Return the changes of the table that rename a dimension."""
+    table = dataset()
+    dimensions = {new if name == old else name: each for name, each in table["dimension"].items()}
+    return {"id": list(dimensions), "dimension": dimensions}
 
 
 def written(tmp_path, content: object):
@@ -80,10 +96,63 @@ def test_draft_of_json_stat_nests_codes_and_its_cells_add_up(tmp_path):
 
 def test_draft_takes_the_parents_of_the_source_if_sums_do_not_show_them(tmp_path):
     values = [*VALUES[:9], None, None, None, *VALUES[12:]]  # the sums of N1 alone are not those of N
-    content = tomllib.loads(
-        draft(str(written(tmp_path, dataset(value=values))), str(tmp_path / "cells.csv")).summary()
-    )
-    assert content["table"]["parents"]["region"] == {"N1": "N"}
+    text = draft(str(written(tmp_path, dataset(value=values))), str(tmp_path / "cells.csv")).summary()
+    assert tomllib.loads(text)["table"]["parents"]["region"] == {"N1": "N"}
+    assert "[table.parents.region]    # as the source names them; the sums of the cells do not show" in text
+
+
+@pytest.mark.parametrize("place", [7, 8])
+def test_a_part_of_a_total_that_has_no_value_is_not_taken_for_0(tmp_path, place):
+    """The 1 at place 7 would be explained by rounding."""
+    values = [None if i == place else value for i, value in enumerate(VALUES)]
+    cells = tmp_path / "cells.csv"
+    text = draft(str(written(tmp_path, dataset(value=values))), str(cells)).summary()
+    assert "tolerance = 0    # 1 cell(s) of the source have no value" in text
+    specification = build_specification(tomllib.loads(text), tmp_path)
+    with pytest.raises(InputRejected, match="differ from the sum"):
+        cells_by(specification, pd.read_csv(cells, dtype=str))
+
+
+@pytest.mark.parametrize(
+    "child", [{"_T": ["M", "F"]}, {"M": ["F"], "_T": ["M", "F"]}], ids=["flat", "several"]
+)
+def test_draft_asks_for_parents_that_neither_sums_nor_the_source_show(tmp_path, child):
+    table = with_sex({"index": ["_T", "M", "F"], "child": child})
+    table["value"] = [21, 9, 6, 11, 4, 3, 5, 1, 2, 6, 3, 1, 10, 5, 3]  # some have no sex
+    text = draft(str(written(tmp_path, table)), str(tmp_path / "cells.csv")).summary()
+    assert '# Codes of "sex" do not add up to the total' in text
+    assert "sex" not in tomllib.loads(text)["table"]["parents"]
+
+
+def test_a_code_whose_label_is_total_is_the_total(tmp_path):
+    labels = {"T": "Total", "M": "Men", "F": "Women"}
+    table = with_sex({"index": ["T", "M", "F"], "label": labels})
+    content = tomllib.loads(draft(str(written(tmp_path, table)), str(tmp_path / "cells.csv")).summary())
+    assert content["table"]["tables"] == [["region", "sex"]]
+    assert content["table"]["totals"] == {"sex": "T"}
+
+
+def test_draft_refuses_a_table_of_which_a_dimension_has_no_total(tmp_path):
+    years = dataset(id=["time", "region", "sex"], size=[2, 5, 3], value=[*VALUES, *VALUES])
+    years["dimension"]["time"] = {"category": {"index": ["2023", "2024"]}}
+    with pytest.raises(InputRejected, match="found none in time"):
+        draft(str(written(tmp_path, years)), str(tmp_path / "cells.csv"))
+    kept = [row for row in (tmp_path / "cells.csv").read_text().splitlines() if not row.startswith("2023")]
+    (tmp_path / "one.csv").write_text("\n".join(kept) + "\n")
+    assert tomllib.loads(draft(str(tmp_path / "one.csv")).summary())["table"]["tables"] == [["region", "sex"]]
+
+
+def test_a_year_and_an_incomplete_measure_are_no_value_of_a_table(tmp_path):
+    table = dataset(id=["time", "region", "measure"], role={"metric": ["measure"]})
+    table["dimension"] |= {
+        "time": {"category": {"index": ["2024"]}},
+        "measure": {"category": {"index": ["turnover", "employees", "costs"]}},
+    }
+    content = tomllib.loads(draft(str(written(tmp_path, table)), str(tmp_path / "cells.csv")).summary())
+    assert content["table"]["value"] == "turnover"
+    table["value"] = [*VALUES[:6], None, *VALUES[7:]]
+    text = draft(str(written(tmp_path, table)), str(tmp_path / "others.csv")).summary()
+    assert 'turnover = { role = "identifier" }    # numbers that some cells lack: left out' in text
 
 
 @pytest.mark.parametrize(
@@ -92,6 +161,14 @@ def test_draft_takes_the_parents_of_the_source_if_sums_do_not_show_them(tmp_path
         (dataset(value=VALUES[1:]), "found others. Save"),
         (dataset(size=[1, 5, 4]), "found others. Save"),
         (dataset(value=["x", *VALUES[1:]]), "found others. Save"),
+        (dataset(value=[math.nan, *VALUES[1:]]), "cannot be read as JSON"),
+        (dataset(value=[math.inf, *VALUES[1:]]), "cannot be read as JSON"),
+        (dataset(value={"-1": 5}), "found others. Save"),
+        (with_sex({"index": {"_T": 0, "M": 2, "F": 2}}), "found others. Save"),
+        (with_sex({"index": {"_T": 1, "M": 2, "F": 3}}), "found others. Save"),
+        (with_sex({"index": ["_T", "M", "M"]}), "found others. Save"),
+        (with_sex({"label": {"_T": "Total", "M": "Men", "F": "Women"}}), "found others. Save"),
+        (dataset(role={"metric": ["region"]}) | renamed("sex", "N1"), "found others. Save"),
         ({"a": dataset(), "b": dataset()}, "found a collection"),
         ({"records": [1]}, "which is none"),
         ([1, 2], "which is none"),

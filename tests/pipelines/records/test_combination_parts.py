@@ -108,7 +108,7 @@ def test_a_release_in_parts_is_k_anonymous_by_region_and_moves_nobody_across(spa
 def test_a_region_below_k_is_refused_with_its_number(spark, tmp_path):
     frame = pd.concat([persons(200), persons(1).assign(region="alone")])
     asked = asked_for(tmp_path)
-    with pytest.raises(ProtectionFailed, match="1 regions have fewer than k = 3 records"):
+    with pytest.raises(ProtectionFailed, match="at least k = 3 records each, found 1 with fewer"):
         divided(spark, spark.createDataFrame(frame), tmp_path, asked)
 
 

@@ -40,7 +40,7 @@ def test_command_runs_no_code_from_the_folder_of_the_data(planted):
 SERVED = """
 import asyncio, sys
 from pathlib import Path
-from microguard.pipelines.workbench.app import Server, build_app
+from microguard.pipelines.workbench.app import Server, build_app, listen
 from microguard.pipelines.workbench.commands import Command
 from microguard.pipelines.workbench.files import Files
 from microguard.pipelines.workbench.specification_text import SpecificationText
@@ -60,7 +60,7 @@ signal.signal(signal.SIGTERM, end)
 Path("runs").touch()
 time.sleep(60)
 ''')
-workbench = Workbench(SpecificationText("", Path("x.toml")), Files([]), lambda *_: None)
+workbench = Workbench(SpecificationText("", Path("x.toml")), Files(""), lambda *_: None)
 
 async def run_and_print():
     task = background_tasks.create(workbench.run("protect"))
@@ -68,7 +68,7 @@ async def run_and_print():
         await asyncio.sleep(0.05)
     print("runs", flush=True)
 
-server = Server(build_app(workbench))
+server = Server(build_app(workbench), listen(0))
 server.run(lambda: background_tasks.create(run_and_print()), workbench.close)
 """
 
@@ -92,7 +92,7 @@ def test_result_of_a_run_is_outdated_if_the_specification_changed_meanwhile(tmp_
     from microguard.pipelines.workbench.specification_text import SpecificationText
     from microguard.pipelines.workbench.workbench import Workbench
 
-    workbench = Workbench(SpecificationText("a = 1", tmp_path / "x.toml"), Files([]), lambda *_: None)
+    workbench = Workbench(SpecificationText("a = 1", tmp_path / "x.toml"), Files(""), lambda *_: None)
 
     async def run(self, progress):
         if change:
@@ -104,11 +104,30 @@ def test_result_of_a_run_is_outdated_if_the_specification_changed_meanwhile(tmp_
     assert workbench.finished["protect"].outdated == change
 
 
+@pytest.mark.parametrize(
+    ("verb", "kept"), [("protect", []), ("adjust", []), ("approve", []), ("reject", []), ("withdraw", []),
+                       ("check", ["pending", "history"]), ("pending", ["pending", "history"])],
+)  # fmt: skip
+def test_ledger_that_was_read_is_forgotten_after_a_verb_that_changes_it(tmp_path, monkeypatch, verb, kept):
+    """'No release waits for approval' would stay after the run of a release that waits."""
+    from microguard.pipelines.workbench.specification_text import SpecificationText
+    from microguard.pipelines.workbench.workbench import Workbench
+
+    async def run(self, progress):
+        return Finished(0, "done")
+
+    monkeypatch.setattr(Command, "run", run)
+    workbench = Workbench(SpecificationText("a = 1", tmp_path / "x.toml"), Files(""), lambda *_: None)
+    workbench.finished = {each: Finished(0, "") for each in ("pending", "history")}
+    asyncio.run(workbench.run(verb))
+    assert [each for each in workbench.finished if each in ("pending", "history")] == kept
+
+
 def test_verb_that_reads_does_not_save_the_specification(tmp_path):
     from microguard.pipelines.workbench.specification_text import SpecificationText
     from microguard.pipelines.workbench.workbench import Workbench
 
-    workbench = Workbench(SpecificationText("a = 1", tmp_path / "x.toml"), Files([]), lambda *_: None)
+    workbench = Workbench(SpecificationText("a = 1", tmp_path / "x.toml"), Files(""), lambda *_: None)
     assert asyncio.run(workbench.run_saved("pending")) is None
     assert not workbench.text.path.exists()
     assert "Save x.toml first" in workbench.last_message

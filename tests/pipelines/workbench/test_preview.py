@@ -66,6 +66,22 @@ def data(folder):
     return Data(str(folder / "survey.parquet"))
 
 
+def test_loss_of_one_number_is_not_called_exact_because_two_seeds_agree(data, folder):
+    """A single number is clustered optimally, whatever the seed; the means of a run have another one."""
+    lines = {name: {"role": "identifier"} for name in ("region", "income", "sex", "illness", "hours")}
+    lines["age"] = {"role": "quasi_identifier", "kind": "numeric"}
+    for method in ({}, {"representative": "median"}):
+        for each in preview(data, specification(folder, method, lines)).losses.values():
+            assert each.error > 0
+
+
+def test_previews_with_equal_figures_can_be_compared(data, folder):
+    """A page compares them after each change, also after one that changes no figure."""
+    one, other = (preview(data, specification(folder)) for _ in range(2))
+    assert one == one
+    assert one != other
+
+
 def test_counts_before_protection_are_exact(data, folder):
     found = preview(data, specification(folder))
     sizes = survey().groupby(["region", "age", "income", "sex"]).size()

@@ -1,5 +1,9 @@
 """Numbers and words of the pages: all digits, names as they are, and bounded tables."""
 
+import asyncio
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
 import pytest
 
 pytest.importorskip("nicegui", reason="the extra [workbench] is not installed")
@@ -60,3 +64,27 @@ def test_typed_recode_changes_the_keys_that_belong_together(line, key, written, 
     from microguard.pipelines.workbench.variable_view import recode_keys
 
     assert recode_keys(line, key, written) == keys
+
+
+@pytest.mark.parametrize("state", ["as it is", "changed before the end", "changed while it was drawn"])
+def test_methods_are_shown_only_if_they_were_compared_with_the_specification_as_it_is(state, monkeypatch):
+    from microguard.pipelines.workbench import table_view
+    from microguard.pipelines.workbench.commands import Finished
+
+    shown = []
+    for name in ("text", "table", "button", "box", "picture"):
+        monkeypatch.setattr(table_view, name, lambda *_, **__: shown.append(1) or MagicMock())
+    reason = {"method": "rounding", "reason": "is for counts"}
+    result = Finished(0, "", {"methods": [reason]}, outdated=state == "changed before the end")
+    view = table_view.TableView(SimpleNamespace(finished={"compare": result}))
+    view._methods = MagicMock(is_deleted=False)
+
+    async def compared():
+        view._sync_methods()
+        if state == "changed while it was drawn":
+            view._workbench.finished.clear()
+            view._sync_methods()
+        await asyncio.sleep(0)
+
+    asyncio.run(compared())
+    assert bool(shown) == (state == "as it is")

@@ -9,7 +9,7 @@ import pytest
 from microguard.pipelines.audit import differencing, joint
 
 OURS = ("microguard", "pyspark")
-ALLOWED = ("microguard.pipelines.audit.differencing", "microguard.pipelines.audit.joint")
+ALLOWED = tuple(f"microguard.pipelines.audit.{name}" for name in ("differencing", "joint", "periods"))
 
 
 @pytest.mark.parametrize(("package", "allowed"), [(differencing, ALLOWED[:1]), (joint, ALLOWED)])

@@ -61,7 +61,7 @@ def work(place) -> list[str]:
 @pytest.mark.parametrize(
     ("by_cluster", "kills"),
     [
-        pytest.param(True, {RECORDS, "microdata"}, id="first and last"),
+        pytest.param(True, {"protected-all", "microdata"}, id="blocks solved, records protected"),
         pytest.param(True, None, id="by cluster", marks=pytest.mark.long),
         pytest.param(False, None, id="by combination", marks=pytest.mark.long),
     ],

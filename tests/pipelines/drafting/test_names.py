@@ -1,0 +1,27 @@
+"""What names of columns say: a quantity is no code, and kilograms are no sampling weight."""
+
+import pytest
+from microguard.pipelines.drafting.names import concepts_of
+
+
+@pytest.mark.parametrize(
+    ("name", "concept", "says"),
+    [
+        ("pcs", "code", True),  # the French classification of occupations
+        ("PCS2020", "code", True),
+        ("pcs_ese", "code", True),
+        ("qty_pcs", "code", False),  # pieces
+        ("pcs_sold", "code", False),
+        ("MULT", "weight", True),
+        ("multiplier", "weight", True),
+        ("price_multiplier", "weight", False),
+        ("income_mult", "weight", False),
+        ("weight", "weight", True),
+        ("person_weight", "weight", True),
+        ("weight_kg", "weight", False),
+        ("carcass_weight_kg", "weight", False),
+        ("weightkg", "weight", False),
+    ],
+)
+def test_words_of_a_name_are_read_together(name, concept, says):
+    assert (concept in concepts_of(name)) == says
