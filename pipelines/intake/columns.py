@@ -106,7 +106,7 @@ def check_types(frame: DataFrame, specification: Specification) -> None:
 
 def is_number(variable: Variable) -> bool:
     """Return whether the file must have numbers for a variable; bands are computed from numbers, too."""
-    return variable.kind == "numeric" or variable.role == "weight" or variable.bands is not None
+    return variable.kind == "numeric" or variable.role in ("weight", "risk") or variable.bands is not None
 
 
 def _listed(names: list[str], most: int = 10) -> str:

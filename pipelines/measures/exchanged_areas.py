@@ -14,7 +14,7 @@ from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 from microguard.schemas.method_registry import method_row
 from microguard.sdc.algorithms.record_methods import SwappingParameters
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 
@@ -27,7 +27,8 @@ class Level:
     area : str
         Name of the variable.
     at_risk : int
-        Records that fewer than k in their area are like, before.
+        Records that fewer than k in their area are like, before; or, where risks are supplied, whose risk
+        reaches the threshold or is missing.
     uniques : int
         Published records that are unique by area and risk variables.
     right : int
@@ -72,7 +73,8 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
         others = (name for name in specification.quasi_identifiers if name not in areas)
         risk = parameters.risk or tuple(others)
         k = specification.release.k
-        return ExchangedAreas(tuple(_level(before, comparison.protected, chain, risk, k) for chain in levels))
+        after = comparison.protected
+        return ExchangedAreas(tuple(_level(before, after, chain, risk, k, parameters) for chain in levels))
 
     def headline(self, section: ExchangedAreas, k: int) -> Iterator[str]:
         """Return what the exchange changed, at the finest level."""
@@ -93,7 +95,22 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
         )
 
 
-def _level(before: DataFrame, after: DataFrame, areas: Sequence[str], risk: Sequence[str], k: int) -> Level:
+def at_risk_by_value(parameters: SwappingParameters, areas: Sequence[str]) -> Column:
+    """Return whether the supplied risk of a record at a level reaches the threshold; a missing one does."""
+    values = parameters.risk_values
+    by_level = dict(zip(parameters.geography, values, strict=True)) if len(values) > 1 else {}
+    number = column(by_level.get(areas[-1], values[0])).try_cast("double")
+    return f.coalesce(number >= f.lit(parameters.risk_threshold), f.lit(True))
+
+
+def _level(
+    before: DataFrame,
+    after: DataFrame,
+    areas: Sequence[str],
+    risk: Sequence[str],
+    k: int,
+    parameters: SwappingParameters,
+) -> Level:
     cells = _counts(before, after, [*areas, *risk])
     found = cells.agg(
         f.sum(f.when(f.col("before") < k, f.col("before")).otherwise(0)),
@@ -103,6 +120,8 @@ def _level(before: DataFrame, after: DataFrame, areas: Sequence[str], risk: Sequ
     assert found is not None
     changed = [_changes(_counts(before, after, [*areas, name])) for name in risk]
     at_risk, uniques, right = (int(each or 0) for each in found)
+    if parameters.risk_values:
+        at_risk = before.where(at_risk_by_value(parameters, areas)).count()
     return Level(
         areas[-1],
         at_risk,

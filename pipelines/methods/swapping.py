@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +24,10 @@ from microguard.pipelines.intake.unit_key import unit_key
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports
+from microguard.pipelines.measures.exchanged_areas import at_risk_by_value
 from microguard.pipelines.method import RecordMethod
 from microguard.pipelines.methods.perturbation import content_and_number
-from microguard.schemas.errors import InputRejected
+from microguard.schemas.errors import GateRefused, InputRejected
 from microguard.sdc.algorithms.record_methods import SwappingParameters
 from microguard.sdc.swapping import swap
 from pyspark.sql import Column, DataFrame, Window
@@ -87,7 +90,15 @@ class TargetedRecordSwapping(RecordMethod):
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Decide the exchanges, and write the records with their new areas down once."""
+        """Decide the exchanges, and write the records with their new areas down once.
+
+        Raises
+        ------
+        InputRejected
+            If a household is in several areas.
+        GateRefused
+            If no unit is exchanged though some are at risk, the rate asks for it, or risks are supplied.
+        """
         levels, place = self._areas, job.areas.staging_area(release_id, "resume")
         secret = hmac.digest(job.areas.key(), b"swapping", "sha256")
         with job.progress.stage("protect"):
@@ -95,6 +106,8 @@ class TargetedRecordSwapping(RecordMethod):
             units = self._units(keyed, job).persist()
             try:
                 exchanged = self._exchanges(units, job)
+                if not exchanged.num_rows:
+                    self._refuse_unmoved(units)
             finally:
                 units.unpersist()
         areas = {name: f"__new{position}" for position, name in enumerate(levels)}
@@ -109,6 +122,19 @@ class TargetedRecordSwapping(RecordMethod):
         with job.progress.stage("reconcile"):
             place.write(protected, _TARGET, "lz4")
         return place.read(job.spark, _TARGET).select(*[column(n) for n in frame.columns]), {}
+
+    def _refuse_unmoved(self, units: DataFrame) -> None:
+        """Refuse to publish the records as they are, unless none is at risk by k and the rate is 0."""
+        flags = [f.col(f"__risk{i}") for i in range(len(self._areas))]
+        at_risk = units.where(reduce(or_, flags)).count()
+        if not (at_risk or self._swapping.rate or self._swapping.risk_values):
+            return
+        raise GateRefused(
+            "[method.parameters]: expected units that exchange their areas, found none that moved, and "
+            f"{at_risk} at risk. Nothing was published. Correct risk_threshold if units are at risk and none "
+            "was found; else name areas that have several codes in the file, fewer variables in similar, or "
+            "more in risk, in which two units must differ to be exchanged."
+        )
 
     def _with_units(self, frame: DataFrame, secret: bytes) -> DataFrame:
         """Add the keyed number of each record's unit, which does not depend on the order of records."""
@@ -161,21 +187,14 @@ class TargetedRecordSwapping(RecordMethod):
 
     def _at_risk(self) -> dict[str, Column]:
         """Return whether a record is at risk at each level: by its supplied risk, else by k."""
-        values, levels = self._swapping.risk_values, self._swapping.levels
-        if not values:
+        levels = self._swapping.levels
+        if not self._swapping.risk_values:
             k, risk = self.specification.release.k, [_text(name) for name in self._risk]
             return {
                 f"__risk{i}": f.count(f.lit(1)).over(Window.partitionBy(*map(_text, areas), *risk)) < k
                 for i, areas in enumerate(levels)
             }
-        threshold = f.lit(self._swapping.risk_threshold)
-        every = dict(zip(self._swapping.geography, values, strict=True)) if len(values) > 1 else {}
-        return {
-            f"__risk{i}": f.coalesce(
-                column(every.get(areas[-1], values[0])).try_cast("double") >= threshold, f.lit(True)
-            )
-            for i, areas in enumerate(levels)
-        }
+        return {f"__risk{i}": at_risk_by_value(self._swapping, areas) for i, areas in enumerate(levels)}
 
     def _exchanges(self, units: DataFrame, job: Job) -> pa.Table:
         """Return units with their new areas."""

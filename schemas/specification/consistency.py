@@ -126,6 +126,8 @@ def _kinds(spec: Specification) -> Iterator[Fault]:
             yield fault(key, "numeric", f"nominal, or no kind: role {variable.role} is for names")
         elif variable.role == "weight" and variable.kind == "nominal":
             yield fault(key, "nominal", "numeric, or no kind: a weight is a number")
+        elif variable.role == "risk" and variable.kind not in (None, "numeric"):
+            yield fault(key, variable.kind, "numeric, or no kind: a risk is a number")
 
 
 def _paths(spec: Specification) -> Iterator[Fault]:

@@ -268,7 +268,8 @@ class Table(TableContributors):
     noise_scaling: NoiseScaling | None = None
     """Cell keys of amounts: how large the noise is."""
     swapped: bool = False
-    """Cell keys: count or add up the records after `[method] name = "swapping"` exchanged their areas."""
+    """Cell keys: count or add up the records after `[method] name = "swapping"` exchanged their areas.
+    Needs a variable of role household and `missing.max_rejected = 0`: all tables exchange the same units."""
     mode: Literal["at-least", "exact"] = "at-least"
     """Sensitive cells move by at least their level, or by exactly one of their two levels."""
     levels: Literal["secret", "exact"] = "secret"

@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.engine.progress import Progress
+from microguard.pipelines.intake.columns import is_number
 from microguard.pipelines.intake.read import microdata_from_frame
 from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.method import record_method
 from microguard.pipelines.publication.areas import Areas
-from microguard.schemas.errors import InputRejected, SpecificationError
+from microguard.schemas.errors import GateRefused, InputRejected, SpecificationError
+from microguard.schemas.specification.sections import Variable
 from pyspark.sql import functions as f
 
 import microguard
@@ -190,6 +192,45 @@ def test_levels_that_do_not_nest_and_supplied_risks_decide_who_is_exchanged(spar
     assert kept.sum() > 100
     assert (after["school"].str[:-1] == after["region"]).all()
     assert (after["school"] != frame["school"])[kept].any()
+
+
+@pytest.mark.spark
+def test_swapping_that_moved_nobody_is_refused_unless_nobody_is_at_risk(spark, tmp_path):
+    frame = census(60)
+    one_area = frame.assign(region="north", ward="w00")
+    with pytest.raises(GateRefused, match=r"none that moved, and [1-9][0-9]* at risk"):
+        swapped(spark, spec_of(tmp_path, rate=0.0), spark.createDataFrame(one_area))
+    roles = ROLES | {"chance": {"role": "risk"}}
+    too_high = {"risk_values": ["chance"], "risk_threshold": 5.0, "rate": 0.0}
+    with pytest.raises(GateRefused, match=r"none that moved, and 0 at risk.*risk_threshold"):
+        swapped(spark, spec_of(tmp_path, roles, **too_high), spark.createDataFrame(frame.assign(chance=0.7)))
+    alike = frame.assign(sex="f", age="65+", job="a")
+    again = swapped(spark, spec_of(tmp_path, rate=0.0), spark.createDataFrame(alike))
+    assert (again["ward"] == alike["ward"]).all()
+
+
+@pytest.mark.spark
+def test_supplied_risks_are_counted_in_the_evidence_and_in_no_public_file(spark, tmp_path):
+    frame = census(120)
+    frame["chance"] = np.where(np.arange(len(frame)) % 40 == 0, 0.875, 0.125)
+    frame.to_parquet(tmp_path / "data")
+    roles = ROLES | {"chance": {"role": "risk"}}
+    _, areas = run(spark, spec_of(tmp_path, roles, risk_values=["chance"], risk_threshold=0.5))
+    levels = quality(areas)["exchanged_areas"]["levels"]
+    assert {level["at_risk"] for level in levels} == {(frame["chance"] >= 0.5).sum()}
+    assert set(published(areas).columns) == set(ROLES) - {"home"}
+    release = areas.public.release(areas.public.current())
+    for path in (each for each in release.rglob("*") if each.is_file()):
+        content = path.read_bytes()
+        assert b"chance" not in content, path.name
+        assert b"0.875" not in content, path.name
+
+
+def test_a_risk_is_a_number(tmp_path):
+    assert is_number(Variable(role="risk"))
+    with pytest.raises(SpecificationError, match="a risk is a number"):
+        spec_of(tmp_path, ROLES | {"chance": {"role": "risk", "kind": "nominal"}},
+                risk_values=["chance"], risk_threshold=1.0)  # fmt: skip
 
 
 def test_variables_of_role_risk_are_for_swapping_alone(tmp_path):
