@@ -24,7 +24,7 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports
 from microguard.pipelines.method import RecordMethod
 from microguard.pipelines.methods.perturbation import content_and_number
-from microguard.schemas.errors import InputRejected
+from microguard.schemas.errors import InputRejected, ProtectionFailed
 from microguard.sdc.algorithms.record_methods import SwappingParameters
 from microguard.sdc.swapping import swap
 from pyspark.sql import Column, DataFrame, Window
@@ -97,6 +97,11 @@ class TargetedRecordSwapping(RecordMethod):
                 exchanged = self._exchanges(units, job)
             finally:
                 units.unpersist()
+        if not exchanged.num_rows:
+            raise ProtectionFailed(
+                "method.parameters: expected units that exchange their areas, found none. Raise rate, lower "
+                "risk_threshold, or choose profiles in similar that more units share."
+            )
         areas = {name: f"__new{position}" for position, name in enumerate(levels)}
         schema = t.StructType(
             [t.StructField(_UNIT, t.LongType()), *(t.StructField(n, t.StringType()) for n in areas.values())]

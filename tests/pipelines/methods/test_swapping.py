@@ -14,7 +14,7 @@ from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.job import Job
 from microguard.pipelines.method import record_method
 from microguard.pipelines.publication.areas import Areas
-from microguard.schemas.errors import InputRejected, SpecificationError
+from microguard.schemas.errors import InputRejected, ProtectionFailed, SpecificationError
 from pyspark.sql import functions as f
 
 import microguard
@@ -113,6 +113,15 @@ def test_swapping_does_not_depend_on_order_or_partitions(spark, tmp_path):
     columns = sorted(once[0])
     pd.testing.assert_frame_equal(*(each[columns].sort_values(columns, ignore_index=True) for each in once))
     assert once[0]["ward"].isna().sum() == 5
+
+
+@pytest.mark.spark
+def test_swapping_that_exchanges_nothing_is_refused(spark, tmp_path):
+    frame = spark.createDataFrame(census(30).assign(chance=0.1))
+    roles = ROLES | {"chance": {"role": "risk"}}
+    spec = spec_of(tmp_path, roles, risk_values=["chance"], risk_threshold=5.0, rate=0.0)
+    with pytest.raises(ProtectionFailed, match=r"exchange their areas, found none\. Raise rate"):
+        swapped(spark, spec, frame)
 
 
 @pytest.mark.spark
