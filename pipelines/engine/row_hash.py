@@ -17,7 +17,8 @@ DIGESTS = ("__digest0", "__digest1")
 #: Column with the number of rows, next to the sums of their hashes.
 ROWS = "__rows"
 _LOW = 0xFFFFFFFF
-_EXACT_BITS = 20
+#: Last bits of the hash, which are of the columns themselves if expressions replace some of them.
+EXACT_BITS = 20
 
 
 def with_hash(
@@ -25,14 +26,14 @@ def with_hash(
 ) -> DataFrame:
     """Add a hash of the content of each record, by which `content_order` sorts first.
 
-    An expression in `replaced` is hashed in place of the column of that name. The last `_EXACT_BITS` bits are
+    An expression in `replaced` is hashed in place of the column of that name. The last `EXACT_BITS` bits are
     of the columns themselves, so that records with equal expressions and other values have other hashes.
     """
     hashed = f.xxhash64(*content_of(names))
     if replaced:
         columns = [replaced[name] if name in replaced else column(name) for name in names]
         coarse = f.xxhash64(*columns, *[column(name).isNull() for name in names])
-        last = (1 << _EXACT_BITS) - 1
+        last = (1 << EXACT_BITS) - 1
         hashed = coarse.bitwiseAND(f.lit(~last)).bitwiseOR(hashed.bitwiseAND(f.lit(last)))
     return frame.withColumn(HASH, hashed)
 

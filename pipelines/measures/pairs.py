@@ -1,8 +1,9 @@
 """Sample records with their values before and after protection.
 
 Records have no key while they are protected. A hash of their contents samples about `SAMPLED` of them, the
-same ones in any order. These hold their original values in a further column, which protection does not read
-and which is never staged.
+same ones in any order. Perturbations number equal records, and sample by the key of a record instead: else a
+file of few distinct records would have all or none of them in the sample. Sampled records hold their original
+values in a further column, which protection does not read and which is never staged.
 """
 
 from __future__ import annotations
@@ -65,10 +66,14 @@ class Pairs:
         return len(self.regions)
 
 
-def with_originals(frame: DataFrame, specification: Specification, records: int) -> DataFrame:
-    """The records to protect, `ORIGINAL` beside those that are drawn."""
+def with_originals(
+    frame: DataFrame, specification: Specification, records: int, *identity: Column
+) -> DataFrame:
+    """Return the records to protect with `ORIGINAL`, drawn by their contents or by `identity`."""
     values = [column(name).alias(f"v{i}") for i, name in enumerate(specification.quasi_identifiers)]
-    return frame.withColumn(ORIGINAL, f.when(_drawn(frame, specification, records), f.struct(*values)))
+    return frame.withColumn(
+        ORIGINAL, f.when(_drawn(frame, specification, records, *identity), f.struct(*values))
+    )
 
 
 def drawn_of(frame: DataFrame, specification: Specification, records: int) -> DataFrame:
@@ -77,10 +82,10 @@ def drawn_of(frame: DataFrame, specification: Specification, records: int) -> Da
     return with_originals(drawn, specification, 0).select(UNIT, ORIGINAL)
 
 
-def _drawn(frame: DataFrame, specification: Specification, records: int) -> Column:
+def _drawn(frame: DataFrame, specification: Specification, records: int, *identity: Column) -> Column:
     """Return whether a record is in the sample."""
     published = [name for name in frame.columns if name in specification.published]
-    place = f.pmod(f.xxhash64(f.lit("pairs"), *content_of(published)), f.lit(_PLACES))
+    place = f.pmod(f.xxhash64(f.lit("pairs"), *(identity or content_of(published))), f.lit(_PLACES))
     return place < math.ceil(_PLACES * min(1.0, SAMPLED / max(records, 1)))
 
 

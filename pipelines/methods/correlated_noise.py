@@ -44,7 +44,7 @@ class CorrelatedNoise(Perturbation):
         means = np.array([screened.scales[name].mean for name in names])
         deviations = np.array([screened.scales[name].deviation for name in names])
         divisors = np.where(deviations > 0, deviations, 1.0)
-        sums = _sums(keyed, names, means, divisors)
+        sums = _sums(keyed, names, means, deviations)
         lower = factor(definite(_correlations(sums, deviations > 0)))
         # Two releases with the same draws and other covariances would give the values away: two equations.
         # Only exact sums are hashed: the last bit of what follows from them could depend on the machine.
@@ -96,15 +96,20 @@ def largest(kind: t.DataType) -> float:
 
 
 def _sums(
-    frame: DataFrame, names: tuple[str, ...], means: np.ndarray, divisors: np.ndarray
+    frame: DataFrame, names: tuple[str, ...], means: np.ndarray, deviations: np.ndarray
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return for each two variables the records with both, and the sum of products in squares of `STEP`."""
+    """Return for each two variables the records with both, and the sum of products in squares of `STEP`.
+
+    Constant variables have none: their mean is the value of every record, and the plan that Spark shows has
+    the means.
+    """
 
     def whole(i: int) -> Column:
-        standard = (column(names[i]).cast("double") - f.lit(float(means[i]))) / f.lit(float(divisors[i]))
+        standard = (column(names[i]).cast("double") - f.lit(float(means[i]))) / f.lit(float(deviations[i]))
         return f.rint(standard / f.lit(STEP)).cast("decimal(18,0)")
 
-    pairs = [(i, j) for i in range(len(names)) for j in range(i)]
+    varying = np.flatnonzero(deviations > 0).tolist()
+    pairs = [(i, j) for i in varying for j in varying if j < i]
     sums = [f.sum(whole(i) * whole(j)).alias(f"p{i}_{j}") for i, j in pairs]
     sums += [f.count(whole(i) * whole(j)).alias(f"n{i}_{j}") for i, j in pairs]
     row = frame.agg(*sums).first() if pairs else None
@@ -117,7 +122,7 @@ def _correlations(sums: Mapping[tuple[int, int], tuple[int, int]], varies: np.nd
     """Return the correlations of the variables, of records with both; 0 of a constant variable."""
     matrix = np.diag(varies.astype(np.float64))
     for (i, j), (present, products) in sums.items():
-        if present > 1 and varies[i] and varies[j]:
+        if present > 1:
             found = float(products) * STEP**2 / (present - 1)
             matrix[i, j] = matrix[j, i] = min(max(found, -1.0), 1.0)
     return matrix

@@ -22,6 +22,7 @@ from microguard.pipelines.intake.unit_key import keyed_hash
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.block_reports import BlockReports
+from microguard.pipelines.measures.pairs import ORIGINAL, with_originals
 from microguard.pipelines.method import RecordMethod
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
@@ -73,6 +74,8 @@ class Perturbation(RecordMethod):
 
         with job.progress.stage("protect"):
             keyed = with_record_key(frame, self.specification.published, secret)
+            if ORIGINAL in frame.columns:
+                keyed = with_originals(keyed, self.specification, screened.remaining, f.col(RECORD))
             protected = self.perturb(keyed, screened, secret, written)
         with job.progress.stage("reconcile"):
             return written(protected.select(*names), _TARGET).select(*names), {}

@@ -121,7 +121,9 @@ class RecodingMethod(Coarsening):
     ) -> DataFrame:
         """Return the records at their levels; those whose keys are `gone` lose all values."""
         keys, changed = self.keys(), {}
-        marked = frame.sparkSession.createDataFrame(gone).withColumn(_GONE, f.lit(True))
+        # Spark Connect infers no schema from a table without rows.
+        kinds = t.StructType([t.StructField(name, t.StringType()) for name in keys])
+        marked = frame.sparkSession.createDataFrame(gone, kinds).withColumn(_GONE, f.lit(True))
         joined = frame.withColumns(keys).join(marked, on=list(keys), how="left")
         for name, level in zip(self.group.variables, levels, strict=True):
             value, path = column(name), paths.get(name, {})

@@ -111,7 +111,8 @@ class TargetedRecordSwapping(RecordMethod):
             finally:
                 units.unpersist()
         areas = {name: f"__new{position}" for position, name in enumerate(levels)}
-        joined = keyed.join(job.spark.createDataFrame(exchanged), on=_UNIT, how="left")
+        moved = job.spark.createDataFrame(exchanged, _schema(len(levels)))
+        joined = keyed.join(moved, on=_UNIT, how="left")
         changed = {
             name: f.when(f.col(new).isNull(), column(name)).otherwise(
                 f.nullif(f.col(new), f.lit(_MISSING)).cast(frame.schema[name].dataType)
@@ -212,20 +213,21 @@ class TargetedRecordSwapping(RecordMethod):
         first = _exchanged(sampled.toArrow(), above, range(whole), 0.0) if counts[1] else None
         rest = units
         if first is not None:
-            taken = job.spark.createDataFrame(first.select([_UNIT])).withColumn(_TAKEN, f.lit(True))
+            taken = job.spark.createDataFrame(first.select([_UNIT]), _schema(0))
+            taken = taken.withColumn(_TAKEN, f.lit(True))
             rest = units.join(f.broadcast(taken), on=_UNIT, how="left")
 
         def within(table: pa.Table) -> pa.Table:
             return _exchanged(table, above, range(whole, depth), rate)
 
-        schema = t.StructType(
-            [
-                t.StructField(_UNIT, t.LongType()),
-                *(t.StructField(f"__new{i}", t.StringType()) for i in range(depth)),
-            ]
-        )
-        further = apply_in_arrow(rest, ["__area0"], within, schema).toArrow()
+        further = apply_in_arrow(rest, ["__area0"], within, _schema(depth)).toArrow()
         return further if first is None else pa.concat_tables([first, further])
+
+
+def _schema(depth: int) -> t.StructType:
+    """Return the columns of exchanged units; Spark Connect infers none from a table without rows."""
+    areas = (t.StructField(f"__new{i}", t.StringType()) for i in range(depth))
+    return t.StructType([t.StructField(_UNIT, t.LongType()), *areas])
 
 
 def _exchanged(table: pa.Table, above: Sequence[int], levels: range, rate: float) -> pa.Table:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.compat import with_values
-from microguard.pipelines.engine.row_hash import HASH, content_order, with_hash
+from microguard.pipelines.engine.row_hash import EXACT_BITS, HASH, content_order, with_hash
 from microguard.pipelines.intake.fixed_point import Scale
 from microguard.pipelines.intake.recode import category_orders, hierarchy_paths
 from microguard.pipelines.intake.validate import PATTERN, REGION
@@ -277,11 +277,32 @@ def blocked(
 
 
 def _without_units(scales: Mapping[str, Scale]) -> dict[str, Column]:
-    """Return numeric variables in millionths of their deviation, whose hash does not depend on the unit."""
+    """Return numeric variables in millionths of their deviation, whose hash does not depend on the unit.
+
+    A constant variable is 0: its mean is the value of every record, and the plan that Spark shows has the
+    means.
+    """
     return {
         name: f.rint((column(name).cast("double") - scale.mean) / scale.divisor * 2.0**20).cast("bigint")
+        if scale.deviation > 0
+        else f.lit(0).cast("bigint")
         for name, scale in scales.items()
     }
+
+
+def _lot(scales: Mapping[str, Scale]) -> Column:
+    """Return the hash that draws the sample: of `HASH` without its exact bits, and of numbers without unit.
+
+    Numbers are divided by their deviation, with 24 significant bits. One outlier can leave all other records
+    in one millionth of the deviation: by these they are distinct, and not drawn all or none.
+    """
+    numbers = [
+        (column(name).cast("double") / scale.deviation).cast("float")
+        for name, scale in scales.items()
+        if scale.deviation > 0
+    ]
+    # Another hash than the tie-breaking key: the keys of the sample must spread over all keys.
+    return f.xxhash64(f.shiftright(f.col(HASH), EXACT_BITS), *numbers, f.lit("sample"))
 
 
 def block_and_hash(blocks: int) -> Column:
@@ -358,17 +379,14 @@ def _sample(
 ) -> tuple[pa.Table, np.ndarray]:
     """Draw a sample of the large strata by a hash of the content; return it and the stratum of each record.
 
-    A sample of a part of the records depends on the unit of numbers. One outlier can leave all others in one
-    millionth of the deviation: without their exact values, all or none of them would be drawn.
+    A sample of a part of the records depends on the origin of numbers, and not on their unit.
     """
     published = [name for name in frame.columns if name in specification.published]
     keys = [column(name).alias(f"__s{i}") for i, name in enumerate(_key_names(specification))]
     large_strata = strata.take(large)
     chosen = with_hash(frame, published, _without_units(numeric))
     if share < 1.0:
-        # Another hash than the tie-breaking key: the keys of the sample must spread over all keys.
-        lot = f.xxhash64(f.col(HASH), f.lit("sample"))
-        chosen = chosen.where(lot < f.lit(int(-(2**63) + share * 2**64)))
+        chosen = chosen.where(_lot(numeric) < f.lit(int(-(2**63) + share * 2**64)))
     table = chosen.select(*keys, *[column(name) for name in [*numeric, *nominal]], HASH).toArrow()
     owner = _owner(table, large_strata, large, specification)
     rows = np.flatnonzero(owner >= 0)

@@ -13,6 +13,7 @@ from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.intake.read import microdata_from_frame
 from microguard.pipelines.intake.validate import validate
 from microguard.pipelines.job import Job
+from microguard.pipelines.measures.pairs import ORIGINAL, SAMPLED, with_originals
 from microguard.pipelines.method import record_method
 from microguard.pipelines.methods import correlated_noise, rank_swapping
 from microguard.pipelines.methods.perturbation import uniforms
@@ -209,6 +210,41 @@ def test_noise_does_not_hang_on_the_last_bit_and_fits_the_type_of_its_column(spa
     monkeypatch.setattr(correlated_noise, "factor", lambda matrix: np.nextafter(whole(matrix), 2.0))
     other = perturbed(spark, spec, given)
     assert (first["income"] == other["income"]).mean() > 0.99
+
+
+@pytest.mark.spark
+def test_the_mean_of_a_constant_variable_is_not_in_the_plan_of_the_correlations(spark):
+    seen = []
+
+    class Spied:
+        """A frame that keeps the plan of its aggregates."""
+
+        def agg(self, *sums):
+            made = spark.createDataFrame([(7.0, 1.0, 2.0), (7.0, 2.0, 4.5)], "a double, b double, c double")
+            made = made.agg(*sums)
+            seen.append(made._jdf.queryExecution().toString())
+            return made
+
+    means, deviations = np.array([7015.625, 8015.625, 3.25]), np.array([0.0, 1.0, 2.0])
+    sums = correlated_noise._sums(Spied(), ("a", "b", "c"), means, deviations)
+    assert list(sums) == [(2, 1)]
+    assert "8015.625" in seen[0]  # the control
+    assert "7015.625" not in seen[0]
+
+
+@pytest.mark.spark
+def test_a_sample_of_a_perturbed_file_of_few_distinct_records_has_the_size_of_any_other(spark, tmp_path):
+    frame = population()[["sex", "job", "note"]].assign(sex="f", note=1)
+    frame["job"] = np.array(["a", "b"])[np.arange(RECORDS) % 2]
+    frame = pd.concat([frame] * 15, ignore_index=True)
+    spec = chosen(tmp_path, "pram")
+    job = Job(spark, spec, Areas.from_places(spec.public_area, spec.evidence_area), Progress(quiet=True))
+    screened = validate(microdata_from_frame(spark.createDataFrame(frame), spec), spec)
+    given = with_originals(screened.frame, spec, len(frame))
+    protected, _ = record_method(spec).protect(job, screened, given, "0" * 32)
+    drawn = protected.where(f.col(ORIGINAL).isNotNull()).toPandas()
+    assert 0.9 * SAMPLED < len(drawn) < 1.1 * SAMPLED
+    assert 0.1 < np.mean([row.job != row[ORIGINAL]["v1"] for _, row in drawn.iterrows()]) < 0.3
 
 
 def test_the_largest_number_of_a_decimal_type_fits_it():

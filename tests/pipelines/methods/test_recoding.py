@@ -117,6 +117,24 @@ def test_plan_of_recoding_has_codes_of_the_hierarchy_and_none_of_the_records(spa
     assert shown == [set(PLACES), set()]
 
 
+@pytest.mark.spark
+def test_recoding_that_suppresses_no_record_needs_no_schema_of_an_empty_table(spark, tmp_path, monkeypatch):
+    """Spark Connect refuses a table without rows and schema."""
+    frame = spark.createDataFrame(persons(tmp_path, 10)).drop("income")
+    method = record_method(spec_of(tmp_path))
+    create = type(spark).createDataFrame
+
+    def as_connect(session, data, schema=None, *rest, **named):
+        assert schema is not None or len(data), "CANNOT_INFER_EMPTY_SCHEMA"
+        return create(session, data, schema, *rest, **named)
+
+    monkeypatch.setattr(type(spark), "createDataFrame", as_connect)
+    keys = list(method.keys())
+    gone = pa.table({name: pa.array([], pa.string()) for name in keys})
+    paths = hierarchy_paths(method.specification)
+    assert method._published(frame, gone, paths, (0, 0, 0)).count() == 10
+
+
 def test_search_that_was_stopped_is_not_called_a_descent():
     found = Recoding((0,), np.zeros(1, bool), 0, 1.0, 0.5, False, MOST_NODES, 20_000, 1)
     counts = pa.table({"__records": [3]})

@@ -14,6 +14,7 @@ from microguard.pipelines.records.blocks import (
     MOST_NUMBERS,
     MOST_SAMPLED,
     Plan,
+    _sample,
     block_and_hash,
     blocked,
     leaves_of,
@@ -130,3 +131,37 @@ def test_an_outlier_does_not_leave_all_other_records_in_one_block(spark, tmp_pat
     cut = plan(frame, strata, chosen.clusterings[0], chosen, scales, {})
     placed = blocked(frame, cut, ["income"], 0, chosen).toPandas()
     assert placed[BLOCK].value_counts().max() <= 100
+
+
+@pytest.mark.spark
+def test_the_sample_of_trees_does_not_depend_on_units_and_outlasts_an_outlier(spark, tmp_path):
+    roles = {"income": {"role": "quasi_identifier", "kind": "numeric"}}
+    chosen = specification(tmp_path, roles)
+    strata = pa.table({PATTERN: [0], "records": [600]})
+
+    def sampled(values):
+        frame = spark.createDataFrame(pd.DataFrame({"income": values})).withColumn(PATTERN, f.lit(0))
+        scales = compute_scales(frame, ["income"], {"income": float(np.abs(values).max())})
+        drawn, _ = _sample(frame, strata, np.array([0]), 0.3, scales, [], chosen)
+        return np.sort(drawn["income"].to_numpy())
+
+    values = np.random.default_rng(2).integers(1, 10**6, 600) / 100
+    first = sampled(values)
+    assert 0.2 < len(first) / len(values) < 0.4
+    for factor in (100, 2.0**-9, 1e-3):
+        np.testing.assert_allclose(sampled(values * factor) / factor, first)
+    assert 0.2 < len(sampled(np.append(values[1:], 2.0**80))) / len(values) < 0.4
+
+
+@pytest.mark.spark
+def test_the_value_of_a_constant_variable_is_not_in_the_plan_of_its_blocks(spark, tmp_path):
+    roles = {name: {"role": "quasi_identifier", "kind": "numeric"} for name in ("age", "income")}
+    chosen = specification(tmp_path, roles)
+    frame = pd.DataFrame({"age": 7015.625, "income": [8015.25, 8015.75] * 10})
+    frame = spark.createDataFrame(frame).withColumn(PATTERN, f.lit(0))
+    strata = pa.table({PATTERN: [0], "records": [20], "__first": [0], "__tree": [-1]})
+    scales = compute_scales(frame, ["age", "income"], {"age": 7015.625, "income": 8015.75})
+    placed = blocked(frame, Plan(strata, (), Coordinates(scales, {}), 1), ["age", "income"], 0, chosen)
+    plan_text = placed._jdf.queryExecution().toString()
+    assert "8015.5" in plan_text  # the mean of a variable that varies
+    assert "7015.625" not in plan_text
