@@ -20,6 +20,8 @@ from pyspark.errors import PySparkRuntimeError
 
 #: Largest number of files that a run on a small input opens at once.
 OPEN_FILES = 512
+#: Seconds that a killed process may take to be gone: the system frees its memory.
+GONE_WITHIN = 5
 #: Ignores the signals that a terminal or supervisor sends to all processes of a run, and executes a command.
 _DEAF = 'trap "" INT TERM HUP; exec "$@"'
 #: Locales in which Java encodes file names in UTF-8.
@@ -80,10 +82,12 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def end() -> None:
-    """Kill the Java process at once, also while it starts."""
+    """Kill the Java process at once, also while it starts, and wait until it is gone."""
     for java in _started:
-        with suppress(OSError, AttributeError):  # without a process id it cannot be ended yet
+        # Without a process id it cannot be ended yet.
+        with suppress(OSError, AttributeError, subprocess.TimeoutExpired):
             java.kill()
+            java.wait(GONE_WITHIN)
 
 
 def forget_call() -> None:

@@ -116,7 +116,11 @@ def session(
     MicroguardError
         If Spark fails.
     """
-    spark = open_session(master, private, size=input_size(input_path), clustering=clustering)
+    try:
+        spark = open_session(master, private, size=input_size(input_path), clustering=clustering)
+    except KeyboardInterrupt:  # Java goes on starting, and would write to its folder after we removed it
+        java_process.end()
+        raise
     try:
         with without_values_of_records():
             yield spark
