@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,12 +14,12 @@ from microguard.pipelines.drafting.column import Column
 from microguard.pipelines.drafting.comparison_row import format_comparison, percent
 from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
 from microguard.pipelines.drafting.derived import Derived
-from microguard.pipelines.drafting.finished_table import draft_finished_table
+from microguard.pipelines.drafting.finished_table import draft_finished_table, plain_name
 from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import MOST_RECORDS, Profile
 from microguard.pipelines.drafting.roles import guess_roles, is_nameable
-from microguard.pipelines.drafting.sniff import Source, sniff
-from microguard.pipelines.drafting.table import draft_table, quoted
+from microguard.pipelines.drafting.sniff import sniff
+from microguard.pipelines.drafting.table import draft_table, quoted, toml_key
 from microguard.pipelines.drafting.trial import Trial, trial
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.intake.columns import is_ignored
@@ -157,7 +156,7 @@ def _text(
     tried: Trial | None,
     k: int,
 ) -> str:
-    name = _release_name(profile.source)
+    name = plain_name(profile.source.path)
     parts = [
         _introduction(profile, risk, k),
         _tried(tried, profile),
@@ -178,7 +177,7 @@ def _text(
 def _derived(derived: Sequence[Derived]) -> str:
     if not derived:
         return ""
-    lines = [f"{_key(each.column.name)} = {quoted(each.expression or '')}" for each in derived]
+    lines = [f"{toml_key(each.column.name)} = {quoted(each.expression or '')}" for each in derived]
     head = "[derived]    # computed after protection, so that columns do not contradict each other"
     return "\n".join([head, *lines])
 
@@ -341,7 +340,7 @@ def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
 def _line(name: str, role: str, kind: str | None, codes: Sequence[int], recode: str = "") -> str:
     kinds = f', kind = "{kind}"' if kind else ""
     missing = f", missing = {list(codes)}" if codes else ""
-    return f'{_key(name)} = {{ role = "{role}"{kinds}{missing}{recode} }}'
+    return f'{toml_key(name)} = {{ role = "{role}"{kinds}{missing}{recode} }}'
 
 
 def _shown_by(tried: Trial, each: Guess) -> str:
@@ -383,15 +382,6 @@ def _missing(profile: Profile, guesses: Sequence[Guess]) -> str:
         return f'[missing]\nnumeric = "own_cluster"    # {why}'
     why = "records that lack one of the numbers, and are excluded from the release"
     return f"[missing]\nmax_rejected = {rejected}    # {why}"
-
-
-def _release_name(source: Source) -> str:
-    stem = re.sub(r"[^\w.-]+", "_", source.path.name.split(".")[0]).strip("_.-")
-    return stem[:50] or "release"
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)
 
 
 def _shown(name: str) -> str:

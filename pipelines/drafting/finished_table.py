@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from microguard.pipelines.drafting.counting import K
 from microguard.pipelines.drafting.sniff import Source
-from microguard.pipelines.drafting.table import quoted
+from microguard.pipelines.drafting.table import quoted, toml_key
 
 TOTALS = frozenset(
     ["total", "_t", "totals", "all", "alles", "insgesamt", "ensemble", "totale", "totaal", "yhteensä"]
@@ -347,28 +347,28 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
             yield 'decimal = ","'
     yield from ("", "[variables]")
     for name in table.totals:
-        yield f'{_key(name)} = {{ role = "other", kind = "nominal" }}    # a dimension: it has a total mark'
+        yield f'{toml_key(name)} = {{ role = "other", kind = "nominal" }}    # a dimension with a total mark'
     numbers = [name for name in (table.value, table.contributors, *table.largest) if name is not None]
     for name in numbers:
-        yield f'{_key(name)} = {{ role = "other", kind = "numeric" }}'
+        yield f'{toml_key(name)} = {{ role = "other", kind = "numeric" }}'
     if table.status is not None:
-        yield f'{_key(table.status)} = {{ role = "other", kind = "nominal" }}'
+        yield f'{toml_key(table.status)} = {{ role = "other", kind = "nominal" }}'
     for name in table.others:
         lacking = "numbers that some cells lack" if name in table.incomplete else "not recognised"
         why = "of SDMX" if name in sdmx else lacking
-        yield f'{_key(name)} = {{ role = "identifier" }}    # {why}: left out'
+        yield f'{toml_key(name)} = {{ role = "identifier" }}    # {why}: left out'
     yield from ("", "[table]", 'source = "cells"')
     yield f"value = {quoted(table.value or table.contributors or '')}"
     if counts:
         yield 'kind = "frequency"    # counts of units'
     yield f"tables = [[{', '.join(map(quoted, table.totals))}]]"
-    first = next(iter(table.totals.values()))
-    yield f"total = {quoted(first)}"
+    yield f"total = {quoted(first := next(iter(table.totals.values())))}"
     others = {name: mark for name, mark in table.totals.items() if mark != first}
     if table.absent:
         yield f"tolerance = 0    # {table.absent:,} cell(s) of the source have no value: no total needs one"
     if others:
-        yield f"totals = {{ {', '.join(f'{_key(name)} = {quoted(mark)}' for name, mark in others.items())} }}"
+        marks = ", ".join(f"{toml_key(name)} = {quoted(mark)}" for name, mark in others.items())
+        yield f"totals = {{ {marks} }}"
     if not counts and table.contributors is not None:
         yield f"contributors = {quoted(table.contributors)}"
     if table.largest:
@@ -383,14 +383,14 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     for name in table.open_dimensions:
         if not table.named_parents[name]:
             yield f"# Codes of {quoted(name)} do not add up to the total: say which are parts of which, so:"
-            yield f'# parents = {{ {_key(name)} = {{ PART = "WHOLE" }} }}'
+            yield f'# parents = {{ {toml_key(name)} = {{ PART = "WHOLE" }} }}'
     why = "by the sums of the cells"
     for name, parents in (table.parents | table.named_parents).items():
         if name in table.named_parents:
             why = "as the source names them; the sums of the cells do not show them"
         if parents:
-            yield from ("", f"[table.parents.{_key(name)}]    # {why}")
-            yield from (f"{_key(code)} = {quoted(above)}" for code, above in parents.items())
+            yield from ("", f"[table.parents.{toml_key(name)}]    # {why}")
+            yield from (f"{toml_key(code)} = {quoted(above)}" for code, above in parents.items())
     yield from ("", "[publish]", f"path = {quoted('lake/' + plain_name(source.path))}")
     yield f"evidence = {quoted('evidence/' + plain_name(source.path))}"
 
@@ -398,7 +398,3 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
 def plain_name(path: Path) -> str:
     """Return the name of a file as a name of a release."""
     return re.sub(r"[^\w.-]+", "_", path.name.split(".")[0]).strip("_.-")[:50] or "release"
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 from microguard.pipelines.drafting.column import Column
@@ -69,3 +70,8 @@ def _listed(columns: Sequence[Column]) -> str:
 def quoted(text: str) -> str:
     """Return a TOML basic string: a JSON string in which DEL is also escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def toml_key(name: str) -> str:
+    """Return the name of a column as a key in TOML."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)
