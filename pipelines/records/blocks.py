@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.compat import with_values
-from microguard.pipelines.engine.row_hash import EXACT_BITS, HASH, content_order, with_hash
+from microguard.pipelines.engine.row_hash import HASH, content_order, with_hash
 from microguard.pipelines.intake.fixed_point import Scale
 from microguard.pipelines.intake.recode import category_orders, hierarchy_paths
 from microguard.pipelines.intake.validate import PATTERN, REGION
 from microguard.pipelines.measures.pairs import drawn_order
 from microguard.pipelines.records.coordinates import TREE_GRID, Coordinates
+from microguard.pipelines.records.tree_sample import frequent, sample_strata, without_units
 from microguard.schemas.errors import InputRejected, ProtectionFailed
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
@@ -49,8 +49,6 @@ PARTITION_BLOCKS = 5
 #: Numbers that the points of a block may be, each category of a nominal variable being one of a record's
 #: (half a GiB; a method holds a few copies).
 MOST_NUMBERS = 1 << 26
-#: Categories of a nominal variable that get a coordinate in the trees, the most frequent ones.
-TREE_CATEGORIES = 64
 
 
 @dataclass(frozen=True)
@@ -177,9 +175,9 @@ def plan(
     trees: list[CutTree] = []
     position = np.full(len(strata), -1)
     if len(large):
-        sample, owner = _sample(frame, strata, large, share, numeric, nominal, specification)
+        sample, owner = sample_strata(frame, strata, large, share, numeric, nominal, specification)
         plain_names = [name for name in nominal if name not in orders and name not in costs]
-        coordinates = replace(coordinates, categories={name: _frequent(sample[name]) for name in plain_names})
+        coordinates = replace(coordinates, categories={name: frequent(sample[name]) for name in plain_names})
         points, hashes = coordinates.points(sample), sample[HASH].to_numpy()
         for place in large:
             of_stratum = owner == place
@@ -250,7 +248,7 @@ def blocked(
     specification : Specification
     """
     spark = frame.sparkSession
-    hashed = with_hash(frame, names, _without_units(chosen.coordinates.scales))
+    hashed = with_hash(frame, names, without_units(chosen.coordinates.scales))
     placed = _with_stratum(spark, hashed, chosen.strata, mask, specification)
     partition, partitions = _packed(
         chosen.sizes(), min(PARTITION_RECORDS, PARTITION_BLOCKS * specification.max_block_records)
@@ -274,35 +272,6 @@ def blocked(
     by = [block_and_hash(chosen.blocks), *content_order(frame, names), *drawn_order(frame)]
     ordered = placed.sortWithinPartitions(*by)
     return ordered.select(*[column(name) for name in frame.columns], BLOCK)
-
-
-def _without_units(scales: Mapping[str, Scale]) -> dict[str, Column]:
-    """Return numeric variables in millionths of their deviation, whose hash does not depend on the unit.
-
-    A constant variable is 0: its mean is the value of every record, and the plan that Spark shows has the
-    means.
-    """
-    return {
-        name: f.rint((column(name).cast("double") - scale.mean) / scale.divisor * 2.0**20).cast("bigint")
-        if scale.deviation > 0
-        else f.lit(0).cast("bigint")
-        for name, scale in scales.items()
-    }
-
-
-def _lot(scales: Mapping[str, Scale]) -> Column:
-    """Return the hash that draws the sample: of `HASH` without its exact bits, and of numbers without unit.
-
-    Numbers are divided by their deviation, with 24 significant bits. One outlier can leave all other records
-    in one millionth of the deviation: by these they are distinct, and not drawn all or none.
-    """
-    numbers = [
-        (column(name).cast("double") / scale.deviation).cast("float")
-        for name, scale in scales.items()
-        if scale.deviation > 0
-    ]
-    # Another hash than the tie-breaking key: the keys of the sample must spread over all keys.
-    return f.xxhash64(f.shiftright(f.col(HASH), EXACT_BITS), *numbers, f.lit("sample"))
 
 
 def block_and_hash(blocks: int) -> Column:
@@ -366,55 +335,3 @@ def _leaf(chosen: Plan) -> Callable[..., pa.Array]:
         return pa.array(leaves)
 
     return leaf
-
-
-def _sample(
-    frame: DataFrame,
-    strata: pa.Table,
-    large: np.ndarray,
-    share: float,
-    numeric: Mapping[str, Scale],
-    nominal: Sequence[str],
-    specification: Specification,
-) -> tuple[pa.Table, np.ndarray]:
-    """Draw a sample of the large strata by a hash of the content; return it and the stratum of each record.
-
-    A sample of a part of the records depends on the origin of numbers, and not on their unit.
-    """
-    published = [name for name in frame.columns if name in specification.published]
-    keys = [column(name).alias(f"__s{i}") for i, name in enumerate(_key_names(specification))]
-    large_strata = strata.take(large)
-    chosen = with_hash(frame, published, _without_units(numeric))
-    if share < 1.0:
-        chosen = chosen.where(_lot(numeric) < f.lit(int(-(2**63) + share * 2**64)))
-    table = chosen.select(*keys, *[column(name) for name in [*numeric, *nominal]], HASH).toArrow()
-    owner = _owner(table, large_strata, large, specification)
-    rows = np.flatnonzero(owner >= 0)
-    return table.take(pa.array(rows)), owner[rows]
-
-
-def _key_names(specification: Specification) -> list[str]:
-    return [PATTERN] if specification.region is None else [PATTERN, specification.region]
-
-
-def _owner(
-    table: pa.Table, large_strata: pa.Table, large: np.ndarray, specification: Specification
-) -> np.ndarray:
-    owner = np.full(len(table), -1, np.int64)
-    for row, place in enumerate(large):
-        of_stratum = pc.equal(table["__s0"], large_strata[PATTERN][row])
-        if specification.region is not None:
-            name = large_strata[REGION][row]
-            same = pc.equal(table["__s1"], name) if name.is_valid else pc.is_null(table["__s1"])
-            of_stratum = pc.and_(of_stratum, pc.fill_null(same, False))
-        owner[of_stratum.to_numpy(zero_copy_only=False).astype(bool)] = place
-    return owner
-
-
-def _frequent(values: pa.ChunkedArray) -> pa.Array:
-    """Return the most frequent categories of a sample, sorted; ties are broken by value."""
-    counted = pa.TableGroupBy(pa.table({"value": values}), "value").aggregate([("value", "count")])
-    ranked = counted.sort_by([("value_count", "descending"), ("value", "ascending")]).slice(
-        0, TREE_CATEGORIES
-    )
-    return ranked["value"].combine_chunks().drop_null().sort()

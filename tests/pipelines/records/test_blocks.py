@@ -14,7 +14,6 @@ from microguard.pipelines.records.blocks import (
     MOST_NUMBERS,
     MOST_SAMPLED,
     Plan,
-    _sample,
     block_and_hash,
     blocked,
     leaves_of,
@@ -22,6 +21,7 @@ from microguard.pipelines.records.blocks import (
     records_within_memory,
 )
 from microguard.pipelines.records.coordinates import Coordinates
+from microguard.pipelines.records.tree_sample import sample_strata
 from microguard.schemas.errors import InputRejected, ProtectionFailed
 from microguard.sdc.microaggregation.principal_cuts import CutTree
 from pyspark.sql import functions as f
@@ -142,7 +142,7 @@ def test_the_sample_of_trees_does_not_depend_on_units_and_outlasts_an_outlier(sp
     def sampled(values):
         frame = spark.createDataFrame(pd.DataFrame({"income": values})).withColumn(PATTERN, f.lit(0))
         scales = compute_scales(frame, ["income"], {"income": float(np.abs(values).max())})
-        drawn, _ = _sample(frame, strata, np.array([0]), 0.3, scales, [], chosen)
+        drawn, _ = sample_strata(frame, strata, np.array([0]), 0.3, scales, [], chosen)
         return np.sort(drawn["income"].to_numpy())
 
     values = np.random.default_rng(2).integers(1, 10**6, 600) / 100

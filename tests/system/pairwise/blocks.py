@@ -102,7 +102,7 @@ def _by_cluster(
         rows = np.flatnonzero(np.isin(of_stratum, large))
         return table.take(pa.array(rows)), of_stratum[rows]
 
-    with patch.object(blocks, "_sample", sample):
+    with patch.object(blocks, "sample_strata", sample):
         plan = blocks.plan(None, strata, group, specification, scales, domains)
     close = {
         name: CLOSE * float(np.ptp(numbers(table[name])))
