@@ -20,7 +20,7 @@ from microguard.pipelines.workbench.columns_view import ColumnsView
 from microguard.pipelines.workbench.figures_view import FiguresView
 from microguard.pipelines.workbench.groups_view import GroupsView
 from microguard.pipelines.workbench.guard import ADDRESS, REPORTS, Guard
-from microguard.pipelines.workbench.peers import Peers
+from microguard.pipelines.workbench.peer_process import Peers
 from microguard.pipelines.workbench.releases_view import ReleasesView
 from microguard.pipelines.workbench.run_view import RELEASE_ID, RunView
 from microguard.pipelines.workbench.settings_view import SettingsView

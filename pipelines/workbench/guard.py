@@ -5,7 +5,7 @@ reach. A request is answered only if it names this address as its host (a page o
 to it does not), if it carries the token (another user does not have it), and if a page of the workbench sends
 it (a page in another tab does not). NiceGUI checks none of the three. Cookies and SameSite ignore ports: a
 server of another user on this address gets the token if the browser opens a page of it. Therefore the process
-that sends the request must be of this user, where the system lists it (`peers`).
+that sends the request must be of this user, where the system lists it (`peer_process`).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -358,11 +359,9 @@ class World:
             self._untouched()
         if deed == "tear":
             return
-        try:
+        with suppress(ValueError):  # current.json is torn
             if found := look.faults(self.area, self.evidence, self.verified, self.lost):
                 raise Violation("; ".join(found))
-        except ValueError:
-            pass  # current.json is torn
 
     def _end(self) -> None:
         """Check that the next run recovers, and that repeated decisions keep their result."""

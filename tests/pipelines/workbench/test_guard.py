@@ -6,7 +6,7 @@ import socket
 
 import pytest
 from microguard.pipelines.workbench.guard import Guard
-from microguard.pipelines.workbench.peers import CONNECTIONS, Peers
+from microguard.pipelines.workbench.peer_process import CONNECTIONS, Peers
 
 PORT = 4711
 HOST = f"127.0.0.1:{PORT}"
