@@ -17,10 +17,17 @@ from microguard.pipelines.draft import draft
 from microguard.pipelines.drafting.guess import UNSURE
 
 from tests.benchmarks.table import Table, version
-from tests.pipelines.drafting.further_layouts import FURTHER
-from tests.pipelines.drafting.held_out import HELD_OUT
-from tests.pipelines.drafting.later_layouts import LATER
-from tests.pipelines.drafting.layouts import DEVELOPED, Layout, Maker, disqualified, is_right, layouts
+from tests.pipelines.drafting.layouts.developed import (
+    DEVELOPED,
+    Layout,
+    Maker,
+    disqualified,
+    is_right,
+    layouts,
+)
+from tests.pipelines.drafting.layouts.further import FURTHER
+from tests.pipelines.drafting.layouts.held_out import HELD_OUT
+from tests.pipelines.drafting.layouts.later import LATER
 
 PAGE = Path(__file__).parents[2] / "docs/benchmarks/layouts.md"
 LEAST_RIGHT = 0.95

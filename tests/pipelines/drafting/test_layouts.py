@@ -9,8 +9,8 @@ from microguard.pipelines.draft import draft
 from microguard.schemas.expressions import parse_expression, terms
 from microguard.schemas.specification.read import build_specification
 
-from tests.pipelines.drafting.further_layouts import FURTHER
-from tests.pipelines.drafting.layouts import DEVELOPED, disqualified, eu_silc, is_right, layouts
+from tests.pipelines.drafting.layouts.developed import DEVELOPED, disqualified, eu_silc, is_right, layouts
+from tests.pipelines.drafting.layouts.further import FURTHER
 
 LEAST_RIGHT = 0.95
 LAYOUTS = {layout.name: layout for layout in layouts(DEVELOPED)}

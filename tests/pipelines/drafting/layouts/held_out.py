@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from tests.pipelines.drafting.layouts import amounts, holes, homes
+from tests.pipelines.drafting.layouts.developed import amounts, holes, homes
 
 
 def dhs(rng: np.random.Generator, n: int = 3_000) -> tuple[pd.DataFrame, dict[str, str]]:

@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from tests.pipelines.drafting.later_layouts import ages
-from tests.pipelines.drafting.layouts import ISCO_2, amounts, homes
+from tests.pipelines.drafting.layouts.developed import ISCO_2, amounts, homes
+from tests.pipelines.drafting.layouts.later import ages
 
 Made = tuple[pd.DataFrame, dict[str, str]]
 MONEY = "sensitive|numeric"

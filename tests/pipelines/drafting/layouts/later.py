@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from tests.pipelines.drafting.layouts import ISCO_2, ISCO_3, amounts, holes, homes
+from tests.pipelines.drafting.layouts.developed import ISCO_2, ISCO_3, amounts, holes, homes
 
 Made = tuple[pd.DataFrame, dict[str, str]]
 

@@ -7,8 +7,7 @@ An expert role is one or several words, separated by "|":
 - "left": left out, as names, free text and columns that are computed from others;
 - "nominal", "numeric": a quasi-identifier, or a column published as it is, of that kind.
 
-The engine was written with the layouts of `DEVELOPED`. Those of `tests/pipelines/drafting/held_out.py` were
-written afterwards.
+The engine was written with the layouts of `DEVELOPED`. Those of the other files were written afterwards.
 """
 
 from __future__ import annotations
