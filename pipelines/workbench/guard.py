@@ -56,7 +56,7 @@ class Guard:
         self,
         app: Callable[[Scope, Receive, Send], Awaitable[None]],
         port: int,
-        is_own: Callable[[tuple[str, int]], bool] = lambda _: True,
+        is_own: Callable[[tuple[str, int]], bool],
     ) -> None:
         self.app, self._is_own = app, is_own
         self.host = f"{ADDRESS}:{port}"

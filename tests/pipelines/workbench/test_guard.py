@@ -24,7 +24,7 @@ async def open_app(scope, receive, send):
 
 @pytest.fixture
 def guard():
-    return Guard(open_app, PORT)
+    return Guard(open_app, PORT, lambda _: True)
 
 
 def answer(app, kind="http", path="/", query="", method="GET", client=None, **headers):
@@ -140,7 +140,10 @@ def test_guard_refuses_the_process_of_another_user_that_has_the_cookie(tmp_path,
     listed.write_text("  sl  local_address rem_address\n" + "".join(lines))
     peers = Peers(PORT, listed)
     for port, served in ((40_000, False), (40_001, own == 0), (40_002, True), (40_003, False)):
-        for guard, expected in ((Guard(open_app, PORT), True), (Guard(open_app, PORT, peers), served)):
+        for guard, expected in (
+            (Guard(open_app, PORT, lambda _: True), True),
+            (Guard(open_app, PORT, peers), served),
+        ):
             sent = answer(guard, client=("127.0.0.1", port), host=HOST, cookie=cookie(guard))
             assert is_served(sent) == expected
     listed.unlink()
