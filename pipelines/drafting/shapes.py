@@ -16,7 +16,7 @@ A sample of 600 uniform numbers exceeds it with probability 1/40, and is then cl
 MAX_ROUND_SHARE = 0.15
 """Maximum share of multiples of ten among registration numbers; a uniform distribution has a tenth."""
 MIN_CODES, MIN_RECORDS_PER_CODE, MIN_RECORDS_PER_OTHER = 8, 4, 2
-"""Minimum number of codes of a code list, of records per code, and of these without its commonest code."""
+"""Minimum number of codes of a code list, of records per code, and of records per code but the commonest."""
 MAX_OCCUPIED = 0.6
 """Maximum share of the whole numbers within the middle half of a code list that are codes.
 

@@ -20,7 +20,7 @@ LEAST_PIVOT = 1e-10
 
 #: Largest difference of L L' and correlations that are taken for positive semi-definite.
 MOST_RESIDUAL = 1e-4
-#: Correlations are shrunk by whole multiples of one over this.
+#: Correlations that are not definite are shrunk in steps of 1 / SHRINKS.
 SHRINKS = 1 << 20
 
 
