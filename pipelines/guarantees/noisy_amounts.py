@@ -93,7 +93,7 @@ class NoisyAmounts(TableGuarantee):
         return "are absent"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count amounts below 0 and zeros that changed; and amounts that are missing or beyond their noise."""
+        """Count amounts below 0 and changed zeros, and amounts that are missing or beyond their noise."""
         shown = np.nan_to_num(published.shown)
         wrong = (shown < 0) | ((original.units == 0) & (shown != 0))
         far = (published.change < -original.fall) | (published.change > original.rise)

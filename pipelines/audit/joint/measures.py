@@ -127,7 +127,7 @@ def _coefficients(values: np.ndarray, *, is_sum: bool) -> np.ndarray | None:
 
 
 def joined(relation: Relation, built: Mapping[str, Built]) -> tuple[System, System]:
-    """Merge the systems of the measures of a relation; return them with the rows of the relation, and without."""
+    """Merge the systems of the measures of a relation; return them with its rows, and without."""
     systems = {name: _renamed(built[name].system, name) for name in relation.measures}
     starts = dict(zip(systems, np.cumsum([0, *map(len, systems.values())]), strict=False))
     cells = None
