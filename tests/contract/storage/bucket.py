@@ -1,16 +1,31 @@
 """An object store of tests: each object is a file of a folder, so that a test can look at it as readers do.
 
-Puts are conditional as in S3: on the absence of an object, or on its entity tag.
+Puts are conditional as in S3: on the absence of an object, or on its entity tag. A request is whole: no other
+thread sees an object between its condition and its last byte.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+
+_MUTEX = threading.RLock()
+
+
+def _whole(request):
+    @functools.wraps(request)
+    def alone(*arguments, **options):
+        with _MUTEX:
+            return request(*arguments, **options)
+
+    return alone
 
 
 @dataclass(frozen=True)
@@ -35,6 +50,7 @@ class Answer:
         return iter([self._content])
 
 
+@_whole
 def put(bucket, name, content, *, mode=None):
     """Write an object unless the condition fails."""
     path, before = bucket.root / name, _read(bucket, name)
@@ -48,6 +64,7 @@ def put(bucket, name, content, *, mode=None):
     return {"e_tag": _tag(content)}
 
 
+@_whole
 def get(bucket, name):
     """Read an object."""
     content = _read(bucket, name)
@@ -61,6 +78,7 @@ def head(bucket, name):
     return get(bucket, name).meta
 
 
+@_whole
 def delete(bucket, name):
     """Delete an object; prefixes without objects do not exist."""
     path = bucket.root / name
@@ -70,6 +88,7 @@ def delete(bucket, name):
         path.rmdir()
 
 
+@_whole
 def list(bucket, prefix=None):  # the name of the library's function
     """Return one batch of all objects below a prefix."""
     folder = bucket.root / (prefix or "")
@@ -77,6 +96,7 @@ def list(bucket, prefix=None):  # the name of the library's function
     return iter([[{"path": path.relative_to(bucket.root).as_posix()} for path in files]])
 
 
+@_whole
 def list_with_delimiter(bucket):
     """Return the first level of prefixes."""
     folders = bucket.root.iterdir() if bucket.root.is_dir() else ()
