@@ -7,7 +7,7 @@ from microguard.sdc.solver import Limits
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.knowledge import OUTSIDER
 from microguard.sdc.suppression.local_cuts import LocalCuts
-from microguard.sdc.suppression.local_search import WHOLE, LocalSearch
+from microguard.sdc.suppression.local_search import LocalSearch
 from microguard.sdc.suppression.problem import PROVED
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
@@ -23,7 +23,7 @@ _SWEEPS = 0.5
 #: Part by which sweeps must raise the bound to be repeated.
 _PROGRESS = 5e-4
 _WHOLE = 1e-6
-#: Cells above which no integer program chooses about the whole table.
+#: Cells above which no pattern of an integer program of the whole table is repaired.
 _OPENED = 10_000
 
 
@@ -73,54 +73,50 @@ class LargeTable:
         self._local = LocalCuts(problem, knowledge, self._witnesses.near, seed)
         self._proved = 0.0
 
-    def run(self, gap: float, sweeps: int, renewals: int, steps: int) -> tuple[np.ndarray, float, StoppedBy]:
+    def run(self, gap: float, sweeps: int, searches: int, steps: int) -> tuple[np.ndarray, float, StoppedBy]:
         """Return a pattern, a lower bound, and what ended the search.
 
         Parameters
         ----------
         gap : relative gap that ends the search
         sweeps : sweeps over all targets of the relaxation
-        renewals : neighbourhoods that are chosen anew
-        steps : interrupt checks of the integer program that raises the bound
+        searches : searches of a witness after which no cell is published again; a pattern that protects needs
+            about one for each primary and attacker
+        steps : interrupt checks of an integer program of the whole table
         """
         relaxation, deadline = self._relaxation, self._deadline
         raise_bound(relaxation, self._local, sweeps, deadline)
-        search = self._start()
+        search = self._start(searches, steps)
         if self._knowledge.count:
             targets = self._targets(search)
             if targets:
                 self._local.add(targets)
                 raise_bound(relaxation, self._local, sweeps, deadline)
-                search = min(search, self._start(), key=lambda found: found.cost)
+                search = min(search, self._start(searches, steps), key=lambda found: found.cost)
         bound = max(relaxation.bound, min(self._proved, search.cost))
-        none = np.zeros(self._problem.cells, dtype=bool)
-        if search.cost > bound * (1 + gap) and not deadline.passed:
+        if search.cost > bound * (1 + gap) and not deadline.passed and self._proved == 0:
             limits = Limits(relative_gap=gap / 4, steps=steps, seconds=max(deadline.remaining, 1.0))
+            none = np.zeros(self._problem.cells, dtype=bool)
             bound = max(bound, min(relaxation.integer(limits, None, none)[1], search.cost))
-        for _ in range(renewals):
-            if search.cost <= bound * (1 + gap) or deadline.passed:
-                break
-            search.renew()
+        while search.cost > bound * (1 + gap) and not search.ended and search.renew():
+            pass
         proved = search.cost <= bound * (1 + PROVED)
         return search.pattern.suppressed, bound, "proof" if proved else "time" if deadline.passed else "work"
 
-    def _start(self) -> LocalSearch:
-        """Return a protecting pattern: of integer programs, of a dive if these fail, or of witnesses."""
-        problem, relaxation = self._problem, self._relaxation
+    def _start(self, searches: int, steps: int) -> LocalSearch:
+        """Return a protecting pattern: of integer programs of the cuts, or of a dive in larger tables."""
         search = LocalSearch(
-            self._witnesses, self._local, relaxation, self._separation, self._seed, self._deadline
+            self._witnesses,
+            self._local,
+            self._relaxation,
+            self._separation,
+            self._seed,
+            searches,
+            self._deadline,
         )
-        first = None
-        if problem.cells <= _OPENED and not self._deadline.passed:
-            none = np.zeros(problem.cells, dtype=bool)
-            first, proved = relaxation.integer(WHOLE, None, none)
-            self._proved = max(self._proved, proved)
-        if first is not None:
-            search.protect(none, first)
-        elif problem.cells <= _OPENED:
-            search.protect(dive(relaxation, self._local, self._deadline))
-        else:
-            search.open(dive(relaxation, self._local, self._deadline))
+        if self._problem.cells > _OPENED or not search.protect(steps):
+            search.open(dive(self._relaxation, self._local, self._deadline))
+        self._proved = max(self._proved, search.proved)
         search.trim()
         return search
 

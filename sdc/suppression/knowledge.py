@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from microguard.sdc.suppression.attackers import attackers_of, bounds_of_contributed
+from microguard.sdc.suppression.neighbourhoods import gather
 from microguard.sdc.suppression.problem import SuppressionProblem
 
 #: The attacker who contributes to no cell.
@@ -109,15 +110,8 @@ class Knowledge:
 
     def pooled(self, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the (cells,) least decrease and increase that any attacker of a group considers possible."""
-        used = _ranges(self._starts[group], self._starts[group + 1])
+        used = gather(np.arange(len(self._cells)), self._starts, group)
         fall, rise = self.fall.copy(), self.rise.copy()
         np.minimum.at(fall, self._cells[used], self._fall[used])
         np.minimum.at(rise, self._cells[used], self._rise[used])
         return fall, rise
-
-
-def _ranges(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return the numbers of several ranges, one after the other."""
-    sizes = ends - starts
-    offsets = np.repeat(starts - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
-    return offsets + np.arange(len(offsets))

@@ -19,6 +19,8 @@ _STEPS, _RELATIONS = 3, 300
 _OPEN = 1e-7
 #: Part of a level that is missing at least where a cut is violated: of the relaxation, and of a pattern.
 _VIOLATED, _MISSING = 1e-5, 1e-7
+#: Cuts of a target around one another.
+_NESTED = 8
 
 #: A primary, an attacker, and the deviation that he must consider possible; below 0 for a decrease.
 Target = tuple[int, int, float]
@@ -78,16 +80,19 @@ class LocalCuts:
         self._targets = self._targets[count:] + self._targets[:count]
         return found, count
 
-    def of(self, pattern: np.ndarray, target: Target, *, thorough: bool) -> list[Cut]:
-        """Return a cut that a pattern violates, of as few relations as prove it.
+    def of(self, pattern: np.ndarray, target: Target) -> list[Cut]:
+        """Return nested cuts that a pattern violates, each with all cells of those before it suppressed.
 
-        If `thorough`, there is none only if the pattern protects.
+        There are only those that the relations near the primary prove.
         """
-        whole = (self._problem.relations.shape[0],) if thorough else ()
-        for most in (_RELATIONS, 10 * _RELATIONS, *whole):
-            found = self._attack(pattern.astype(float), pattern, *target, most, _MISSING)
-            if found:
+        found: list[Cut] = []
+        able = pattern.copy()
+        while len(found) < _NESTED:
+            cuts = self._attack(able.astype(float), able, *target, _MISSING)
+            found += cuts
+            if not cuts or len(cuts[0].cells) == 0:
                 break
+            able[cuts[0].cells] = True
         return found
 
     def _attack(
@@ -97,11 +102,9 @@ class LocalCuts:
         cell: int,
         attacker: int,
         amount: float,
-        most: int = _RELATIONS,
         missing: float = _VIOLATED,
     ) -> list[Cut]:
-        steps = _STEPS if most == _RELATIONS else most
-        relations = self._near.relations_around(cell, able, steps, most)
+        relations = self._near.relations_around(cell, able, _STEPS, _RELATIONS)
         part, matrix = self._near.rows(relations)
         inside, fall, rise = able[part], *self._knowledge.bounds(attacker, part)
         place = int(np.searchsorted(part, cell))

@@ -1,38 +1,40 @@
-"""Protect a pattern by witnesses and cuts, and improve it locally.
+"""Protect a pattern by cuts and witnesses, and improve it locally.
 
-`protect` searches a witness for each primary and attacker among the suppressed cells. Where there is none,
-the dual of its program is a cut, and an integer program of the cuts suppresses further cells. `trim`
-publishes each secondary cell whose users all find other witnesses. `renew` chooses anew about the cells of a
-neighbourhood by an integer program of the cuts, protects, and keeps the result if it costs less.
+`protect` chooses cells by integer programs of the cuts, attacks the pattern, adds the cuts that it violates,
+and repeats. `open` suppresses further cells for one primary after the other. `trim` publishes each secondary
+cell whose users all find other witnesses. `renew` chooses anew about the cells of a neighbourhood by an
+integer program of the cuts, opens further cells for the primaries that it does not protect, trims, and keeps
+the result if it costs less. No program of `renew` and `trim` covers more than a neighbourhood, so that their
+work does not grow with the table.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from microguard.sdc.errors import SolverFailed
 from microguard.sdc.solver import Limits
 from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression.cover import complete, prune
-from microguard.sdc.suppression.cuts import Cut, impossible
-from microguard.sdc.suppression.knowledge import OUTSIDER
-from microguard.sdc.suppression.local_cuts import LocalCuts, Target
-from microguard.sdc.suppression.opening import open_witnesses
+from microguard.sdc.suppression.cuts import Cut
+from microguard.sdc.suppression.local_cuts import LocalCuts
+from microguard.sdc.suppression.opening import by_level, open_near, open_witnesses
 from microguard.sdc.suppression.relaxation import Relaxation
 from microguard.sdc.suppression.separation import Separation
-from microguard.sdc.suppression.witnesses import Pattern, Witness, Witnesses
+from microguard.sdc.suppression.witnesses import Pattern, Witnesses
+from scipy import sparse
 
 #: Cells of a neighbourhood that is chosen anew, at the least and at the most.
 _LEAST, _MOST = 50, 400
-#: Rounds of cuts in which the whole choice is made anew.
-_ROUNDS = 8
-#: Rounds of cuts of the whole table before cells stay suppressed.
-_WHOLE_ROUNDS = 3
+#: Searches of a witness that a neighbourhood counts as, for its integer programs. Without them, the search
+#: would not end where no neighbourhood improves the pattern.
+_COUNTED = 100
+#: Rounds of cuts in which a neighbourhood is chosen anew before further cells are opened.
+_ROUNDS = 3
+#: Integer programs of the whole table, their gap, and rounds of cuts in which cells stay suppressed.
+_WHOLE_ROUNDS, _WHOLE_GAP, _COMPLETED = 4, 0.01, 20
 #: Times that cells which no cut needs are published again.
 _PRUNED = 2
-#: Price of a cell that the relaxation chooses, as a part of its cost.
-_CHOSEN = 0.1
-#: Gap and work of an integer program of the whole table, and of a neighbourhood.
-WHOLE, _PART = Limits(relative_gap=0.01, steps=100), Limits(relative_gap=0.002, steps=100)
+#: Gap and work of the integer program of a neighbourhood.
+_PART = Limits(relative_gap=0.002, steps=100)
 
 
 class LocalSearch:
@@ -42,12 +44,16 @@ class LocalSearch:
     ----------
     witnesses, local, relaxation, separation : of one problem
     seed : int
+    most : int
+        Searches of a witness from which no cell is published again.
     deadline : Deadline
-        After it, patterns are completed by a heuristic, and no cell is published again.
+        After it, no cell is published again.
 
     Attributes
     ----------
     pattern : Pattern
+    proved : float
+        Largest lower bound of an integer program of the whole table.
     """
 
     def __init__(
@@ -57,168 +63,149 @@ class LocalSearch:
         relaxation: Relaxation,
         separation: Separation,
         seed: int,
+        most: int,
         deadline: Deadline,
     ) -> None:
-        self._deadline, self._separation = deadline, separation
+        self._deadline, self._most = deadline, most
         self.problem = witnesses.problem
         self._witnesses, self._local, self._relaxation = witnesses, local, relaxation
+        self._separation = separation
+        self.proved = 0.0
         self.pattern = Pattern(self.problem.must.copy())
         self._rng = np.random.default_rng(seed)
-        primaries = np.flatnonzero(self.problem.primary)
-        #: primaries, the largest level first: their witnesses serve many others
-        self._order = primaries[np.argsort(-witnesses.level[primaries], kind="stable")].tolist()
+        self._prices = np.where(self.problem.keep, np.inf, self.problem.costs)
 
     @property
     def cost(self) -> float:
         """Cost of the pattern."""
         return float(self.problem.costs[self.pattern.suppressed].sum())
 
-    def protect(self, suppressed: np.ndarray, first: np.ndarray | None = None) -> None:
-        """Choose about the cells that are not suppressed until every primary has its witnesses.
+    @property
+    def ended(self) -> bool:
+        """Whether the work is done, or the deadline has passed."""
+        return self._witnesses.searches >= self._most or self._deadline.passed
+
+    def protect(self, steps: int) -> bool:
+        """Choose a pattern by integer programs of the whole table, then open further cells where it fails.
+
+        Programs of the whole table that start from the last basis attack all primaries in the time of a few
+        witnesses. After some rounds, cells stay suppressed once they are. Cells that no cut found so far
+        needs are then published again, as long as this costs less in the end. Return whether the first
+        program found a pattern.
 
         Parameters
         ----------
-        suppressed : (cells,) cells that stay suppressed
-        first : (cells,) boolean array, optional
-            A pattern of the cuts, which is attacked first.
+        steps : interrupt checks of an integer program (see `Limits.steps`)
         """
-        free = ~suppressed & ~self.problem.must & ~self.problem.keep
-        self.pattern.suppressed[:] = suppressed | self.problem.must
-        self.pattern.suppressed[:] = self._separated(free, first)
-        if not self._protect(self._order, free & ~self.pattern.suppressed, float("inf")):
-            raise SolverFailed("a pattern satisfies all cuts and is attacked: tolerances are exceeded")
+        best = None
+        for _ in range(_WHOLE_ROUNDS):
+            limits = Limits(relative_gap=_WHOLE_GAP, steps=steps, seconds=max(self._deadline.remaining, 1.0))
+            none = np.zeros(self.problem.cells, dtype=bool)
+            found, proved = self._relaxation.integer(limits, None, none)
+            self.proved = max(self.proved, proved)
+            if found is None:
+                break
+            best = found
+            if self._deadline.passed or not self._attack_whole(best)[0]:
+                break
+        if best is None:
+            return False
+        best = self._completed(best)
+        for _ in range(_PRUNED):
+            again = self._completed(prune(*self._cuts, best, self.problem.costs, self.problem.must))
+            if self.problem.costs[again].sum() >= self.problem.costs[best].sum():
+                break
+            best = again
+        self.open(best)
+        return True
 
     def open(self, suppressed: np.ndarray) -> None:
-        """Suppress further cells for one primary after the other, without a program of the whole table.
-
-        Cells that the relaxation chooses are cheap.
-        """
+        """Suppress some cells, and for one primary after the other further ones."""
         self.pattern.suppressed[:] = suppressed | self.problem.must
-        costs = np.maximum(self._relaxation.reduced_costs, _CHOSEN * self.problem.costs)
-        open_witnesses(self._witnesses, self.pattern, costs)
+        open_witnesses(self._witnesses, self.pattern, self.problem.costs)
 
     def trim(self, cells: np.ndarray | None = None) -> None:
         """Publish secondary cells without which all their users find other witnesses, the dearest first."""
         free = self.pattern.suppressed & ~self.problem.must
         cells = np.flatnonzero(free) if cells is None else cells[free[cells]]
-        self._witnesses.trim(self.pattern, cells, self._deadline)
+        self._witnesses.trim(self.pattern, cells, self._deadline, self._most)
 
-    def renew(self) -> None:
-        """Choose anew about the neighbourhood of a random secondary cell, and keep a better pattern."""
+    def renew(self) -> bool:
+        """Choose anew about the neighbourhood of a random secondary cell, and keep a better pattern.
+
+        Dear cells are drawn more often. Return whether there are secondary cells that cost something.
+        """
         free = np.flatnonzero(self.pattern.suppressed & ~self.problem.must)
-        if len(free):
-            self._renew(int(self._rng.choice(free)))
-
-    def _renew(self, centre: int) -> None:
-        problem, pattern = self.problem, self.pattern
-
-        def prices(cells: np.ndarray) -> np.ndarray:
-            return np.where(problem.keep[cells], np.inf, problem.costs[cells])
-
+        weights = np.sqrt(self.problem.costs[free])
+        if not weights.any():
+            return False
+        self._witnesses.searches += _COUNTED
+        centre = int(self._rng.choice(free, p=weights / weights.sum()))
         size = int(self._rng.integers(_LEAST, _MOST))
-        near = self._witnesses.near.around(np.array([centre]), prices, size)
-        able = np.zeros(problem.cells, dtype=bool)
-        able[near] = True
-        able &= ~problem.must
-        near = np.flatnonzero(able)
-        before, cost = pattern.suppressed.copy(), self.cost
+        near = self._witnesses.near.around(np.array([centre]), self._prices.__getitem__, size)
+        pattern, before, cost = self.pattern, self.pattern.suppressed.copy(), self.cost
         old = dict(pattern.witnesses)
-        pattern.suppressed[near] = False
-        better = self._protect([], able, cost)
-        if better:
-            self.trim(near)
-        if not better or self.cost >= cost:
-            pattern.suppressed[:] = before
-            for primary, found in old.items():
-                if pattern.witnesses[primary] is not found:
-                    pattern.put(primary, found)
+        if self._renewed(near[~self.problem.must[near]], cost):
+            self.trim(np.union1d(near, np.flatnonzero(pattern.suppressed & ~before)))
+            if self.cost < cost:
+                return True
+        pattern.suppressed[:] = before
+        for primary, found in old.items():
+            if pattern.witnesses[primary] is not found:
+                pattern.put(primary, found)
+        return True
 
-    def _separated(self, free: np.ndarray, found: np.ndarray | None) -> np.ndarray:
-        """Choose about the free cells until no attack of the outsider on the whole table succeeds.
+    @property
+    def _cuts(self) -> tuple[sparse.csr_matrix, np.ndarray]:
+        return self._relaxation.pool.covering()
 
-        Programs of the whole table that start from the last basis find the cuts of all primaries in the time
-        of a few witnesses. After some rounds, cells stay suppressed once they are. Cells that no cut found so
-        far needs are then published again, as long as this costs less in the end.
-        """
-        base = self.pattern.suppressed.copy()
-        for _ in range(_WHOLE_ROUNDS):
-            found = self._chosen(WHOLE, free, base) if found is None else found
-            assert found is not None
-            cuts, _ = self._separation.cuts(found.astype(float), contributors=False)
-            if not self._relaxation.add(cuts):
-                return found
-            best, found = found, None
-        best = self._completed(best, free)
-        for _ in range(_PRUNED):
-            pruned = prune(*self._relaxation.pool.covering(), best, self.problem.costs, ~free)
-            again = self._completed(pruned, free)
-            if self.problem.costs[again].sum() >= self.problem.costs[best].sum():
-                break
-            best = again
-        return best
+    def _attack_whole(self, chosen: np.ndarray, cells: np.ndarray | None = None) -> tuple[int, np.ndarray]:
+        """Add the cuts that a pattern violates; return the number of new ones, and their primaries."""
+        cuts, failing = self._separation.cuts(chosen.astype(float), contributors=False, cells=cells)
+        bridges = self._relaxation.bridges.cuts(chosen.astype(float)) if cells is None else []
+        return self._relaxation.add(cuts + bridges), failing
 
-    def _completed(self, chosen: np.ndarray, free: np.ndarray) -> np.ndarray:
-        """Suppress further cells until no attack of the outsider succeeds: a primary that withstood once
-        withstands with more cells too."""
+    def _completed(self, chosen: np.ndarray) -> np.ndarray:
+        """Suppress further cells in a few rounds: a primary that withstood once needs no further attack."""
         cells = None
-        while True:
-            found = self._chosen(WHOLE, free & ~chosen, chosen)
-            assert found is not None
-            chosen = found
-            cuts, cells = self._separation.cuts(chosen.astype(float), contributors=False, cells=cells)
-            if not self._relaxation.add(cuts):
-                return chosen
-
-    def _chosen(self, limits: Limits, free: np.ndarray, base: np.ndarray) -> np.ndarray | None:
-        """Return a pattern of the cuts; of the whole table by a heuristic if work or time ends first."""
-        found = None
-        if not self._deadline.passed:
-            found, _ = self._relaxation.integer(limits, None, ~free & ~base, base)
-        if found is None and limits is WHOLE:
-            found = complete(*self._relaxation.pool.covering(), base, self.problem.costs, free)
-        return found
-
-    def _attacked(self, primary: int) -> tuple[dict[int, tuple[Witness, ...]], list[Target], list[Cut]]:
-        """Return the witnesses of a primary, or the target without one and the cut that it violates."""
-        for thorough in (False, True):
-            found, failed = self._witnesses.of(primary, self.pattern, thorough=1 + thorough)
-            cuts = self._local.of(self.pattern.suppressed, failed[0], thorough=thorough) if failed else []
-            if cuts or not failed:
+        for _ in range(_COMPLETED):
+            chosen = complete(*self._cuts, chosen, self.problem.costs, ~self.problem.keep)
+            new, cells = self._attack_whole(chosen, cells)
+            if not new or self._deadline.passed:
                 break
-        return found, failed, cuts
+        return chosen
 
-    def _protect(self, order: list[int], free: np.ndarray, most: float) -> bool:
-        """Choose about the free cells by an integer program, add the cuts that the pattern violates, repeat.
+    def _renewed(self, near: np.ndarray, most: float) -> bool:
+        """Choose about some cells by an integer program, add the cuts that the pattern violates, and repeat.
 
-        After some rounds, cells stay suppressed once they are. Return whether the pattern costs less than
-        `most` and all primaries have their witnesses: those of `order`, and those that used a free cell.
+        Then open further cells. Return whether all primaries have their witnesses, and whether the integer
+        program finds less cost than `most`.
         """
-        pattern, problem = self.pattern, self.problem
-        base, limits = pattern.suppressed.copy(), _PART if np.isfinite(most) else WHOLE
-        for number in range(_ROUNDS if np.isfinite(most) else 10**9):
-            found = self._chosen(limits, free, base)
-            if found is None or problem.costs[found].sum() >= most:
+        pattern = self.pattern
+        able = np.zeros(self.problem.cells, dtype=bool)
+        able[near] = True
+        base = pattern.suppressed & ~able
+        users = np.array(pattern.users_of(near[pattern.suppressed[near]]), dtype=np.int64)
+        failing: list[int] = []
+        for _ in range(_ROUNDS):
+            found, _ = self._relaxation.integer(_PART, None, ~able & ~base, base)
+            if found is None or self.problem.costs[found].sum() >= most:
                 return False
             pattern.suppressed[:] = found
-            if number >= _ROUNDS:
-                base = found.copy()
-            failing, cuts = 0, []
-            pending = {*order, *pattern.users_of(np.flatnonzero(free & ~found))}
-            waiting = np.zeros(problem.cells, dtype=bool)
-            waiting[[one for one in pending if one not in pattern.witnesses]] = True
-            for primary in (one for one in self._order if one in pending):
-                witnesses, failed, more = self._attacked(primary)
-                if failed:
-                    if any(len(cut.cells) == 0 for cut in more):
-                        raise impossible(primary)
-                    failing += 1
-                    cuts += more
-                else:
-                    pattern.put(primary, witnesses)
-                    waiting[primary] = False
-                    self._witnesses.share(pattern, witnesses[OUTSIDER], waiting)
-            if not failing:
-                return True
-            if not self._relaxation.add(cuts):
-                return False
-        return False
+            cuts, failing = self._attacked(by_level(self._witnesses, users))
+            if not failing or not self._relaxation.add(cuts):
+                break
+        return not failing or open_near(self._witnesses, pattern, self._prices, failing)
+
+    def _attacked(self, primaries: list[int]) -> tuple[list[Cut], list[int]]:
+        """Return the cuts of the primaries that have no witness nearby, and these; others get witnesses."""
+        pattern = self.pattern
+        cuts, failing = [], []
+        for primary in primaries:
+            found, failed = self._witnesses.of(primary, pattern, thorough=0)
+            if failed:
+                failing.append(primary)
+                cuts += self._local.of(pattern.suppressed, failed[0])
+            else:
+                pattern.put(primary, found)
+        return cuts, failing

@@ -35,11 +35,11 @@ _EFFORTS: dict[str, tuple[float, int, int, int]] = {
     "standard": (0.01, 100, 24, 2_000),
     "thorough": (0.002, 300, 96, 10_000),
 }
-#: The same for large tables: gap, sweeps of local cuts, neighbourhoods chosen anew, interrupt checks.
+#: The same for large tables: gap, sweeps of local cuts, searches of a witness, interrupt checks.
 _LARGE_EFFORTS: dict[str, tuple[float, int, int, int]] = {
-    "fast": (0.05, 4, 20, 30),
-    "standard": (0.01, 8, 200, 100),
-    "thorough": (0.002, 20, 2_000, 1_000),
+    "fast": (0.05, 4, 5_000, 100),
+    "standard": (0.01, 8, 30_000, 100),
+    "thorough": (0.002, 20, 500_000, 1_000),
 }
 _ALWAYS = 10**9
 #: Relative gap and interrupt checks of an integer program until its pattern withstands the attacks.
@@ -179,7 +179,8 @@ class _Search:
                 )
                 if cuts and not self._relaxation.add(cuts):
                     raise SolverFailed(
-                        "a pattern satisfies all cuts and is attacked: tolerances are exceeded"
+                        "a pattern withstands all cuts and no audit, as amounts differ too much in size for "
+                        "the tolerances of the solver: give them in a larger unit"
                     )
                 chosen = self._completed(chosen)
         return chosen

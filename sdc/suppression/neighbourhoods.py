@@ -26,6 +26,9 @@ class Neighbourhoods:
         self._cells, self._cell_starts = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
         self._rows, self._row_starts = columns.indices.astype(np.int64), columns.indptr.astype(np.int64)
         self._signs, self._entries = columns.data, rows.data
+        # of `around`, which leaves them as they are here: its work does not grow with the table
+        self._inside, self._seen = np.zeros((2, rows.shape[1]), dtype=bool)
+        self._links, self._linked = np.zeros(rows.shape[1], dtype=np.int64), np.zeros(rows.shape[0], bool)
 
     def relations_of(self, cells: np.ndarray) -> np.ndarray:
         """Return the relations that contain some cells."""
@@ -49,26 +52,51 @@ class Neighbourhoods:
         most : int
             Cells from which the search ends.
         """
-        inside = np.unique(cells)
-        count = 0
+        inside, new, count = np.unique(cells), np.unique(cells), 0
+        size = len(inside)
+        self._inside[inside] = True
+        found, seen, linked = [inside], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        waiting, price = seen[0], np.empty(0)
         while True:
             count += 1
-            near, times = np.unique(self.members(self.relations_of(inside)), return_counts=True)
-            near = near[times >= count]
-            near = near[~np.isin(near, inside)]
-            price = prices(near)
-            near, price = near[np.isfinite(price)], price[np.isfinite(price)]
-            left = most - len(inside)
+            if len(new):
+                relations = self.relations_of(new)
+                relations = relations[~self._linked[relations]]
+                self._linked[relations] = True
+                linked.append(relations)
+                members = self.members(relations)
+                np.add.at(self._links, members, 1)
+                members = np.unique(members[~self._seen[members]])
+                self._seen[members] = True
+                seen.append(members)
+                prices_of = prices(members)
+                able = np.isfinite(prices_of) & ~self._inside[members]
+                waiting, price = (
+                    np.concatenate([waiting, members[able]]),
+                    np.concatenate([price, prices_of[able]]),
+                )
+            able = self._links[waiting] >= count
+            near, near_price = waiting[able], price[able]
+            left = most - size
             if len(near) > left:
-                near = near[np.argsort(price, kind="stable")[: max(left, 0)]]
+                near = near[np.lexsort((near, near_price))[: max(left, 0)]]
+            new = near
             if len(near) == 0:
-                if count == 1:
+                if count == 1 or len(waiting) == 0:
                     break
                 count = 0
                 continue
-            inside = np.union1d(inside, near)
-            if len(inside) >= most:
+            self._inside[near] = True
+            left_out = ~self._inside[waiting]
+            waiting, price = waiting[left_out], price[left_out]
+            found.append(near)
+            size += len(near)
+            if size >= most:
                 break
+        inside, members = np.sort(np.concatenate(found)), np.concatenate(seen)
+        self._inside[inside] = self._seen[members] = False
+        self._links[members] = 0
+        self._linked[np.concatenate(linked)] = False
         return self._balanced(inside)
 
     def relations_around(self, cell: int, able: np.ndarray, steps: int, most: int) -> np.ndarray:

@@ -7,6 +7,8 @@ effect.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from microguard.sdc.errors import SolverFailed
 from microguard.sdc.stop import Deadline, StoppedBy
@@ -16,7 +18,7 @@ from microguard.sdc.suppression.problem import PROVED
 from microguard.sdc.suppression.separation import Separation
 from microguard.sdc.suppression.witnesses import Pattern, Witnesses
 
-#: Searches by which cells are published again: the dearest ones, which few primaries use.
+#: Searches of a witness by which cells are published again, the dearest first.
 _SEARCHES = 5_000
 
 
@@ -31,9 +33,13 @@ def very_large_table(separation: Separation, deadline: Deadline) -> tuple[np.nda
         If a primary with a sliding level has none by the split that was searched, or if the deadline passes.
     """
     problem = separation.problem
-    witnesses, pattern = Witnesses(problem, separation.knowledge), Pattern(problem.must.copy())
+    witnesses, pattern = (
+        Witnesses(problem, separation.knowledge, cheapest=False),
+        Pattern(problem.must.copy()),
+    )
     open_witnesses(witnesses, pattern, problem.costs, deadline)
-    witnesses.trim(pattern, np.flatnonzero(pattern.suppressed & ~problem.must), deadline, _SEARCHES)
+    secondary = np.flatnonzero(pattern.suppressed & ~problem.must)
+    witnesses.trim(pattern, secondary, deadline, witnesses.searches + _SEARCHES)
     chosen = pattern.suppressed
     bound, cost = lower_bound(separation), float(problem.costs[chosen].sum())
     return chosen, bound, "proof" if cost <= bound * (1 + PROVED) else "time" if deadline.passed else "work"
@@ -65,8 +71,7 @@ def open_witnesses(
     problem = witnesses.problem
     costs = np.where(problem.keep, np.inf, costs)
     primaries, waiting = np.flatnonzero(problem.primary), problem.primary.copy()
-    order = primaries[np.argsort(-witnesses.level[primaries], kind="stable")]
-    for number, primary in enumerate(order.tolist()):
+    for number, primary in enumerate(by_level(witnesses, primaries)):
         if deadline is not None and deadline.passed:
             raise SolverFailed(
                 f"time_limit: expected a pattern that protects all {len(primaries)} primaries, found "
@@ -80,6 +85,29 @@ def open_witnesses(
         pattern.put(primary, found)
         waiting[primary] = False
         witnesses.share(pattern, found[OUTSIDER], waiting)
+
+
+def open_near(witnesses: Witnesses, pattern: Pattern, costs: np.ndarray, primaries: Sequence[int]) -> bool:
+    """Suppress the cheapest further cells near some primaries, and return whether all have witnesses then.
+
+    Parameters
+    ----------
+    costs : (cells,) prices of the cells, infinite if a cell is published
+    """
+    for primary in primaries:
+        found, failed = witnesses.of(primary, pattern, thorough=0)
+        if failed:
+            found, failed = witnesses.of(primary, pattern, thorough=0, costs=costs)
+        if failed:
+            return False
+        pattern.put(primary, found)
+    return True
+
+
+def by_level(witnesses: Witnesses, primaries: np.ndarray) -> list[int]:
+    """Return primaries, the largest level first: their witnesses serve many others."""
+    order: list[int] = primaries[np.argsort(-witnesses.level[primaries], kind="stable")].tolist()
+    return order
 
 
 def _one_split(witnesses: Witnesses, primary: int) -> bool:

@@ -217,7 +217,7 @@ class Separation:
         cut = capacity_cut(self.problem, cells, weights, level)
         if cut is None:
             return []
-        if len(cut.cells) == 0:
+        if cut.violated(np.ones(self.problem.cells)):
             raise impossible(cell)
         return [cut]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from microguard.sdc.errors import SolverFailed
-from microguard.sdc.solver import Limits, Program, Status, solve
+from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression.attackers import WATCHED
 from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
@@ -27,6 +27,8 @@ _NOTHING = 1e-9
 _ENOUGH = 1 - 0.9 * LEVEL_TOLERANCE
 #: Price of using a suppressed cell, as a part of the mean cost, where witnesses may use others.
 _USED = 0.01
+#: Gap and interrupt checks of an integer program of one witness.
+_CHEAPEST = Limits(relative_gap=0.02, steps=20)
 #: Relative tolerance of bounds.
 _SLACK = 1e-9
 
@@ -72,9 +74,25 @@ class Pattern:
 
 
 class Witnesses:
-    """Searches witnesses of the primaries of one problem."""
+    """Searches witnesses of the primaries of one problem.
 
-    def __init__(self, problem: SuppressionProblem, knowledge: Knowledge) -> None:
+    Parameters
+    ----------
+    problem : SuppressionProblem
+    knowledge : Knowledge
+    cheapest : bool
+        Whether integer programs choose the further cells of a witness, or linear ones: these take a tenth of
+        the time.
+
+    Attributes
+    ----------
+    searches : int
+        Searches of a witness so far: the unit in which the work of large tables is counted.
+    """
+
+    def __init__(self, problem: SuppressionProblem, knowledge: Knowledge, *, cheapest: bool = True) -> None:
+        self._integer = cheapest
+        self.searches = 0
         self.problem = problem
         self.knowledge = knowledge
         self.near = Neighbourhoods(problem.relations)
@@ -133,19 +151,18 @@ class Witnesses:
                 if abs(d) >= amount and cell not in pattern.witnesses:
                     pattern.put(cell, {OUTSIDER: (Witness(one.cells, one.deviations * (amount / d)),)})
 
-    def trim(self, pattern: Pattern, cells: np.ndarray, deadline: Deadline, searches: float = np.inf) -> None:
+    def trim(self, pattern: Pattern, cells: np.ndarray, deadline: Deadline, most: float = np.inf) -> None:
         """Publish cells, the dearest first, without which all their users find other witnesses.
 
         Parameters
         ----------
-        searches : searches of a user's witnesses; after them only cells without users are published
+        most : number of `searches` from which only cells without users are published
         """
         for cell in cells[np.argsort(-self.problem.costs[cells], kind="stable")].tolist():
             if deadline.passed:
                 break
             users = sorted(pattern.users.get(cell, ()))
-            searches -= len(users)
-            if searches < 0 and users:
+            if users and self.searches >= most:
                 continue
             pattern.suppressed[cell] = False
             before = {}
@@ -268,6 +285,7 @@ class Witnesses:
         costs: np.ndarray | None,
     ) -> Witness | None:
         """Return deviations of few or cheap cells with a given one; None if there are none."""
+        self.searches += 1
         size = abs(amount)
         unit = 1.0 if costs is None else _USED * self._mean_cost
 
@@ -280,7 +298,7 @@ class Witnesses:
             return np.where(part > 0, use * (unit + np.where(suppressed[cells], 0.0, costs[cells])), np.inf)
 
         before = np.empty(0)
-        sizes = (*NEAR, self.problem.cells)[0 if costs is None else 1 : 1 + thorough]
+        sizes = (*NEAR, self.problem.cells)[min(thorough, 0 if costs is None else 1) : 1 + thorough]
         for most in sizes:
             cells = self.near.around(np.array([primary]), prices, most)
             place = int(np.searchsorted(cells, primary))
@@ -288,9 +306,56 @@ class Witnesses:
                 continue
             before = cells
             one = self._solve(cells, place, attacker, amount, prices(cells))
-            if one is not None:
+            if one is None:
+                continue
+            if costs is None or not self._integer:
                 return one
+            fixed = np.where(suppressed[cells], 0.0, costs[cells])
+            return self._cheapest(one, cells, place, attacker, amount, fixed)
         return None
+
+    def _cheapest(
+        self, one: Witness, cells: np.ndarray, place: int, attacker: int, amount: float, fixed: np.ndarray
+    ) -> Witness:
+        """Return the cheapest witness of some cells, by an integer program that starts from a given one.
+
+        A linear program pays for a cell by its deviation: a tenth of the cost of a margin of which it uses a
+        tenth. The integer program pays for each used cell in full.
+        """
+        count, paid, size = len(cells), np.flatnonzero(fixed > 0), abs(amount)
+        given = np.zeros(count)
+        given[np.searchsorted(cells, one.cells)] = one.deviations / size
+        if not fixed[given != 0].any():
+            return one
+        fall, rise = (np.minimum(part / size, 1e6) for part in self.knowledge.bounds(attacker, cells))
+        most = np.minimum(np.maximum(fall, rise), np.maximum(np.abs(given), 1.0))[paid]
+        lower, upper = np.zeros(2 * count), np.concatenate([rise, fall])
+        used, other = (place, count + place) if amount > 0 else (count + place, place)
+        lower[used] = upper[used] = 1.0
+        upper[other] = 0.0
+        matrix = self.near.part(cells)
+        sums = sparse.csc_matrix((np.ones(len(paid)), (np.arange(len(paid)), paid)), (len(paid), count))
+        relations, zeros = matrix.shape[0], np.zeros(matrix.shape[0] + len(paid))
+        least = zeros.copy()
+        least[relations:] = -INFINITY
+        program = Program(
+            np.concatenate([np.full(2 * count, _USED * fixed[paid].min()), fixed[paid]]) / fixed[paid].mean(),
+            sparse.bmat([[matrix, -matrix, None], [sums, sums, -sparse.diags(most)]], format="csc"),
+            least,
+            zeros,
+            np.concatenate([lower, np.zeros(len(paid))]),
+            np.concatenate([upper, np.ones(len(paid))]),
+            np.arange(2 * count + len(paid)) >= 2 * count,
+        )
+        start = np.concatenate([np.maximum(given, 0), np.maximum(-given, 0), given[paid] != 0])
+        solution = solve(program, _CHEAPEST, start)
+        if solution.values is None:
+            return one
+        kept = fixed == 0
+        kept[paid] = solution.values[2 * count :] > 0.5
+        kept[place] = True
+        again = self._solve(cells[kept], int(kept[:place].sum()), attacker, amount, np.ones(int(kept.sum())))
+        return one if again is None else again
 
     def _solve(
         self, cells: np.ndarray, place: int, attacker: int, amount: float, price: np.ndarray

@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from microguard.pipelines.engine.versions import deciding_versions, in_words
+from microguard.pipelines.engine.versions import deciding_versions, in_words, microguard_version
 from microguard.sdc.cta.table.relations import TOTAL, Dimension
 from microguard.sdc.suppression import KINDS, Suppression, SuppressionProblem, audit, suppress
 
 from tests.benchmarks.parts import say
-from tests.benchmarks.table import Table, version
+from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.suppression_tables import (
     SURVEY,
     generated_problem,
@@ -77,7 +77,7 @@ def page(tables: list[Table], before: str = "") -> str:
     """Return the page of the manual; tables of the page before that were not measured again stay."""
     where = (
         f"*Command:* `microguard benchmark suppression`. *Machine:* {os.cpu_count()} cores, "
-        f"{platform.machine()}, shared, one thread used. *Version:* {version()}, "
+        f"{platform.machine()}, shared, one thread used. *Version:* {microguard_version()}, "
         f"{in_words(deciding_versions())}. *Date:* {datetime.now(UTC).date()}."
     )
     sections = {part.split("\n", 1)[0]: part.rstrip("\n") for part in before.split("\n## ")[1:]}

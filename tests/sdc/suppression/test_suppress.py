@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
 from microguard.sdc.algorithms.suppression import SUPPRESSION
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter, NotAdditive, SolverFailed
 from microguard.sdc.suppression import KINDS, Contributions, SuppressionProblem, audit, suppress
+from microguard.sdc.suppression.local_search import LocalSearch
+from microguard.sdc.suppression.witnesses import Witnesses
 from scipy import sparse
 
-from tests.benchmarks.tabular.suppression_tables import survey_problem, turnover_problem
+from tests.benchmarks.tabular.suppression_tables import (
+    SURVEY,
+    generated_problem,
+    survey_problem,
+    turnover_problem,
+)
 from tests.reference import reference_file
 from tests.sdc.suppression.tables import (
     KINDS_OF_TABLES,
@@ -237,6 +245,47 @@ def test_suppress_and_audit_agree_with_enumeration_of_300_tables(kind: str) -> N
         _compare(kind, 100 + seed)
 
 
+def test_search_of_a_large_table_ends_with_a_protecting_pattern_after_its_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = generated_problem(((3, 3), (3,), (3,)), 600, 1)
+    searches = []
+    for most in (1, 300):
+        counted: list[Witnesses] = []
+
+        def counting(*given: Any, to: list[Witnesses] = counted, **named: Any) -> Witnesses:
+            to.append(Witnesses(*given, **named))
+            return to[-1]
+
+        monkeypatch.setattr(import_module("microguard.sdc.suppression.diving"), "Witnesses", counting)
+        efforts = import_module("microguard.sdc.suppression.methods")._LARGE_EFFORTS
+        monkeypatch.setitem(efforts, "fast", (0.0, 1, most, 1))
+        answer = suppress(problem, attackers=("outsider",), algorithm="heuristic", effort="fast")
+        assert answer.stopped_by == "work"
+        assert answer.audit.protected
+        searches.append(counted[0].searches)
+    assert searches[0] < searches[1] < 600
+
+
+def test_search_ends_although_no_neighbourhood_improves_the_pattern_or_searches_a_witness(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[float] = []
+
+    def improve_nothing(self: LocalSearch, near: np.ndarray, most: float) -> bool:
+        tried.append(most)
+        assert len(tried) < 100
+        return False
+
+    monkeypatch.setattr(LocalSearch, "_renewed", improve_nothing)
+    efforts = import_module("microguard.sdc.suppression.methods")._LARGE_EFFORTS
+    monkeypatch.setitem(efforts, "fast", (0.0, 1, 2_000, 1))
+    problem = generated_problem(((3, 3), (3,), (3,)), 600, 1)
+    answer = suppress(problem, attackers=("outsider",), algorithm="heuristic", effort="fast")
+    assert 0 < len(tried) <= 20
+    assert answer.audit.protected
+
+
 @pytest.mark.parametrize(("costs", "cells"), [("number", 138), ("value", 152)])
 def test_suppress_proves_the_optimum_of_turnover_by_activity_and_size(costs: str, cells: int) -> None:
     reference_file("turnover_activity_size.csv")
@@ -252,6 +301,16 @@ def test_suppress_bounds_the_gap_of_a_table_of_three_dimensions() -> None:
     answer = suppress(survey_problem("a88 x nuts2 x size"), attackers=("outsider",))
     assert answer.audit.protected
     assert answer.gap <= 0.01
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", list(SURVEY))
+def test_no_contributor_of_the_business_survey_narrows_a_primary(name: str) -> None:
+    reference_file("business_survey.csv")
+    answer = suppress(survey_problem(name), effort="fast")
+    assert answer.audit.kinds == KINDS
+    assert not answer.audit.too_narrow.any()
+    assert answer.lower_bound <= answer.cost
 
 
 def test_problem_refuses_levels_of_zero_and_below_the_unit_of_publication() -> None:
@@ -278,6 +337,22 @@ def test_problem_refuses_relations_that_do_not_add_up() -> None:
 def test_suppress_refuses_a_primary_whose_neighbours_must_all_be_published() -> None:
     with pytest.raises(ImpossibleProtection, match=r"cell 0 cannot be protected"):
         suppress(_square(keep=np.arange(16) > 0))
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "heuristic"])
+def test_suppress_names_a_primary_whose_level_no_other_cell_of_its_row_reaches_before_it_searches(
+    algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a row of 100 and 10 with a published total: the 100 cannot be 90 higher
+    relations = sparse.csr_matrix(np.array([[1.0, 1, -1, 0, 0], [0, 0, 1, 1, -1]]))
+    primary = np.array([True, False, False, False, False])
+    levels = np.where(primary, 90.0, 0.0)
+    keep = np.array([False, False, True, False, False])
+    values = np.array([100.0, 10, 110, 50, 160])
+    problem = SuppressionProblem(values, relations, primary, levels, levels, keep=keep)
+    monkeypatch.delattr(import_module("microguard.sdc.suppression.relaxation").Relaxation, "solve")
+    with pytest.raises(ImpossibleProtection, match="cell 0 cannot be protected"):
+        suppress(problem, algorithm=algorithm)
 
 
 def test_suppress_of_a_very_large_table_does_not_call_one_split_of_a_sliding_level_impossible(

@@ -1,0 +1,40 @@
+"""The cells near a primary: the incremental search finds what its definition says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from microguard.sdc.suppression.neighbourhoods import Neighbourhoods
+
+from tests.sdc.suppression.tables import KINDS_OF_TABLES, tiny_problem
+
+
+def _grown(near: Neighbourhoods, cells: np.ndarray, price: np.ndarray, most: int) -> np.ndarray:
+    """Return the cells near some cells, counting in each step the relations of all cells found."""
+    inside, count = np.unique(cells), 0
+    while len(inside) < most:
+        count += 1
+        found, times = np.unique(near.members(near.relations_of(inside)), return_counts=True)
+        found = np.setdiff1d(found[(times >= count) & np.isfinite(price[found])], inside)
+        found = found[np.argsort(price[found], kind="stable")[: most - len(inside)]]
+        if len(found) == 0 and count == 1:
+            break
+        count = count if len(found) else 0
+        inside = np.union1d(inside, found)
+    return inside
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_TABLES)
+def test_around_finds_the_cells_that_its_definition_names_however_often_it_is_called(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Neighbourhoods, "_balanced", lambda self, cells: cells)
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        problem = tiny_problem(kind, seed)
+        near = Neighbourhoods(problem.relations)
+        for most in (1, 4, 9, problem.cells):
+            price = np.where(rng.random(problem.cells) < 0.7, rng.integers(1, 4, problem.cells), np.inf)
+            cells = rng.integers(0, problem.cells, 2)
+            found = near.around(cells, price.__getitem__, most)
+            assert np.array_equal(found, _grown(near, cells, price, most))
