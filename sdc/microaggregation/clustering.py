@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
-import pandas as pd
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import sum_of_squares
 from microguard.sdc.stop import StoppedBy
@@ -40,6 +39,9 @@ class Clustering:
         Stopping reason of the search.
     work : mapping of str to int
         Amount of work by kind (moves, starts, columns, nodes).
+    sse_by_heuristic : mapping of str to float
+        Of column generation: SSE of the best clustering of each heuristic, for the gaps of equation (15) of
+        Gentile et al. (2020). Empty otherwise.
     """
 
     labels: np.ndarray
@@ -50,9 +52,11 @@ class Clustering:
     bound_kind: str | None = None
     stopped_by: StoppedBy = "work"
     work: Mapping[str, int] = field(default_factory=dict)
+    sse_by_heuristic: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "work", MappingProxyType(dict(self.work)))
+        for name in ("work", "sse_by_heuristic"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> tuple[object, ...]:
         # Results are sent between processes, and a mapping proxy cannot be pickled.
@@ -67,6 +71,7 @@ class Clustering:
                 self.bound_kind,
                 self.stopped_by,
                 dict(self.work),
+                dict(self.sse_by_heuristic),
             ),
         )
 
@@ -81,12 +86,14 @@ class Clustering:
         bound_kind: str | None = None,
         stopped_by: StoppedBy = "work",
         work: Mapping[str, int] | None = None,
+        sse_by_heuristic: Mapping[str, float] | None = None,
     ) -> Clustering:
         """Build a clustering from `labels` (any integers) and compute its SSE.
 
         Clusters are renumbered in the order of their first records.
         """
-        compact = pd.factorize(np.asarray(labels))[0].astype(np.int64)
+        _, first, members = np.unique(np.asarray(labels), return_index=True, return_inverse=True)
+        compact = np.argsort(np.argsort(first))[members].astype(np.int64)
         return cls(
             compact,
             sum_of_squares(records.values, records.weights, compact),
@@ -96,6 +103,7 @@ class Clustering:
             bound_kind,
             stopped_by,
             work or {},
+            sse_by_heuristic or {},
         )
 
     def relabelled(self, labels: np.ndarray) -> Clustering:

@@ -189,9 +189,14 @@ def _with_deprecated(parameters: Parameters | None, keywords: dict[str, Any]) ->
 def _check_carried(row: ClusteringAlgorithm, name: str, records: Records) -> None:
     """Refuse records that the algorithm cannot carry."""
     if records.weighted and not row.record_weights:
-        raise UnsupportedCombination(f"algorithm {name} cannot carry record weights")
+        raise UnsupportedCombination(
+            f"algorithm {name}: expected equal record weights, found others. Choose another algorithm"
+        )
     if records.nominal and not row.nominal:
-        raise UnsupportedCombination(f"algorithm {name} cannot carry nominal variables")
+        raise UnsupportedCombination(
+            f"algorithm {name}: expected numeric variables alone, found nominal ones. "
+            "Choose another algorithm"
+        )
     if row.most_records is not None and len(records) > row.most_records:
         raise UnsupportedCombination(
             f"algorithm {name} takes up to {row.most_records} records, found {len(records)}: "

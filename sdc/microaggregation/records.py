@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from microguard.sdc.clusters.diversity import Diversity
 from microguard.sdc.errors import (
     InvalidParameter,
@@ -61,6 +61,8 @@ class Records:
         Original values, if there is a single variable and it is numeric.
     diversity : Diversity, optional
         Required distinct values of other variables in every cluster.
+    names : tuple of str
+        Names of the variables of a DataFrame; empty for an array.
     """
 
     values: np.ndarray
@@ -68,6 +70,7 @@ class Records:
     variables: int
     axis: Axis | None = None
     diversity: Diversity | None = None
+    names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -170,14 +173,21 @@ class Records:
         sorted_coordinates = [column.take(order, mode="clip") for column in coordinates]
         values = _side_by_side([*sorted_coordinates, *(line for block in indicators for line in block.T)])
         asked = None if diversity is None else diversity.take(order)
-        return cls(values, weights[order], len(numeric), axis, asked), order
+        names = tuple(map(str, records.columns)) if _is_of_pandas(records, "DataFrame") else ()
+        return cls(values, weights[order], len(numeric), axis, asked, names), order
 
 
 def given_values(records: Any, position: int) -> np.ndarray:
     """Return the values of one variable of an array or DataFrame, (n,), in its own number type."""
-    if isinstance(records, pd.DataFrame):
+    if _is_of_pandas(records, "DataFrame"):
         return _number(records.iloc[:, position], records.columns[position])
     return _number(np.asarray(records)[:, position], position)
+
+
+def _is_of_pandas(value: Any, name: str) -> bool:
+    """Return whether a value has a type of pandas, which is not imported here: arrays do without it."""
+    pandas = sys.modules.get("pandas")  # whoever passes a frame has imported it
+    return pandas is not None and isinstance(value, getattr(pandas, name))
 
 
 def _check_k(k: int, n: int) -> None:
@@ -191,7 +201,7 @@ def _check_k(k: int, n: int) -> None:
 
 def _columns(records: Any) -> list[np.ndarray]:
     """Return one finite array per variable, in its own number type."""
-    if isinstance(records, pd.DataFrame):
+    if _is_of_pandas(records, "DataFrame"):
         raw = [records.iloc[:, j] for j in range(records.shape[1])]
         names: list[Any] = list(records.columns)
         own = False
@@ -238,7 +248,7 @@ def _array(records: Any) -> np.ndarray:
 
 def _number(column: Any, name: Any, own: bool = False) -> np.ndarray:
     """Validate a variable and return it in its own number type; floats are copied unless `own`."""
-    if isinstance(column, pd.Series):
+    if _is_of_pandas(column, "Series"):
         if column.isna().any():
             raise NotFinite(
                 f"variable {name}: expected no missing values, found some. Impute or remove them first",

@@ -18,7 +18,7 @@ from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.precompile import precompile
 
-from tests.benchmarks.microaggregation import diverse, generated, papers_2002, papers_2020
+from tests.benchmarks.microaggregation import diverse, generated, large, regions
 from tests.benchmarks.misses import Misses
 from tests.benchmarks.parts import say
 from tests.benchmarks.table import Table, line
@@ -80,12 +80,12 @@ def run(quick: bool = False) -> Iterator[Table]:
     yield representations(misses, quick)
     yield codes(40 if quick else 400)
     yield generated.generated(misses, quick)
+    yield regions.regions(misses, quick)
+    yield large.large_files(misses, quick)
     yield diverse.diverse(quick)
     yield scale(10_000 if quick else 100_000, baseline=True)
     if not quick:
         yield scale(1_000_000, baseline=False)
-    yield from papers_2002.tables(quick)
-    yield from papers_2020.tables(misses, quick)
     misses.fail()
 
 

@@ -8,8 +8,6 @@
    tried; in small files after step 4.
 4. All clusters whose reduced cost permits an improvement are enumerated, level by level. Integer programs
    over them raise the bound, up to the optimum if the last one is solved (`levels`).
-5. If a small gap remains, or any gap in a small file, branching on pairs of records raises the bound and may
-   find a better clustering (`branching`).
 
 The bound is valid for every partition of these records into clusters of at least k. It is reduced by the
 solver's tolerance for at most n / k clusters, at a mean loss of 1 per record, and by rounding errors.
@@ -22,10 +20,15 @@ from functools import partial
 
 import numpy as np
 from microguard.sdc.microaggregation.bounds import less_rounding, nearest_neighbour_bound
-from microguard.sdc.microaggregation.certified.branching import Branching, branch
-from microguard.sdc.microaggregation.certified.levels import Listing, close
+from microguard.sdc.microaggregation.certified.levels import ONE_LEVEL, Listing, close
 from microguard.sdc.microaggregation.certified.odd_set_cuts import separate_larger
-from microguard.sdc.microaggregation.certified.relaxation import CLOSED, Allowance, Relaxation
+from microguard.sdc.microaggregation.certified.relaxation import (
+    CLOSED,
+    FEW,
+    ROUND_TOLERANCE,
+    Allowance,
+    Relaxation,
+)
 from microguard.sdc.microaggregation.certified.repartition import repartition
 from microguard.sdc.microaggregation.certified.smaller_clusters import SMALLER, smaller_clusters_bound
 from microguard.sdc.microaggregation.certified.subset_row_cuts import separate
@@ -47,23 +50,8 @@ NAME = "column-generation"
 #: for 200, and reduced the loss by 0.1 to 1.2 % if the gap was 0.7 to 1.6 %. For at least THOROUGH_FROM
 #: records it follows the cuts; smaller files are mostly proved without it.
 THOROUGH_GAP, THOROUGH_FROM = 0.001, 400
-#: Up to this many records, integer programs of unlimited size prove most optima.
-PROVABLE_RECORDS = 200
-#: Relative difference of bound and master problem at the end of a round of cuts, and of the last round.
-ROUND_TOLERANCE, LAST_TOLERANCE = 1e-4, 1e-7
 #: A round of cuts with a smaller relative increase of the master problem is the last one.
 STALLED = 1e-6
-#: A round with fewer than n / this cuts on three records also separates cuts on larger sets.
-FEW_CUTS = 20
-#: Maximum number of nodes of branching on pairs. A node takes about two seconds for 1,000 records and k = 4.
-BRANCHES = 129
-#: Branching limits of small files, whose nodes take 0.1 to 0.3 seconds. Limits proportional to n squared
-#: would end it after about 30 nodes.
-SMALL_BRANCHING = Branching(401, Allowance(evaluations=4_000_000_000, pivots=400_000_000))
-NO_BRANCHING = Branching(0, Allowance(0, 0), -1.0)
-#: Branching is tried up to this relative gap, because it closes only hundredths of a percent of a large
-#: file's gap.
-BRANCHED_GAP = 0.002
 #: Numbers of columns per record of the successive programs that improve the incumbent.
 POOLS = (1.5, 2.0, 2.5)
 
@@ -86,8 +74,6 @@ class Work:
         Maximum number of columns of an integer program.
     nodes : int
         Maximum number of branch-and-bound nodes of an integer program.
-    branching : Branching
-        Limits of the last step.
     thorough_gap : float
         A thorough local search is tried if the gap is larger than this.
     """
@@ -98,21 +84,19 @@ class Work:
     per_root: int
     largest_program: int
     nodes: int
-    branching: Branching
     thorough_gap: float = THOROUGH_GAP
 
     @classmethod
     def quick(cls, n: int) -> Work:
         """Return the limits of effort standard for n records: tenths of a second for 100 records.
 
-        Another clustering is given as the start, and branching is left out.
+        Another clustering is given as the start.
         """
         return replace(
             cls.for_records(n),
             starts=0,
             largest_program=10_000,
             nodes=200,
-            branching=NO_BRANCHING,
             thorough_gap=1.0,
         )
 
@@ -125,8 +109,7 @@ class Work:
         not suffice for clusters of k to 2k - 1 records, the only bound is that of smaller clusters or nearest
         neighbours.
         """
-        small = n <= PROVABLE_RECORDS
-        branching = Allowance(evaluations=10_000 * n * n, pivots=1_000 * n * n)
+        small = n <= ONE_LEVEL
         return cls(
             allowance=Allowance(evaluations=20_000 * n * n, pivots=500 * n * n),
             starts=3,
@@ -134,7 +117,6 @@ class Work:
             per_root=20_000 if small else min(2_000, 2_000_000 // n),
             largest_program=100_000 if small else (10 if n < THOROUGH_FROM else 20) * n,
             nodes=1_000 if small else 100,
-            branching=SMALL_BRANCHING if small else Branching(BRANCHES, branching, BRANCHED_GAP),
         )
 
 
@@ -180,7 +162,6 @@ def solve(
     certifier.close()
     if n < THOROUGH_FROM and certifier.gap > work.thorough_gap and certifier.take_in(thorough().labels):
         certifier.close()
-    certifier.branch()
     labels = labels_of(certifier.columns.members[certifier.incumbent], n)
     kind = "set partitioning solved" if certifier.optimal else "column generation with subset-row cuts"
     lower_bound = certifier.lower_bound / scale
@@ -295,20 +276,6 @@ class _Certifier:
         self.incumbent = closed.chosen
         self.nodes += closed.nodes
         self.lower_bound = max(self.lower_bound, closed.lower_bound)
-        self._compare()
-
-    def branch(self) -> None:
-        """Raise the bound by branching, if a gap remains that is small enough."""
-        if self.optimal or self.gap > self._work.branching.gap:
-            return
-        branched = branch(self.relaxation, self.cost, self._work.branching, self._deadline)
-        self.nodes += branched.nodes
-        if branched.members is not None:
-            self.incumbent = self.columns.positions(branched.members)
-        self.lower_bound = max(self.lower_bound, branched.lower_bound)
-        self._compare()
-
-    def _compare(self) -> None:
         self.optimal = self.cost - self.lower_bound <= CLOSED * self.cost
 
     def _improve(self) -> None:
@@ -329,12 +296,12 @@ class _Certifier:
             before = value
             current = self.columns.members, relaxation.solution.x, relaxation.master.n, relaxation.master.cuts
             cuts = separate(*current)
-            if len(cuts) * FEW_CUTS < relaxation.master.n:
+            if len(cuts) * FEW < relaxation.master.n:
                 cuts = np.concatenate([cuts, separate_larger(*current)])
             if len(cuts) == 0:
                 break
             relaxation.add_cuts(cuts)
-        relaxation.converge(LAST_TOLERANCE, self.cost)
+        relaxation.converge(CLOSED, self.cost)
 
     def _combine(self, pool: np.ndarray) -> None:
         """Improve the incumbent by the integer program over a pool of columns."""

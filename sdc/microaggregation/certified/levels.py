@@ -30,18 +30,14 @@ from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Maximum number of clusters up to each level, as shares of the largest program. The first programs are small
-#: and determine most of the gap, so that the enumerations of later roots are short.
-SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
-#: A file with at most this many records has one level.
+#: Shares of the largest program that limit the clusters up to each level, ascending, and shares of the gap
+#: that are tried as thresholds if a list is too long, descending: each doubles or halves this many times. The
+#: first programs are small and determine most of the gap, so that the enumerations of later roots are short.
+HALVINGS = 3
+#: A file with at most this many records has one level, whose programs prove most optima.
 ONE_LEVEL = 200
 #: Limit on the total number of columns of all nodes of branching, per column of the largest program.
 LOOKS = 40
-#: First, all clusters below this share of the gap are enumerated. Often the incumbent is far from optimal,
-#: and the optimum is found in a much smaller program.
-GUESS = 1 / 2
-#: Thresholds, as shares of the remaining gap, that are tried if the next root alone has too many clusters.
-THRESHOLDS = (1 / 2, 1 / 4, 1 / 8)
 
 
 @dataclass(frozen=True)
@@ -99,7 +95,7 @@ def close(relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadl
         left = cost - bound - settled
         if cost - bound - max(settled, guessed) <= CLOSED * cost or deadline.passed:
             break
-        share = SHARES[min(level, len(SHARES) - 1)]
+        share = min(1.0, 0.5 ** (HALVINGS - level))
         level += 1
         listed, last, threshold = _list(relaxation, left, first, share, listing, len(pool))
         if last == first and share == 1.0:
@@ -134,8 +130,8 @@ def _close_at_once(
     bound = proved = relaxation.lower_bound
     cost, nodes = float(columns.costs[incumbent].sum()), 0
     while cost - proved > CLOSED * cost and not deadline.passed:
-        for part in (1.0, *THRESHOLDS):
-            threshold = part * (cost - bound)
+        for halving in range(HALVINGS + 1):
+            threshold = 0.5**halving * (cost - bound)
             listed, last = relaxation.enumerate(
                 threshold, 0, per_root=listing.per_root, most=listing.largest_program
             )
@@ -165,12 +161,13 @@ def _close_at_once(
 def _guess(
     relaxation: Relaxation, incumbent: np.ndarray, listing: Listing, deadline: Deadline
 ) -> tuple[np.ndarray, float, int]:
-    """Solve the program over clusters below a share of the gap; return incumbent, bound increase and nodes.
+    """Solve the program over clusters below half of the gap; return incumbent, bound increase and nodes.
 
-    A partition consists of enumerated clusters, or contains one whose reduced cost is at least the threshold.
+    Often the incumbent is far from optimal, and the optimum is found in this much smaller program. A
+    partition consists of enumerated clusters, or contains one whose reduced cost is at least the threshold.
     """
     columns, n = relaxation.columns, relaxation.master.n
-    threshold = GUESS * (float(columns.costs[incumbent].sum()) - relaxation.lower_bound)
+    threshold = (float(columns.costs[incumbent].sum()) - relaxation.lower_bound) / 2.0
     if deadline.passed:
         return incumbent, 0.0, 0
     listed, last = relaxation.enumerate(threshold, 0, per_root=listing.per_root, most=listing.largest_program)
@@ -198,10 +195,11 @@ def _list(
     if last > first or share < 1.0:
         return listed, last, left
     n = relaxation.master.n
-    for part in THRESHOLDS:
-        listed, last = relaxation.enumerate(part * left, first, per_root=listing.per_root, most=room)
+    for halving in range(1, HALVINGS + 1):
+        threshold = 0.5**halving * left
+        listed, last = relaxation.enumerate(threshold, first, per_root=listing.per_root, most=room)
         if last == n:
-            return listed, last, part * left
+            return listed, last, threshold
     return listed, first, left
 
 

@@ -20,7 +20,6 @@ from microguard.sdc.errors import SolverFailed
 from microguard.sdc.microaggregation.certified.odd_set_cuts import separate_larger
 from microguard.sdc.microaggregation.certified.relaxation import CLOSED
 from microguard.sdc.microaggregation.certified.subset_row_cuts import separate
-from microguard.sdc.microaggregation.certified.undecided_pairs import EQUAL, undecided_pairs
 from microguard.sdc.microaggregation.column_generation.columns import Columns
 from microguard.sdc.microaggregation.column_generation.master import NO_PARTITION, cut_entries, cut_limits
 from microguard.sdc.microaggregation.column_generation.set_partitioning import set_partitioning
@@ -35,8 +34,11 @@ TRIED = 3
 ROUNDS, IN_ONE, STALLED = 3, 30, 0.03
 #: A round with fewer cuts on three records also separates cuts on larger sets.
 FEW_CUTS = 5
-#: A column is chosen if its value exceeds this, for a solution without fractional pairs.
-CHOSEN = 0.5
+#: A pair is decided if the values of the columns that contain it sum to at most this, or to at least 1 minus
+#: this.
+DECIDED = 1e-3
+#: Bound increases that differ by less than this are equal.
+EQUAL = 1e-6
 
 
 class InList(NamedTuple):
@@ -173,9 +175,9 @@ class _Tree:
         reduced, bound = part.reduced_costs(solution)
         if bound >= self.closed:
             return []
-        pairs = undecided_pairs(part.incidence, part.values(solution), part.duals(solution), TRIED)
+        pairs = _undecided_pairs(part.incidence, part.values(solution), part.duals(solution), TRIED)
         if len(pairs) == 0:
-            self._take_in(node.kept[part.values(solution) > CHOSEN])
+            self._take_in(node.kept[part.values(solution) > 0.5])
             return [] if bound >= self.closed else None
         fixed = bound + reduced >= self.closed
         basis = part.master.basis
@@ -306,3 +308,31 @@ class _Part:
 def _with_no_partition(entries: sparse.spmatrix) -> sparse.csc_matrix:
     """Append a zero column, for the artificial column, to the rows of cuts."""
     return sparse.hstack([entries, sparse.csc_matrix((entries.shape[0], 1))]).tocsc()
+
+
+def _undecided_pairs(incidence: sparse.csc_matrix, x: np.ndarray, duals: np.ndarray, most: int) -> np.ndarray:
+    """Return the fractional pairs to try: first the most fractional ones with the largest duals.
+
+    Parameters
+    ----------
+    incidence : sparse (n, columns)
+        Incidence matrix of records and columns.
+    x : (columns,) array
+        Values of the columns.
+    duals : (n,) array
+        Duals of the records.
+    most : int
+        Maximum number of pairs.
+
+    Returns
+    -------
+    (pairs, 2) int array
+    """
+    chosen = np.flatnonzero(x > DECIDED)
+    held = incidence[:, chosen]
+    shared = sparse.triu(held @ sparse.diags(x[chosen]) @ held.T, k=1).tocoo()
+    undecided = np.minimum(shared.data, 1.0 - shared.data)
+    promise = np.round(undecided * (duals[shared.row] + duals[shared.col]), 6)
+    order = np.lexsort((shared.col, shared.row, -promise))
+    order = order[undecided[order] > DECIDED][:most]
+    return np.column_stack([shared.row[order], shared.col[order]]).astype(np.int64)

@@ -5,7 +5,7 @@ problem (Wentges 1997). A search with limited width is used first, and exact pri
 columns. Exact pricing at any duals gives a Lagrangian bound. A clustering has at most floor(n / k) clusters
 with different roots, so
 
-    lower_bound = sum of duals - sum of penalties times right-hand sides + sum of rewards
+    lower_bound = sum of duals - sum of penalties times right-hand sides
                   + the floor(n / k) smallest reduced costs over the roots.
 
 Aloise, Hansen, Rocha and Santi (2014, *Journal of Global Optimization*, 10.1007/s10898-014-0149-3) published
@@ -27,7 +27,8 @@ from microguard.sdc.microaggregation.column_generation.master import (
     cut_entries,
     cut_limits,
 )
-from microguard.sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, Rewards, price
+from microguard.sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, price
+from microguard.sdc.solver import FEASIBILITY_TOLERANCE
 from microguard.sdc.stop import Deadline
 
 #: Weight of the centre in the duals that are priced.
@@ -36,13 +37,13 @@ _SMOOTHING = 0.6
 _NARROW = ((20, 2_000), (40, 20_000), (80, 200_000))
 #: Minimum width of such a search, as a multiple of k.
 _WIDTH_PER_K = 4
-#: A search that finds fewer than n / this new columns is replaced by a wider one.
-_FEW = 20
+#: A search that finds fewer than n / this new columns is replaced by a wider one; a round with fewer than n /
+#: this cuts on three records also separates cuts on larger sets.
+FEW = 20
+#: Relative difference of bound and master problem at which column generation ends between rounds of cuts.
+ROUND_TOLERANCE = 1e-4
 #: Share of the evaluations that is reserved for enumeration.
 LISTED_SHARE = 0.2
-#: Only reduced costs below minus this are searched, in units of the mean loss per record. The tolerance
-#: lowers the bound by at most 1 / k of it per record.
-REDUCED_COST_TOLERANCE = 1e-6
 #: A smaller relative gap counts as closed.
 CLOSED = 1e-9
 
@@ -65,18 +66,16 @@ class Allowance:
 
 @dataclass(frozen=True)
 class DualValues:
-    """Duals of the master problem: (n,) duals of records, (cuts,) penalties, (pairs,) rewards."""
+    """Duals of the master problem: (n,) duals of records, (cuts,) penalties."""
 
     duals: np.ndarray
     penalties: np.ndarray
-    rewards: np.ndarray
 
     def towards(self, solution: MasterSolution, share: float) -> DualValues:
         """Return `share` times these duals plus 1 - share times those of a solution."""
         return DualValues(
             share * self.duals + (1 - share) * solution.duals,
             share * self.penalties + (1 - share) * solution.penalties,
-            share * self.rewards + (1 - share) * solution.rewards,
         )
 
 
@@ -101,14 +100,12 @@ class Relaxation:
     deadline : Deadline
     shared : bool
         Whether the bound must also be valid for fractional clusterings.
-    tolerance : float
-        Only reduced costs below minus this are searched.
 
     Attributes
     ----------
     lower_bound : float
-        Best proved lower bound on the cost of a clustering that satisfies the restrictions; minus infinity
-        before the first bound. Enumeration and reduced costs use its `dual_values`.
+        Best proved lower bound on the cost of a clustering; minus infinity before the first bound.
+        Enumeration and reduced costs use its `dual_values`.
     solution : MasterSolution or None
         Last solution of the restricted master problem.
     """
@@ -121,7 +118,6 @@ class Relaxation:
         deadline: Deadline,
         *,
         shared: bool = False,
-        tolerance: float = REDUCED_COST_TOLERANCE,
     ) -> None:
         self.columns = columns
         n, k = len(columns.distances), columns.k
@@ -130,11 +126,9 @@ class Relaxation:
         self.lower_bound = -np.inf
         self.solution: MasterSolution | None = None
         self.spent = Spent()
-        self._tolerance = tolerance
         self._allowance = allowance
         self._deadline = deadline
-        self._distances = columns.distances
-        self._centre = DualValues(centre.astype(float), np.empty(0), np.empty(0))  # centre of the smoothing
+        self._centre = DualValues(centre.astype(float), np.empty(0))  # centre of the smoothing
         self._centre_bound = -np.inf  # bound since the last change of the rows
         self.dual_values = self._centre
 
@@ -156,26 +150,6 @@ class Relaxation:
             for dual_values in (self.dual_values, self._centre)
         )
         self._centre_bound = -np.inf
-
-    def restrict(self, apart: np.ndarray, together: np.ndarray, centre: DualValues) -> None:
-        """Restrict to clusterings that separate some pairs of records and join others in one cluster.
-
-        Parameters
-        ----------
-        apart, together : (pairs, 2) int arrays
-            Pairs to separate and pairs to join; they replace those of the last call.
-        centre : DualValues
-            Initial duals, with rewards for the pairs that earlier calls have joined.
-        """
-        self.master.restrict(apart, together)
-        self._distances = self.columns.distances.copy()
-        for first, second in (apart.T, apart.T[::-1]):
-            self._distances[first, second] = np.inf
-        required = (self.master.pairs[:, None, :] == together[None, :, :]).all(axis=2).any(axis=1)
-        rewards = np.zeros(len(required))
-        rewards[: len(centre.rewards)] = centre.rewards
-        self.dual_values = self._centre = replace(centre, rewards=np.where(required, rewards, 0.0))
-        self.lower_bound = self._centre_bound = -np.inf
 
     def converge(self, tolerance: float, enough: float = np.inf) -> bool:
         """Generate columns until the relative difference of bound and master problem is at most `tolerance`.
@@ -199,7 +173,7 @@ class Relaxation:
             if exact and priced.complete:  # a search with limited width proves no bound
                 paid = float(dual_values.penalties @ cut_limits(self.master.cuts))
                 least = priced.least_sum(self._most_clusters)
-                bound = float(dual_values.duals.sum() - paid + dual_values.rewards.sum() + least)
+                bound = float(dual_values.duals.sum() - paid + least)
                 if bound > self._centre_bound:
                     self._centre_bound, self._centre = bound, dual_values
                 if bound > self.lower_bound:
@@ -214,23 +188,14 @@ class Relaxation:
                 if share == 0.0:
                     return True
                 share = share / 2 if share > 0.1 else 0.0
-            if added * _FEW < self.master.n and not exact:
+            if added * FEW < self.master.n and not exact:
                 stage += 1
         return False
-
-    def restricted_value(self, apart: np.ndarray, together: np.ndarray) -> float:
-        """Return the value of the master problem with other restrictions over the current columns.
-
-        It is infinite if the time limit ended the solver.
-        """
-        self.master.restrict(apart, together)
-        solution = self._solve()
-        return np.inf if solution is None else solution.objective
 
     def _solve(self) -> MasterSolution | None:
         solution = self.master.solve(self._deadline.remaining)
         if solution is not None:
-            rows = self.master.n + len(self.master.cuts) + len(self.master.pairs)
+            rows = self.master.n + len(self.master.cuts)
             self.spent.pivots += solution.iterations * rows
         return solution
 
@@ -271,8 +236,7 @@ class Relaxation:
         """Return the reduced costs of some columns at the duals of `lower_bound`, (chosen,)."""
         incidence = self.columns.incidence(chosen)
         paid = cut_entries(self.master.cuts, incidence).T @ self.dual_values.penalties
-        rewarded = cut_entries(self.master.pairs, incidence).T @ self.dual_values.rewards
-        return self.columns.costs[chosen] - incidence.T @ self.dual_values.duals + paid - rewarded
+        return self.columns.costs[chosen] - incidence.T @ self.dual_values.duals + paid
 
     def _price(
         self,
@@ -284,16 +248,17 @@ class Relaxation:
         roots: tuple[int, int] | None = None,
     ) -> Priced:
         width, root_work = _NARROW[stage] if stage < len(_NARROW) else (None, None)
-        active, rewarded = dual_values.penalties > 0, dual_values.rewards > 0
+        active = dual_values.penalties > 0
         k = self.columns.k  # without cuts no larger cluster is needed, with cuts few are
         largest = min(k + int(active.any()), 2 * k - 1) if stage < len(_NARROW) else None
         priced = price(
-            self._distances,
+            self.columns.distances,
             k,
             dual_values.duals,
             Cuts(self.master.cuts[active], dual_values.penalties[active]),
-            rewards=Rewards(self.master.pairs[rewarded], dual_values.rewards[rewarded]),
-            threshold=-self._tolerance if threshold is None else threshold,
+            # Duals of the master are feasible up to this tolerance, which lowers the bound by 1 / k of it per
+            # record: less than `OPTIMALITY_TOLERANCE`, so integral solutions are proved without a list.
+            threshold=-FEASIBILITY_TOLERANCE if threshold is None else threshold,
             largest=largest,
             keep=keep,
             width=width,

@@ -10,12 +10,10 @@ used.
 
 from __future__ import annotations
 
-from microguard.sdc.microaggregation.certified.relaxation import Relaxation
+from microguard.sdc.microaggregation.certified.relaxation import ROUND_TOLERANCE, Relaxation
 
 #: Maximum size of the smaller clusters. At this size, a whole file is priced in seconds.
 SMALLER = 5
-#: Relative difference of bound and master problem at which column generation ends.
-TOLERANCE = 1e-4
 
 
 def smaller_clusters_bound(relaxation: Relaxation, k: int) -> float:
@@ -25,5 +23,5 @@ def smaller_clusters_bound(relaxation: Relaxation, k: int) -> float:
     exhausted before the first bound.
     """
     t = relaxation.columns.k
-    relaxation.converge(TOLERANCE)
+    relaxation.converge(ROUND_TOLERANCE)
     return relaxation.lower_bound * t * (k - 1) / (k * (t - 1))

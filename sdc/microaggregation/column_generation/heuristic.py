@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from microguard.sdc.algorithms.microaggregation import ColumnGenerationParameters
+from microguard.sdc.errors import UnsupportedCombination
 from microguard.sdc.microaggregation.bounds import less_rounding
 from microguard.sdc.microaggregation.clustering import OPTIMALITY_TOLERANCE, Clustering
 from microguard.sdc.microaggregation.column_generation.columns import (
@@ -29,20 +31,21 @@ from microguard.sdc.microaggregation.column_generation.rounding import (
     simple_rounding,
     spanning_tree_roundings,
 )
+from microguard.sdc.microaggregation.column_generation.set_partitioning import PRESENT
 from microguard.sdc.microaggregation.exact_pricing.pricing import Cuts, price
 from microguard.sdc.microaggregation.heuristics import mdav, vmdav
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import sum_of_squares
+from microguard.sdc.solver import FEASIBILITY_TOLERANCE
 from microguard.sdc.stop import Deadline
 
 NAME = "column-generation"
-#: Columns are generated if their reduced cost is below minus this. The mean loss per record is scaled to 1,
-#: and smaller reduced costs are rounding errors of the master problem.
-TOLERANCE = 1e-6
 #: Tolerance of the final pricing. The reduced costs that it finds are subtracted from the bound.
 LAST_TOLERANCE = 1e-9
-#: Values of the master problem within this distance of 0 or 1 count as integer.
-INTEGRALITY = 1e-6
+#: Table 2 enumerates clusters up to this size.
+ENUMERATED_SIZE = 5
+#: Largest file for the edge model, which takes 0.3 s for 12 records, 1 s for 20 and 6 s for 30 (k = 3).
+EDGE_MODEL_RECORDS = 40
 
 #: Function that returns the cluster of one size with the least reduced cost, if that is below a threshold.
 ExactPricing = Callable[[np.ndarray, np.ndarray, int, float], np.ndarray]
@@ -91,8 +94,21 @@ def solve(
     seed: int,
     parameters: ColumnGenerationParameters = ColumnGenerationParameters(),  # noqa: B008 (frozen)
 ) -> Clustering:
-    """The algorithm "column-generation" below effort exact: the paper's heuristic."""
-    outcome = microaggregation_heuristic_mp(records, k, deadline=deadline, rounding=parameters.rounding)
+    """The algorithm "column-generation" below effort exact: the paper's heuristic.
+
+    Raises
+    ------
+    UnsupportedCombination
+        If the pricing by the edge model would take hours.
+    """
+    _check_size(parameters.pricing, len(records), k)
+    outcome = microaggregation_heuristic_mp(
+        records,
+        k,
+        deadline=deadline,
+        rounding=parameters.rounding,
+        exact_pricing=_PRICINGS[parameters.pricing],
+    )
     sse = Clustering.of(records, outcome.labels, NAME).sse
     bound = None if outcome.lower_bound is None else less_rounding(outcome.lower_bound, records.values)
     proved = bound is not None and sse - bound <= OPTIMALITY_TOLERANCE * sse
@@ -104,6 +120,7 @@ def solve(
         bound_kind=None if bound is None else "column generation",
         stopped_by="proof" if proved else ("work" if bound is not None else "time"),
         work={"rounds": outcome.rounds, "columns": outcome.columns},
+        sse_by_heuristic={name: sse for name, sse in outcome.sse.items() if np.isfinite(sse)},
     )
 
 
@@ -185,9 +202,9 @@ def pricing_problem(
     """Run `PricingProblem`: return clusters with negative reduced cost, of the first size that has any."""
     n = len(duals)
     for size in range(k, min(2 * k - 1, n) + 1):
-        clusters = price_heuristically(distances, duals, size, -TOLERANCE)
+        clusters = price_heuristically(distances, duals, size, -FEASIBILITY_TOLERANCE)
         if len(clusters) == 0:
-            clusters = choose(n, size)(distances, duals, size, -TOLERANCE)
+            clusters = choose(n, size)(distances, duals, size, -FEASIBILITY_TOLERANCE)
         if len(clusters):
             return as_members(list(clusters), k)
     return np.empty((0, 2 * k - 1), dtype=np.int32)
@@ -195,7 +212,7 @@ def pricing_problem(
 
 def table_2(n: int, size: int) -> ExactPricing:
     """Return the paper's choice of the exact pricing, by its Table 2."""
-    complete = size <= 5 or (size == 6 and n < 200)
+    complete = size <= ENUMERATED_SIZE or (size == 6 and n < 200)
     return enumerate_completely if complete else solve_edge_model
 
 
@@ -209,6 +226,26 @@ def _price_one_size(distances: np.ndarray, duals: np.ndarray, size: int, thresho
     return priced.members[:1, :size]
 
 
+#: Choice of the exact pricing by its name in the parameters.
+_PRICINGS: dict[str, Callable[[int, int], ExactPricing]] = {
+    "branch-and-bound": branch_and_bound,
+    "table-2": table_2,
+    "enumeration": lambda n, size: enumerate_completely,
+    "edge-model": lambda n, size: solve_edge_model,
+    "edge-model-with-triangles": lambda n, size: partial(solve_edge_model, triangles=True),
+}
+
+
+def _check_size(pricing: str, n: int, k: int) -> None:
+    """Refuse the edge model for many records; Table 2 needs it for clusters of more than five records."""
+    edges = pricing.startswith("edge-model") or (pricing == "table-2" and 2 * k - 1 > ENUMERATED_SIZE)
+    if edges and n > EDGE_MODEL_RECORDS:
+        raise UnsupportedCombination(
+            f"pricing {pricing}: expected at most {EDGE_MODEL_RECORDS} records, found {n}. Choose "
+            "branch-and-bound, which finds the same bound, or lower blocking.max_records"
+        )
+
+
 def _lagrangian_bound(columns: Columns, solution: MasterSolution, k: int) -> float:
     """Return the Lagrangian bound: the dual objective plus the least sum of negative reduced costs."""
     priced = price(columns.distances, k, solution.duals, Cuts.none(), threshold=-LAST_TOLERANCE, keep=1)
@@ -216,7 +253,7 @@ def _lagrangian_bound(columns: Columns, solution: MasterSolution, k: int) -> flo
 
 
 def _is_integer(solution: MasterSolution) -> bool:
-    return bool(np.all(np.minimum(solution.x, np.abs(1.0 - solution.x)) < INTEGRALITY))
+    return bool(np.all(np.minimum(solution.x, np.abs(1.0 - solution.x)) < PRESENT))
 
 
 def _within_bounds(labels: np.ndarray, values: np.ndarray, k: int) -> list[np.ndarray]:

@@ -1,7 +1,6 @@
 """The restricted master problem: relaxed set partitioning over the current columns, with cuts.
 
-Equation (9) of Gentile et al. (2020) without integrality. The rows are the records, then the cuts, then the
-pairs of records that branching requires to be in one cluster.
+Equation (9) of Gentile et al. (2020) without integrality. The rows are the records, then the cuts.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ class MasterSolution:
         Duals of the records, of any sign.
     penalties : (cuts,) array
         Minus the duals of the cuts, at least 0.
-    rewards : (pairs,) array
-        Duals of the pairs, at least 0; 0 for a pair that is not required at present.
     iterations : int
         Number of simplex iterations.
     """
@@ -39,7 +36,6 @@ class MasterSolution:
     x: np.ndarray
     duals: np.ndarray
     penalties: np.ndarray
-    rewards: np.ndarray
     iterations: int
 
 
@@ -55,10 +51,7 @@ class MasterProblem:
         self.columns = columns
         self.n = len(columns.distances)
         self.cuts = np.empty((0, 3), dtype=np.int64)
-        self.pairs = np.empty((0, 2), dtype=np.int64)
         count = len(columns)
-        self._places = np.arange(count)  # position of each column in the program
-        self._forbidden = np.zeros(count, dtype=bool)
         self._master = Master(
             set_partitioning(columns.costs, columns.incidence(np.arange(count)), upper=INFINITY)
         )
@@ -69,11 +62,7 @@ class MasterProblem:
         if len(added) == 0:
             return 0
         incidence = self.columns.incidence(added)
-        entries = [incidence] + [
-            cut_entries(sets, incidence) for sets in (self.cuts, self.pairs) if len(sets)
-        ]
-        self._places = np.concatenate([self._places, self._master.columns + np.arange(len(added))])
-        self._forbidden = np.concatenate([self._forbidden, np.zeros(len(added), dtype=bool)])
+        entries = [incidence, *([cut_entries(self.cuts, incidence)] if len(self.cuts) else [])]
         self._master.add_columns(
             self.columns.costs[added],
             sparse.vstack(entries),
@@ -83,59 +72,10 @@ class MasterProblem:
         return len(added)
 
     def add_cuts(self, cuts: np.ndarray) -> None:
-        """Add odd-set cuts, given by their records (cuts, width), padded with -1; call before `restrict`."""
+        """Add odd-set cuts, given by their records (cuts, width), padded with -1."""
         incidence = self.columns.incidence(np.arange(len(self.columns)))
         self._master.add_rows(np.full(len(cuts), -INFINITY), cut_limits(cuts), cut_entries(cuts, incidence))
         self.cuts = np.concatenate([self.cuts, cuts]) if len(self.cuts) else cuts
-
-    def restrict(self, apart: np.ndarray, together: np.ndarray) -> None:
-        """Restrict to partitions that separate some pairs of records and have others in one cluster.
-
-        Parameters
-        ----------
-        apart, together : (pairs, 2) int arrays
-            Pairs to separate and pairs to join; they replace those of the last call. Columns that are added
-            later must not contain a pair of `apart`.
-        """
-        incidence = self.columns.incidence(np.arange(len(self.columns)))
-        if self._master.columns == len(self.columns):
-            self._add_no_partition()
-        self._add_pairs(together, incidence)
-        required = (self.pairs[:, None, :] == together[None, :, :]).all(axis=2).any(axis=1)
-        self._master.change_row_bounds(
-            self.n + len(self.cuts) + np.arange(len(self.pairs)),
-            np.where(required, 1.0, -INFINITY),
-            np.full(len(self.pairs), INFINITY),
-        )
-        forbidden = np.asarray(cut_entries(apart, incidence).sum(axis=0)).ravel() > 0
-        changed = np.flatnonzero(forbidden != self._forbidden)
-        self._master.change_bounds(
-            self._places[changed], np.zeros(len(changed)), np.where(forbidden[changed], 0.0, INFINITY)
-        )
-        self._forbidden = forbidden
-
-    def _add_no_partition(self) -> None:
-        rows = np.arange(self.n)  # the artificial column contains every record and violates no cut
-        self._master.add_columns(
-            np.array([NO_PARTITION * self.n]),
-            sparse.csc_matrix((np.ones(self.n), (rows, np.zeros_like(rows))), shape=(self._master.rows, 1)),
-            np.zeros(1),
-            np.full(1, INFINITY),
-        )
-        self._no_partition = self._master.columns - 1
-
-    def _add_pairs(self, pairs: np.ndarray, incidence: sparse.csc_matrix) -> None:
-        """Add rows for the pairs that have none."""
-        new = pairs[~(pairs[:, None, :] == self.pairs[None, :, :]).all(axis=2).any(axis=1)]
-        if len(new) == 0:
-            return
-        rows, columns = cut_entries(new, incidence).nonzero()
-        entries = sparse.lil_matrix((len(new), self._master.columns))
-        entries[rows, self._places[columns]] = 1.0
-        entries[:, self._no_partition] = 1.0
-        free = np.full(len(new), INFINITY)
-        self._master.add_rows(-free, free, entries)
-        self.pairs = np.concatenate([self.pairs, new])
 
     def solve(self, seconds: float = float("inf")) -> MasterSolution | None:
         """Solve from the last basis; return None if the time limit ended it."""
@@ -147,13 +87,11 @@ class MasterProblem:
                 f"master problem: expected an optimal solution, found status {solution.status.value}. Choose "
                 'algorithm = "local-search"'
             )
-        first_pair = self.n + len(self.cuts)
         return MasterSolution(
             objective=float(solution.bound),
-            x=solution.values[self._places],
+            x=solution.values,
             duals=solution.row_duals[: self.n],
-            penalties=np.maximum(0.0, -solution.row_duals[self.n : first_pair]),
-            rewards=np.maximum(0.0, solution.row_duals[first_pair:]),
+            penalties=np.maximum(0.0, -solution.row_duals[self.n :]),
             iterations=solution.iterations,
         )
 

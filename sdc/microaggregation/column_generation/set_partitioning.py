@@ -10,6 +10,9 @@ import numpy as np
 from microguard.sdc.solver import INFINITY, Program
 from scipy import sparse
 
+#: Smaller values of columns are rounding errors of the linear program.
+PRESENT = 1e-6
+
 
 def set_partitioning(
     costs: np.ndarray,

@@ -4,9 +4,7 @@ The reduced cost of a cluster C of size s is (Gentile et al. 2020, equation (10)
 cuts)
 
     sum over pairs i < j of C of d_ij / s  -  sum over C of dual_i  +  sum over the cuts of
-    floor(h / 2) times the penalty, if C contains h of the cut's records,
-
-minus the rewards of the pairs that C contains.
+    floor(h / 2) times the penalty, if C contains h of the cut's records.
 
 Every cluster is generated once, from its *root*: the member with the largest dual (ties: the smaller
 position). Read the files in this order:
@@ -31,7 +29,7 @@ from microguard.sdc.microaggregation.exact_pricing.member_search import RootColu
 from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import new_odd_sets
 from microguard.sdc.stop import Deadline
 
-__all__ = ["Cuts", "Priced", "Rewards", "price"]
+__all__ = ["Cuts", "Priced", "price"]
 
 #: Work limit that is never reached, and that does not overflow.
 _UNLIMITED = 2**60
@@ -42,38 +40,6 @@ WORTH = 0.25
 _CLOSING_WORK = 20_000
 #: Number of roots between two checks of the deadline.
 _ROOTS_BETWEEN_LOOKS = 16
-
-
-@dataclass(frozen=True)
-class Rewards:
-    """Rewards of clusters that contain a pair of records.
-
-    Attributes
-    ----------
-    pairs : (m, 2) int array
-        Pairs of records.
-    amounts : (m,) array
-        Reward of each pair, at least 0.
-    """
-
-    pairs: np.ndarray
-    amounts: np.ndarray
-
-    @classmethod
-    def none(cls) -> Rewards:
-        """Return an empty list of rewards."""
-        return cls(np.empty((0, 2), dtype=np.int64), np.empty(0))
-
-    def taken_from(self, task: Task, size: int, times: float = 1.0) -> Task:
-        """Return the task for clusters of one size, with `times` the rewards subtracted in its distances."""
-        if len(self.amounts) == 0:
-            return task
-        distances, near_sums = task.distances.copy(), task.near_sums.copy()
-        for first, second in (self.pairs.T, self.pairs.T[::-1]):
-            np.subtract.at(distances, (first, second), times * size * self.amounts)
-        records = np.unique(self.pairs)
-        near_sums[records] = _nearest_sums(distances, task.largest - 1, records)
-        return task._replace(distances=distances, near_sums=near_sums)
 
 
 @dataclass(frozen=True)
@@ -117,7 +83,6 @@ def price(
     cuts: Cuts,
     *,
     threshold: float,
-    rewards: Rewards | None = None,
     largest: int | None = None,
     keep: int = 2,
     width: int | None = None,
@@ -132,7 +97,7 @@ def price(
     Parameters
     ----------
     distances : (n, n) array
-        Squared distances; infinite for two records that must not be in one cluster.
+        Squared distances.
     k : int
         Minimum cluster size.
     duals : (n,) array
@@ -140,7 +105,6 @@ def price(
     cuts : Cuts
     threshold : float
         Only clusters with a smaller reduced cost are searched.
-    rewards : Rewards, optional
     largest : int, optional
         Maximum cluster size, by default min(2k - 1, n).
     keep : int
@@ -167,7 +131,6 @@ def price(
         k,
         duals,
         cuts,
-        rewards=rewards or Rewards.none(),
         threshold=float(threshold),
         largest=largest,
         keep=keep,
@@ -198,7 +161,6 @@ class _Search:
         duals: np.ndarray,
         cuts: Cuts,
         *,
-        rewards: Rewards,
         threshold: float,
         largest: int,
         keep: int,
@@ -220,7 +182,7 @@ class _Search:
             width=width,
             listing=listing,
         )
-        self._rewards, self._threshold = rewards, threshold
+        self._threshold = threshold
         self._columns = _no_columns(n, keep, 2 * k - 1)
         self._triples = new_state(cuts.of_triples, n)
         larger = cuts.of_larger_sets
@@ -231,8 +193,6 @@ class _Search:
     def search(self, roots: tuple[int, int], sizes: tuple[int, int], root_work: int | None) -> None:
         """Search clusters of these sizes for the open roots in a range of places."""
         task, columns = self._task, self._columns
-        by_size = [(self._rewards.taken_from(task, s), (s, s)) for s in range(sizes[0], sizes[1] + 1)]
-        tasks = by_size if len(self._rewards.amounts) else [(task, sizes)]
         begin, end = (
             roots[0],
             min(roots[1], len(task.duals) - sizes[0] + 1),
@@ -247,8 +207,7 @@ class _Search:
                 break
             places = first, min(first + _ROOTS_BETWEEN_LOOKS, end)
             most = left if root_work is None else min(root_work, left)
-            for part, some in tasks:
-                self._work += search_roots(part, self._triples, self._sets, columns, places, some, most)
+            self._work += search_roots(task, self._triples, self._sets, columns, places, sizes, most)
             columns_met += int(columns.counts[task.order[places[0] : places[1]]].sum())
 
     def close_roots(self, size: int) -> None:
@@ -256,11 +215,11 @@ class _Search:
 
         Remove each member in turn from a cluster of size s. The s resulting clusters have this root or a
         later one. The sum of their pair costs is s (s - 2) / (s - 1) times that of the cluster. The sum
-        contains each dual s - 1 times and each reward s - 2 times, and at most s times the penalties. Suppose
+        contains each dual s - 1 times, and at most s times the penalties. Suppose
         that these roots have no cluster of size s - 1 with a reduced cost below t - e, and that the cluster
         has one below t. Then
 
-            s / (s - 1) times its pair costs  -  the sum of its duals  -  twice its rewards  <  s e.
+            s / (s - 1) times its pair costs  -  the sum of its duals  <  s e.
 
         A root without a cluster that satisfies this inequality is closed. Without cuts, hardly any cluster
         larger than k is needed.
@@ -280,7 +239,6 @@ class _Search:
             open_roots=(size - 1) * below_from < WORTH * task.duals,
             thresholds=size * below_from,
         )
-        relaxed = self._rewards.taken_from(relaxed, size, times=2.0)
         met = _no_columns(n, 1, columns.members.shape[2])
         no_cuts, no_sets = new_state(Cuts.none(), n), new_odd_sets(np.empty((0, 3), np.int64), np.empty(0), n)
         places, sizes = (0, n - size + 1), (size, size)

@@ -17,10 +17,11 @@ from microguard.sdc.algorithms.microaggregation import KWardParameters
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.heuristics.maximum_distance import FarthestPairs, grow_pair
 from microguard.sdc.microaggregation.heuristics.projections import (
-    along_least_lossy_variable,
+    along_variable,
     first_component_scores,
     labels_along,
     sum_of_z_scores,
+    variables_named,
 )
 from microguard.sdc.microaggregation.heuristics.ward import merge, merge_neighbours
 from microguard.sdc.microaggregation.records import Records
@@ -49,8 +50,8 @@ def solve(
     if ranking in ("maximum-distance", "md"):
         return cluster(records, k, maximum_distance_ends(records, k), deadline)
     if ranking == "pv":
-        numeric = records.values[:, : records.variables].T
-        clusterings = [cluster(records, k, score_ends(scores, k), deadline) for scores in numeric]
+        axes = variables_named(records, parameters.variable)
+        clusterings = [cluster(records, k, score_ends(scores, k), deadline) for scores in axes]
         return min(clusterings, key=lambda clustering: clustering.sse)
     return cluster(records, k, score_ends(_scores(records, ranking), k), deadline)
 
@@ -66,7 +67,7 @@ def solve_projected(
     """Run k-Ward on the records' scores on one axis ("fpc", "sz" or "pv"): methods Pk-W of Table 3."""
     ranking = parameters.ranking or "fpc"
     if ranking == "pv":
-        return along_least_lossy_variable(records, k, connected, "k-ward-projected")
+        return along_variable(records, k, connected, "k-ward-projected", parameters.variable)
     labels = labels_along(_scores(records, ranking), k, connected)
     return Clustering.of(records, labels, "k-ward-projected")
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from microguard.sdc.errors import UnsupportedCombination
 from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.encoding import LARGEST_COORDINATE
 from microguard.sdc.microaggregation.heuristics.univariate import (
     labels_of,
     relative_error,
@@ -22,8 +23,6 @@ from microguard.sdc.microaggregation.records import Axis, Records
 from microguard.sdc.stop import Deadline
 
 NAME = "univariate-optimal"
-#: Smallest positive step whose square is a normal floating-point number.
-LEAST_STEP = 1e-150
 
 
 def carries(records: Records) -> bool:
@@ -49,7 +48,7 @@ def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Cluster
     labels[ranked] = labels_of(starts, len(records))
     clustering = Clustering.of(records, labels, NAME, bound_kind="shortest path", stopped_by="proof")
     sse = float(records.weights[0] * squares / (factor * axis.unit) ** 2)
-    if np.any(steps[steps > 0.0] < LEAST_STEP) or not np.isfinite(sse):
+    if np.any(steps[steps > 0.0] < 1.0 / LARGEST_COORDINATE) or not np.isfinite(sse):
         return replace(clustering, bound_kind=None, stopped_by="work")
     error = float(relative_error(len(records), k))
     return replace(clustering, sse=sse, lower_bound=sse * (1.0 - error))

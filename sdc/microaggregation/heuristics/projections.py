@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from microguard.sdc.algorithms.microaggregation import ProjectionParameters
+from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.heuristics.univariate import fixed_size, labels_of
 from microguard.sdc.microaggregation.records import Records
@@ -20,12 +22,22 @@ from microguard.sdc.stop import Deadline
 Partition = Callable[[np.ndarray, int], np.ndarray]
 
 
-def solve_variable(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
-    """Form fixed-size clusters along the variable with the least loss.
+def solve_variable(
+    records: Records,
+    k: int,
+    *,
+    deadline: Deadline,
+    seed: int,
+    parameters: ProjectionParameters = ProjectionParameters(),  # noqa: B008 (frozen)
+) -> Clustering:
+    """Form fixed-size clusters along the given variable, by default the one with the least loss.
 
-    All variables are tried, because their losses differ by more than half in Table 3.
+    Raises
+    ------
+    InvalidParameter
+        If the records have no such variable.
     """
-    return along_least_lossy_variable(records, k, fixed_size, "projection-pv")
+    return along_variable(records, k, fixed_size, "projection-pv", parameters.variable)
 
 
 def solve_z_scores(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
@@ -39,15 +51,38 @@ def solve_first_component(records: Records, k: int, *, deadline: Deadline, seed:
     return Clustering.of(records, labels_along(scores, k, fixed_size), "projection-fpc")
 
 
-def along_least_lossy_variable(records: Records, k: int, partition: Partition, algorithm: str) -> Clustering:
-    """Cluster along each numeric variable, and return the first clustering with the least loss."""
+def along_variable(
+    records: Records, k: int, partition: Partition, algorithm: str, name: str | None
+) -> Clustering:
+    """Cluster along a numeric variable; without a name, along each, and return the first of least loss.
+
+    All variables are tried, because their losses differ by more than half in Table 3.
+    """
+    axes = variables_named(records, name)
     clusterings = [
-        Clustering.of(
-            records, labels_along(scores, k, partition), algorithm, work={"axes": records.variables}
-        )
-        for scores in records.values[:, : records.variables].T
+        Clustering.of(records, labels_along(scores, k, partition), algorithm, work={"axes": len(axes)})
+        for scores in axes
     ]
     return min(clusterings, key=lambda clustering: clustering.sse)
+
+
+def variables_named(records: Records, name: str | None) -> np.ndarray:
+    """Return the coordinates of the numeric variables, (variables, n); with a name, of that one.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    numeric = records.values[:, : records.variables].T
+    if name is None:
+        return numeric
+    if name not in records.names:
+        raise InvalidParameter(
+            f"variable: expected a column of the records, a DataFrame, found {name!r}. Name one, or none to "
+            "take the variable that loses least",
+            variable="variable",
+        )
+    return numeric[[records.names.index(name)]]
 
 
 def labels_along(scores: np.ndarray, k: int, partition: Partition = fixed_size) -> np.ndarray:

@@ -166,6 +166,7 @@ def _shortest_path(steps, k):
     cost = np.full(n + 1, np.inf)
     cost[0] = 0.0
     tail = np.zeros(n + 1, np.int64)
+    inverse = 1.0 / np.arange(1, 2 * k)  # a division takes several times as long as a multiplication
     for i in range(n - k + 1):
         if cost[i] == np.inf:
             continue
@@ -173,8 +174,8 @@ def _shortest_path(steps, k):
         for size in range(2, min(2 * k - 1, n - i) + 1):
             distance += steps[i + size - 2]
             change = distance - mean
-            mean += change / size
-            within += change * change * ((size - 1) / size)
+            mean += change * inverse[size - 1]
+            within += change * (distance - mean)
             head = i + size
             if size >= k and cost[i] + within < cost[head] * (1.0 - TIE):
                 cost[head] = cost[i] + within

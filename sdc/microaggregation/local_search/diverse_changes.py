@@ -39,19 +39,6 @@ def may_join(state, diversity, i, chosen, k):
 
 
 @borrowing
-def may_split(state, diversity, records, cut):
-    """Return whether the first `cut` records, and the remaining ones, are diverse."""
-    if diversity is None:
-        return True
-    codes, least = diversity
-    for v in range(len(least)):
-        for part in (records[:cut], records[cut:]):
-            if _distinct(codes[:, v], part, least[v]) < least[v]:
-                return False
-    return True
-
-
-@borrowing
 def _stays(state, diversity, i, j):
     """Return whether the cluster of record i remains diverse with record j in its place (-1: with none)."""
     codes, least = diversity

@@ -37,8 +37,6 @@ class Work:
         Limits on the mean number of visits per record.
     neighbours, trees : int
         Minimum number of near records, and number of trees of the search for them.
-    descends : bool
-        Whether a descent follows the dissolution of expensive clusters. It takes longer than two sweeps.
     """
 
     visits: int
@@ -52,7 +50,6 @@ class Work:
     most_sweeps: int
     neighbours: int
     trees: int
-    descends: bool = True
 
     def sweeps(self, n: int, k: int) -> float:
         """Return the mean number of visits per record."""
@@ -86,7 +83,7 @@ def _cheaper(k: int) -> float:
 #: fast takes as long as MDAV in blocks, standard two seconds for a large file, and two to three for a small
 #: file that is the whole run. thorough takes half a minute.
 WORK = {
-    "fast": Work(0, 1, 1.0, 0, 0.0, None, 0, 2, 2, 6, 2, descends=False),
+    "fast": Work(0, 1, 1.0, 0, 0.0, None, 0, 2, 2, 6, 2),
     "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 50, 2_000, 8, 5),
     "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, None, 300_000, 100, 40_000, 12, 8),
 }

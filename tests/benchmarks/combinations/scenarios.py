@@ -16,8 +16,6 @@ SCENARIOS: dict[str, float | None] = {
     "200m5_20percent": 0.2,
     "200m5_100percent": 1.0,
 }
-#: Samples of Adult of other sizes: records and variables.
-SAMPLES = {"adult200m5": (200, 5), "adult500m5": (500, 5), "adult200m8": (200, 8)}
 
 
 def adult(variables: int = 8) -> pd.DataFrame:
@@ -28,21 +26,25 @@ def adult(variables: int = 8) -> pd.DataFrame:
 
 
 def instance(scenario: str, number: int, *, records: int = 200, k: int = 3) -> pd.DataFrame:
-    """Instance `number` (0 to 9) of a scenario; of a sample of Adult, `records` is as its name says."""
-    if scenario in SAMPLES:
-        size, variables = SAMPLES[scenario]
-        return adult(variables).sample(size, random_state=number).reset_index(drop=True)
-    share = SCENARIOS[scenario] or 0.0
+    """Draw instance `number` (0 to 9) of a scenario."""
+    share = SCENARIOS[scenario]
+    if share is None:
+        return adult(5).sample(records, random_state=number).reset_index(drop=True)
     return synthetic(records, share, k, np.random.default_rng([number, round(100 * share)]))
 
 
-def synthetic(records: int, share: float, k: int, rng: np.random.Generator) -> pd.DataFrame:
+def synthetic(
+    records: int, share: float, k: int, rng: np.random.Generator, further: tuple[int, ...] = ()
+) -> pd.DataFrame:
     """Synthetic data in which the share of confidentiality problems is prescribed.
+
+    `further` are the numbers of values of more variables than Table 6.4 has.
 
     Combinations with k to 0.15 n + 1 records are drawn first, until they have floor((1 - p) n) records. Then
     distinct combinations with 1 to k - 1 records are drawn.
     """
-    cells = rng.permutation(int(np.prod(SYNTHETIC_SIZES)))
+    sizes = (*SYNTHETIC_SIZES, *further)
+    cells = rng.permutation(int(np.prod(sizes)))
     counts: list[int] = []
     safe = int((1 - share) * records)
     while (left := safe - sum(counts)) > 0:
@@ -51,5 +53,5 @@ def synthetic(records: int, share: float, k: int, rng: np.random.Generator) -> p
     while (left := records - sum(counts)) > 0:
         counts.append(min(left, int(rng.integers(1, k))))
     chosen = np.repeat(cells[: len(counts)], counts)
-    codes = np.column_stack(np.unravel_index(chosen, SYNTHETIC_SIZES))
-    return pd.DataFrame(codes[rng.permutation(records)], columns=[f"v{j + 1}" for j in range(5)])
+    codes = np.column_stack(np.unravel_index(chosen, sizes))
+    return pd.DataFrame(codes[rng.permutation(records)], columns=[f"v{j + 1}" for j in range(len(sizes))])

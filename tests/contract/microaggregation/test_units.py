@@ -45,6 +45,20 @@ def test_clusters_do_not_depend_on_units_origins_or_order(algorithm: str, effort
         assert contents(values[order], other.labels) == clusters
 
 
+@pytest.mark.parametrize(
+    ("effort", "k"),
+    [("fast", 3), ("standard", 3), ("standard", 6), pytest.param("thorough", 6, marks=pytest.mark.long)],
+)
+def test_local_search_without_a_proof_does_not_depend_on_units_origins_or_order(effort: str, k: int) -> None:
+    values = tied_records(3, n=180)
+    options = {"effort": effort, "seed": 5, "share_of_run": 0.02}
+    clusters = contents(values, microaggregate(values, k, **options).labels)
+    for number in range(3):
+        order = np.random.default_rng(number).permutation(len(values))
+        other = microaggregate(changed(values, number)[order], k, **options)
+        assert contents(values[order], other.labels) == clusters
+
+
 @pytest.mark.parametrize("rounding", ["simple", "spanning-tree"])
 def test_a_block_of_a_run_has_the_clusters_of_the_array(rounding: str) -> None:
     random = np.random.default_rng(8)

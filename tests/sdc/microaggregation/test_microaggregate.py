@@ -217,8 +217,8 @@ def test_microaggregate_by_mdav_reproduces_published_losses(name, k, known):
     ("name", "k", "at_most"),
     [
         ("casc_census.csv", 3, 5.0),
-        ("casc_census.csv", 10, 12.1),
-        ("tarragona.csv", 3, 14.9),
+        pytest.param("casc_census.csv", 10, 12.1, marks=pytest.mark.long),
+        pytest.param("tarragona.csv", 3, 14.9, marks=pytest.mark.long),
         ("tarragona.csv", 5, 20.9),
     ],
 )

@@ -14,7 +14,6 @@ from microguard.sdc.errors import UnsupportedCombination
 from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.microaggregation.certified import certify as certified
 from microguard.sdc.microaggregation.certified import levels
-from microguard.sdc.microaggregation.certified.branching import Branching
 from microguard.sdc.microaggregation.certified.relaxation import Allowance
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.records import Records
@@ -24,7 +23,6 @@ from tests.reference import reference_file
 from tests.sdc.microaggregation.brute_force import least_sse
 
 NEVER = Deadline.after(None)
-NO_BRANCHING = Branching(0, Allowance(0, 0))
 
 
 def certify(values: np.ndarray, k: int, work: certified.Work | None = None) -> Clustering:
@@ -56,36 +54,20 @@ def test_certify_agrees_with_brute_force(n: int, k: int, seed: int) -> None:
 def test_levels_raise_the_bound_at_most_to_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(seed).normal(size=(12, 2))
     optimum = least_sse(values, 3)
-    for one_level, shares in ((100, (1.0,)), (0, (1.0,)), (0, (0.01, 0.1, 0.3, 1.0))):
+    for one_level, halvings in ((100, 0), (100, 3), (0, 0), (0, 7)):
         monkeypatch.setattr(levels, "ONE_LEVEL", one_level)
-        monkeypatch.setattr(levels, "SHARES", shares)
+        monkeypatch.setattr(levels, "HALVINGS", halvings)
         for largest in (3, 30, 100, 4_000):
-            work = certified.Work(Allowance(10**9, 10**9), 1, 0, 500, largest, 1_000, NO_BRANCHING)
+            work = certified.Work(Allowance(10**9, 10**9), 1, 0, 500, largest, 1_000)
             clustering = certify(values, 3, work)
             assert clustering.lower_bound is not None
             assert clustering.lower_bound <= optimum * (1 + 1e-12)
             assert clustering.optimal or largest < 4_000
 
 
-def test_certify_closes_the_gap_by_branching() -> None:
-    plenty, closed = Allowance(10**9, 10**9), 0
-    for seed in range(4):
-        values = np.random.default_rng(seed).normal(size=(12, 2))
-        optimum, gaps = least_sse(values, 3), []
-        for branched_gap in (0.0, 1.0):
-            branching = Branching(1_000, plenty, branched_gap)
-            clustering = certify(values, 3, certified.Work(plenty, 1, 0, 1, 1, 1, branching))
-            assert clustering.lower_bound is not None
-            assert clustering.lower_bound <= optimum * (1 + 1e-12)
-            gaps.append(1.0 - clustering.lower_bound / optimum)
-        assert gaps[1] <= 2e-5
-        closed += gaps[0] > 1e-3
-    assert closed
-
-
 @pytest.mark.parametrize("rounds", [0, 1, 3])
-def test_certify_bound_without_branching_is_below_the_optimum(rounds: int) -> None:
-    work = certified.Work(Allowance(10**9, 10**9), 1, rounds, 1, 1, 1, NO_BRANCHING)
+def test_certify_bound_by_cuts_alone_is_below_the_optimum(rounds: int) -> None:
+    work = certified.Work(Allowance(10**9, 10**9), 1, rounds, 1, 1, 1)
     for seed in range(4):
         values = np.random.default_rng(seed).normal(size=(12, 2))
         clustering = certify(values, 3, work)
@@ -94,7 +76,7 @@ def test_certify_bound_without_branching_is_below_the_optimum(rounds: int) -> No
 
 
 def test_certify_result_without_proof_is_serialisable_as_json() -> None:
-    work = certified.Work(Allowance(10**9, 10**9), 1, 1, 1, 1, 1, NO_BRANCHING)
+    work = certified.Work(Allowance(10**9, 10**9), 1, 1, 1, 1, 1)
     clustering = certify(np.random.default_rng(0).normal(size=(40, 4)), 3, work)
     assert not clustering.optimal
     arguments = {
@@ -108,7 +90,7 @@ def test_certify_result_without_proof_is_serialisable_as_json() -> None:
 
 def test_certify_without_work_claims_the_weak_bound_only() -> None:
     values = np.random.default_rng(1).normal(size=(40, 4))
-    clustering = certify(values, 3, certified.Work(Allowance(0, 10**9), 1, 3, 100, 100, 10, NO_BRANCHING))
+    clustering = certify(values, 3, certified.Work(Allowance(0, 10**9), 1, 3, 100, 100, 10))
     assert clustering.bound_kind == "nearest neighbours"
     assert not clustering.optimal
     assert clustering.stopped_by == "work"

@@ -55,6 +55,31 @@ def test_column_generation_bound_is_equal_for_both_exact_pricings() -> None:
     assert paper.lower_bound == pytest.approx(ours.lower_bound, rel=1e-6)
 
 
+def test_column_generation_has_the_same_bound_and_gaps_by_every_pricing() -> None:
+    records = records_of(2, 12, 2)
+    found = [
+        solve(records, 3, deadline=NEVER, seed=0, parameters=ColumnGenerationParameters(pricing=pricing))
+        for pricing in (
+            "branch-and-bound",
+            "table-2",
+            "enumeration",
+            "edge-model",
+            "edge-model-with-triangles",
+        )
+    ]
+    assert np.allclose([each.lower_bound for each in found], found[0].lower_bound)
+    for each in found:
+        assert set(each.sse_by_heuristic) == {"mdav", "vmdav", "simple", "spanning-tree"}
+        assert min(each.sse_by_heuristic.values()) == pytest.approx(each.sse)
+
+
+def test_column_generation_refuses_the_edge_model_for_many_records() -> None:
+    records = records_of(0, 41, 3)
+    for pricing, k in (("edge-model", 3), ("table-2", 4)):
+        with pytest.raises(UnsupportedCombination, match="at most 40 records, found 41"):
+            solve(records, k, deadline=NEVER, seed=0, parameters=ColumnGenerationParameters(pricing=pricing))
+
+
 def test_table_2_chooses_the_pricing_as_printed() -> None:
     assert all(table_2(n, size) is enumerate_completely for n in (30, 40, 50, 100, 200) for size in (3, 4, 5))
     assert all(table_2(n, 6) is enumerate_completely for n in (30, 40, 50, 100))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from microguard.sdc.microaggregation.column_generation.columns import squared_distances
 from microguard.sdc.microaggregation.exact_pricing import pricing
-from microguard.sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, Rewards, price
+from microguard.sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, price
 from microguard.sdc.stop import Deadline
 
 from tests.sdc.microaggregation.brute_force import all_clusters, reduced_cost
@@ -57,44 +57,6 @@ def test_price_agrees_with_brute_force_for_every_root(n: int, k: int, cuts: int)
             root = min(cluster, key=lambda i: rank[i])
             least[root] = min(least[root], reduced)
         np.testing.assert_allclose(priced.least, least, atol=1e-9)
-
-
-@pytest.mark.parametrize("cuts", [0, 6])
-@pytest.mark.parametrize(("n", "k"), [(10, 2), (12, 3), (12, 4)])
-def test_price_respects_separated_pairs_and_rewards(
-    n: int, k: int, cuts: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pricing, "WORTH", 1e9)  # every root may be closed to larger clusters
-    credited = 0
-    for seed in range(8):
-        values, duals, penalised = instance(300 * seed + cuts, n, cuts)
-        if seed % 2:
-            penalised, duals = Cuts(penalised.sets, penalised.penalties / 4), duals - 1.0
-        pairs = np.random.default_rng(seed).permutation(n)[:8].reshape(4, 2)
-        rewards = Rewards(pairs[:2], np.array([0.4, 2.5]))
-        distances = squared_distances(values)
-        for first, second in pairs[2:]:
-            distances[first, second] = distances[second, first] = np.inf
-        exact = {
-            cluster: reduced - float(rewards.amounts[[{*p} <= {*cluster} for p in pairs[:2].tolist()]].sum())
-            for cluster, reduced in by_brute_force(values, duals, penalised, k).items()
-            if not any({*p} <= {*cluster} for p in pairs[2:].tolist())
-        }
-        order = np.lexsort((np.arange(n), -duals))
-        rank = np.argsort(order)
-        least = np.zeros(n)
-        for cluster, reduced in exact.items():
-            root = min(cluster, key=lambda i: rank[i])
-            least[root] = min(least[root], reduced)
-        priced = price(distances, k, duals, penalised, threshold=0.0, rewards=rewards)
-        assert priced.complete
-        np.testing.assert_allclose(priced.least, least, atol=1e-9)
-        listed = price(
-            distances, k, duals, penalised, threshold=0.5, rewards=rewards, keep=5_000, roots=(0, n)
-        )
-        assert len(listed.members) == sum(reduced < 0.5 for reduced in exact.values())
-        credited += sum({*pairs[1].tolist()} <= {*row} for row in priced.members.tolist())
-    assert credited
 
 
 @pytest.mark.parametrize("cuts", [0, 5, 25])
@@ -180,15 +142,12 @@ def test_price_with_most_columns_is_complete_up_to_listed(keep: int, most_column
     assert listed(part.listed, part.members) == listed(part.listed, whole.members)
 
 
-@pytest.mark.parametrize(
-    "rewards", [Rewards.none(), Rewards(np.array([[0, 1], [2, 5]]), np.array([0.5, 0.25]))]
-)
-def test_price_ends_at_the_first_root_with_more_columns_than_kept(rewards: Rewards) -> None:
+def test_price_ends_at_the_first_root_with_more_columns_than_kept() -> None:
     values, duals, cuts = instance(2, 40, 12)
     place = np.append(np.argsort(np.lexsort((np.arange(40), -duals))), 40)
 
     def listed(keep: int) -> Priced:
-        asked = {"threshold": -13.0, "rewards": rewards, "keep": keep, "roots": (0, 40)}
+        asked = {"threshold": -13.0, "keep": keep, "roots": (0, 40)}
         return price(squared_distances(values), 3, duals, cuts, **asked)
 
     def before(root: int, priced: Priced) -> set[tuple[int, ...]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.sdc.errors import UnsupportedCombination
+from microguard.sdc.algorithms.microaggregation import KWardParameters, ProjectionParameters
+from microguard.sdc.errors import InvalidParameter, UnsupportedCombination
 from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.microaggregation.heuristics.projections import first_component_scores, sum_of_z_scores
 from microguard.sdc.microaggregation.records import Records
@@ -30,6 +31,26 @@ def test_projection_pv_uses_the_variable_with_the_least_loss():
     labels = microaggregate(records, 3, algorithm="projection-pv").labels
     ranked = labels[np.argsort(common)].reshape(-1, 3)
     assert np.all(ranked == ranked[:, :1])
+
+
+def test_projection_pv_ranks_by_the_variable_that_is_named():
+    random = np.random.default_rng(1)
+    common = random.normal(size=60)
+    frame = pd.DataFrame({"first": random.normal(size=60), "second": common, "third": common})
+    named = ProjectionParameters(variable="first")
+    labels = microaggregate(frame, 3, algorithm="projection-pv", parameters=named).labels
+    ranked = labels[np.argsort(frame["first"])].reshape(-1, 3)
+    assert np.all(ranked == ranked[:, :1])
+    by_k_ward = KWardParameters("pv", variable="first")
+    projected = microaggregate(frame[["first"]], 3, algorithm="k-ward-projected").labels
+    labels = microaggregate(frame, 3, algorithm="k-ward-projected", parameters=by_k_ward).labels
+    assert len(set(zip(labels, projected, strict=True))) == len(set(projected)) == len(set(labels))
+    assert microaggregate(frame, 3, algorithm="k-ward", parameters=by_k_ward).sizes.min() >= 3
+    with pytest.raises(UnsupportedCombination, match="expected ProjectionParameters"):
+        microaggregate(frame, 3, algorithm="projection-pv", parameters=by_k_ward)
+    for records in (frame.drop(columns="first"), frame.to_numpy()):
+        with pytest.raises(InvalidParameter, match="variable: expected a column of the records"):
+            microaggregate(records, 3, algorithm="projection-pv", parameters=named)
 
 
 def test_sum_of_z_scores_standardises_variables():

@@ -12,11 +12,9 @@ from microguard.sdc.clusters.diversity import Diversity, diversify
 from microguard.sdc.kernels.random import new_stream
 from microguard.sdc.microaggregation import microaggregate
 from microguard.sdc.microaggregation.local_search.annealing import Schedule, anneal
-from microguard.sdc.microaggregation.local_search.descent import descend
 from microguard.sdc.microaggregation.local_search.diverse_changes import (
     may_join,
     may_leave,
-    may_split,
     may_swap,
 )
 from microguard.sdc.microaggregation.local_search.neighbours import nearest_neighbours
@@ -63,10 +61,6 @@ def test_may_swap_and_may_leave_agree_with_diversity_after_the_change(n, k, leas
         if state.sizes[state.labels[i]] > 1 and state.sizes[state.labels[j]] < state.members.shape[1]:
             moved = after(state, shift, i, state.labels[j])
             assert may_leave(state, state.diversity, i) == diversity.held(moved)
-    order = np.random.default_rng(seed).permutation(n)
-    for cut in range(1, n):
-        parts = np.isin(np.arange(n), order[:cut]).astype(int)
-        assert may_split(state, state.diversity, order, cut) == diversity.held(parts)
 
 
 @given(st.integers(1, 5), st.integers(1, 3), st.integers(0, 1000))
@@ -88,10 +82,8 @@ def test_search_keeps_every_cluster_diverse(n, k, least, seed):
     state, diversity = diverse_state(n, k, least, seed)
     near = nearest_neighbours(state.points, 8, trees=1, seed=0)
     anneal(state, near, k, Schedule(3.0, 0.1, 20, 0.5), np.ones(n), new_stream(seed), NEVER)
-    for _ in range(2):
-        assert np.bincount(state.labels)[np.unique(state.labels)].min() >= k
-        assert diversity.held(state.labels)
-        descend(state, near, k, 20, NEVER)
+    assert np.bincount(state.labels)[np.unique(state.labels)].min() >= k
+    assert diversity.held(state.labels)
 
 
 def partitions(records, k):
@@ -138,7 +130,7 @@ def test_every_algorithm_returns_diverse_clusters(name):
 
 @pytest.mark.parametrize("effort", ["fast", "standard", "thorough"])
 def test_missing_values_do_not_count_for_diversity(effort):
-    points, codes = file(200, 4, 5)
+    points, codes = file(90, 4, 5)
     codes = np.where(np.random.default_rng(6).random(codes.shape) < 0.4, -1, codes)
     found = microaggregate(points, 3, effort=effort, diversity=Diversity.of(codes, 2))
     for members in (codes[found.labels == label] for label in range(found.labels.max() + 1)):

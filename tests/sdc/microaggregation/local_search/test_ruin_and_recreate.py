@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from microguard.sdc.kernels.random import new_stream
 from microguard.sdc.microaggregation.distinct_rows import deduplicate
-from microguard.sdc.microaggregation.local_search.descent import descend
+from microguard.sdc.microaggregation.local_search.annealing import Schedule, anneal
 from microguard.sdc.microaggregation.local_search.neighbours import near_distinct_records
 from microguard.sdc.microaggregation.local_search.ruin_and_recreate import dissolve_expensive_clusters
 from microguard.sdc.microaggregation.local_search.search_state import search_state_of
@@ -39,13 +40,13 @@ def test_dissolve_expensive_clusters_dissolves_a_cluster_between_full_ones():
     records, labels = _two_remote_groups()
     near = _near(records, 5)
     state = search_state_of(records.values, records.weights, labels, 5)
-    descend(state, near, 5, 100, NEVER)
-    descended = np.asarray(state.labels, dtype=np.int64)
-    remote = np.bincount(descended[:12], minlength=20), np.bincount(descended[12:24], minlength=20)
+    anneal(state, near, 5, Schedule(1e-9, 1e-10, 100, 0.0), np.ones(84), new_stream(0), NEVER)
+    annealed = np.asarray(state.labels, dtype=np.int64)
+    remote = np.bincount(annealed[:12], minlength=20), np.bincount(annealed[12:24], minlength=20)
     assert (remote[0] * remote[1]).any()  # one cluster still holds records of both groups
-    dissolved = dissolve_expensive_clusters(records, descended, near, 5)
+    dissolved = dissolve_expensive_clusters(records, annealed, near, 5)
     assert not set(dissolved[:12]) & set(dissolved[12:24])
-    assert _sse(records, dissolved) < 0.5 * _sse(records, descended)
+    assert _sse(records, dissolved) < 0.5 * _sse(records, annealed)
     assert sorted(np.bincount(dissolved)[np.unique(dissolved[:24])]) in ([5, 6, 6, 7], [5, 5, 7, 7], [6] * 4)
 
 
