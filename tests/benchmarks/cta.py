@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,11 +15,9 @@ import numpy as np
 from microguard.sdc.cta import Adjustment, CellTable
 from microguard.sdc.cta.program.model import base_model
 from microguard.sdc.cta.program.problem import Problem
-from microguard.sdc.cta.table.quality import Quality, fit, kept_mean, kept_slope
 from microguard.sdc.solver import Limits, solve
 
 from tests.benchmarks.table import Table
-from tests.benchmarks.tabular.figures import figures
 from tests.benchmarks.tabular.grids import random_table
 from tests.benchmarks.tabular.hierarchies import HIERARCHIES, hierarchical_table
 from tests.benchmarks.tabular.reference_tables import SURVEY_TABLES, survey_table, turnover_table
@@ -65,17 +62,15 @@ KNOWN = {
 
 
 def run(quick: bool = False) -> Iterator[Table]:
-    """Return the tables: gaps by class, reference files, other kinds, all methods, figures of the paper."""
+    """Return the tables: gaps by class, reference files, other kinds, all methods."""
     yield gaps_by_class(CLASSES[:5] if quick else CLASSES, SEEDS[:1] if quick else SEEDS)
     yield from reference_tables()
     yield hierarchical_tables(list(HIERARCHIES)[: 1 if quick else None])
     yield other_kinds((10, 10) if quick else (20, 20), SEEDS[:1] if quick else SEEDS[:3])
-    yield kept_statistics(SEEDS[:1] if quick else SEEDS)
     if not quick:
         yield against_plain_program((10, 10, 20), SEEDS[:3], 300.0)
     for shape in ((10, 10),) if quick else ((15, 15), (25, 25), (8, 8, 8), (10, 10, 20)):
         yield methods_side_by_side((shape,), SEEDS[:1] if quick else SEEDS)
-    yield from figures(quick, SEEDS[:1] if quick else SEEDS[:3])
 
 
 def gaps_by_class(
@@ -200,44 +195,6 @@ def other_kinds(shape: tuple[int, ...], seeds: tuple[int, ...]) -> Table:
             )
         )
     return Table("Other kinds of tables, effort standard", ("table", "gap %", "excess %", "CPU s"), rows)
-
-
-def kept_statistics(seeds: tuple[int, ...]) -> Table:
-    """Compare the cost of a table with and without preservation of mean and slope of its internal cells."""
-    rows: list[tuple[object, ...]] = []
-    for shape in ((10, 10), (15, 15)):
-        for tolerance in (None, 1e-3, 1e-5):
-            runs = []
-            for seed in seeds:
-                table = random_table(shape, seed)
-                positions = np.arange(table.cells).reshape(tuple(n + 1 for n in shape))
-                internal, x = positions[:-1, :-1].ravel(), table.values
-                if tolerance is not None:
-                    statistics = [keep(x, internal, tolerance) for keep in (kept_mean, kept_slope)]
-                    table = replace(table, quality=Quality.combine(statistics))
-                answer, seconds = timed(table, "exact", "auto", "standard", 60)
-                runs.append((answer, fit(x[internal], answer.values[internal]), seconds))
-            rows.append(
-                (
-                    _name(shape),
-                    tolerance,
-                    _median(a.objective for a, _, _ in runs),
-                    _median(100 * a.gap for a, _, _ in runs),
-                    max(abs((f.slope or 0.0) - 1) for _, f, _ in runs),
-                    min(f.correlation or 0.0 for _, f, _ in runs),
-                    _median(seconds for _, _, seconds in runs),
-                )
-            )
-    columns = (
-        "table",
-        "tolerance",
-        "objective",
-        "gap %",
-        "largest change of slope",
-        "least correlation",
-        "CPU s",
-    )
-    return Table("Mean and slope kept, mode exact, effort standard", columns, rows)
 
 
 def reference_tables() -> list[Table]:

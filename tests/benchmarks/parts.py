@@ -32,12 +32,14 @@ class Parts:
     ----------
     name : str
         Name of the benchmark; another size has another name.
-    folder : str, optional
-        Folder of its code in ``tests/benchmarks``.
+    *folders : str
+        Folders of its code in ``tests/benchmarks``.
+    rooms : tuple of str
+        Rooms of the source that determine its results.
     """
 
-    def __init__(self, name: str, folder: str | None = None) -> None:
-        code = _CODE if folder is None else (*_CODE, f"tests/benchmarks/{folder}")
+    def __init__(self, name: str, *folders: str, rooms: tuple[str, ...] = _CODE) -> None:
+        code = (*rooms, *(f"tests/benchmarks/{folder}" for folder in folders))
         self._folder = RESULTS / f"{name}-{_digest(code)}"
 
     def folder(self, name: str) -> Path:

@@ -7,10 +7,7 @@ categories. `peer_packages` has a row for each package. The tables are also writ
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +24,7 @@ from tests.benchmarks.peer_packages import (
     K,
     run_package,
 )
-from tests.benchmarks.table import Table, version
+from tests.benchmarks.table import Table, measured_by
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/benchmarks/peers.md"
@@ -194,9 +191,7 @@ def _short(value: object) -> str:
 
 def page(tables: list[Table], others: Table, quick: bool) -> str:
     """Return the page of the manual."""
-    command = "microguard benchmark peers" + (" --quick" if quick else "")
-    where = f"*Command:* `{command}`. *Machine:* {os.cpu_count()} cores, {platform.machine()}, shared."
-    where += f" *Version:* {version()}. *Date:* {date.today()}."
+    where = measured_by("peers", quick)
     measures = (judge.__doc__ or "").split("\n\n")[1].replace("\n", " ")
     how = (
         f"A call ends after {SECONDS} seconds of processor time. A package that would need more at its rate "

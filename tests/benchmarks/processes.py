@@ -44,11 +44,12 @@ def timed(command: list[str]) -> float:
     return time.monotonic() - start
 
 
-class PeakMemory:
-    """Sample the peak resident memory of all processes that this process has started (Linux)."""
+class Usage:
+    """Sample peak memory and CPU seconds of all processes that this process has started (Linux)."""
 
-    def __enter__(self) -> PeakMemory:
+    def __enter__(self) -> Usage:
         self.peak = 0
+        self._ticks: dict[int, int] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -58,20 +59,25 @@ class PeakMemory:
         self._over.set()
         self._thread.join()
 
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU seconds of all of them, up to the last sample of each."""
+        return sum(self._ticks.values()) / os.sysconf("SC_CLK_TCK")
+
     def _watch(self) -> None:
         page = os.sysconf("SC_PAGE_SIZE")
         while not self._over.wait(0.5):
-            parents, pages = {}, {}
+            parents, pages, ticks = {}, {}, {}
             for entry in Path("/proc").glob("[0-9]*/stat"):
                 try:
                     fields = entry.read_text().rpartition(")")[2].split()
                 except OSError:  # the process ended during the sampling
                     continue
-                parents[int(entry.parent.name)], pages[int(entry.parent.name)] = (
-                    int(fields[1]),
-                    int(fields[21]),
-                )
+                number = int(entry.parent.name)
+                parents[number], pages[number] = int(fields[1]), int(fields[21])
+                ticks[number] = int(fields[11]) + int(fields[12])
             ours = {os.getpid()}
             while grown := {child for child, parent in parents.items() if parent in ours} - ours:
                 ours |= grown
+            self._ticks |= {number: ticks[number] for number in ours - {os.getpid()}}
             self.peak = max(self.peak, page * sum(pages[child] for child in ours - {os.getpid()}))

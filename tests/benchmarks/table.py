@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
+import os
+import platform
 from dataclasses import dataclass, field
-from pathlib import Path
+from datetime import date
+
+from microguard.pipelines.engine.versions import microguard_version
 
 
-def version() -> str:
-    """Return the version of this checkout; that of the installed package may be an older one."""
-    project = Path(__file__).parents[2] / "pyproject.toml"
-    return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
+def measured_by(name: str, quick: bool = False) -> str:
+    """Return command, machine, version and date of a benchmark, the line above each table of the manual."""
+    command = f"microguard benchmark {name}{' --quick' if quick else ''}"
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, shared"
+    when = f"*Version:* {microguard_version()}. *Date:* {date.today()}."
+    return f"*Command:* `{command}`. *Machine:* {machine}. {when}"
 
 
 @dataclass(frozen=True)

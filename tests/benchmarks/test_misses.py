@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.benchmarks.misses import Misses
+from tests.benchmarks.paper_pages import Section
 from tests.benchmarks.table import line
 
 
@@ -24,3 +25,14 @@ def test_misses_without_a_miss_does_not_raise():
 
 def test_table_formats_a_row_as_a_line():
     assert line(("a", 0.12345, None, 3)) == "| a | 0.1235 | - | 3 |"
+
+
+@pytest.mark.parametrize("error", [ValueError, pytest.skip.Exception])
+def test_a_section_that_cannot_be_measured_is_a_row_and_a_miss(error):
+    def measure():
+        raise error("no file")
+
+    misses = Misses()
+    measured = Section("Figure 1", measure).run(misses)
+    assert measured.table.rows == [(f"{error.__name__}: no file",)]
+    assert len(misses.found) == 1

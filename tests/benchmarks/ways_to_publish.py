@@ -9,10 +9,7 @@ publish tables without records. After a kill, the next call with the same code c
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Callable, Iterator
-from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -38,7 +35,7 @@ from scipy.special import expit
 from scipy.stats import rankdata
 
 from tests.benchmarks.parts import Parts
-from tests.benchmarks.table import Table, version
+from tests.benchmarks.table import Table, measured_by
 from tests.reference import ADULT, reference_file
 
 K = 5
@@ -335,8 +332,7 @@ def _area(scores: np.ndarray, rich: np.ndarray) -> float:
 
 def _page(tables: list[Table]) -> str:
     """Return the page of the manual."""
-    where = f"*Command:* `microguard benchmark ways_to_publish`. *Machine:* {os.cpu_count()} cores, "
-    where += f"{platform.machine()}, shared. *Version:* {version()}. *Date:* {date.today()}."
+    where = measured_by("ways_to_publish")
     lines = ["# Ways to publish one file", "", PAGE_TEXT.replace("\n", " "), ""]
     for table in tables:
         lines += [f"## {table.title}", where, "", table.markdown().split("\n\n", 1)[1].strip(), ""]

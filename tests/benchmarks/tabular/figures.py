@@ -2,16 +2,16 @@
 
 The paper prints its figures as curves without numbers, so we compare them with its text. As in the paper, an
 error is relative to the optimum if that is known, and otherwise to the best known solution, which is rarely
-that of a heuristic here. A heuristic has `SECONDS` of wall-clock time, and after `FIGURE_SECONDS` no larger
-size is started, so that the series end on any machine. Every finished size is printed to stderr.
+that of a heuristic here. A heuristic has `SECONDS` of wall-clock time, and after `FIGURE_SECONDS` of CPU time
+no larger size is started, so that the series end on any machine. Finished tables are kept for the next call.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from microguard.sdc.algorithms.adjustment import ADJUSTMENT
@@ -28,14 +28,16 @@ from microguard.sdc.cta.table.check import check
 from microguard.sdc.cta.table.summation import Summation
 from microguard.sdc.stop import Deadline
 
+from tests.benchmarks.paper_pages import Measured, Section, curves
+from tests.benchmarks.parts import Parts
 from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.grids import random_table
-from tests.benchmarks.tabular.timed import done, timed
+from tests.benchmarks.tabular.timed import timed
 
 #: Time limits of each heuristic on each table, and of the reference search, in seconds.
-SECONDS = 60.0
-#: Time limit of a figure in seconds, after which its larger sizes are omitted.
-FIGURE_SECONDS = 1800.0
+SECONDS = 20.0
+#: CPU seconds of a figure, after which its larger sizes are omitted.
+FIGURE_SECONDS = 300.0
 #: Groups of the paper's hybrid in Figures 1 and 2.
 GROUPS = 16
 Run = Callable[[Search, int], object]
@@ -112,14 +114,28 @@ FIGURES = (
 )
 
 
-def figures(quick: bool, seeds: tuple[int, ...]) -> Iterator[Table]:
+def figures(parts: Parts, quick: bool, seeds: tuple[int, ...]) -> list[Section]:
     """Return one table per figure with one row per size, as medians over the seeds."""
-    for figure in FIGURES:
-        shapes = figure.shapes[: figure.quick] if quick else figure.shapes
-        yield series(figure, shapes, seeds, "fast" if quick else "standard")
+    effort = "fast" if quick else "standard"
+    return [
+        Section(
+            figure.title.partition(" of ")[0],
+            partial(
+                series,
+                parts,
+                figure,
+                figure.shapes[: figure.quick] if quick else figure.shapes,
+                seeds,
+                effort,
+            ),
+        )
+        for figure in FIGURES
+    ]
 
 
-def series(figure: Figure, shapes: tuple[tuple[int, ...], ...], seeds: tuple[int, ...], effort: str) -> Table:
+def series(
+    parts: Parts, figure: Figure, shapes: tuple[tuple[int, ...], ...], seeds: tuple[int, ...], effort: str
+) -> Measured:
     """Return the errors of the heuristics of a figure, relative to the best solution and the lower bound.
 
     Parameters
@@ -127,33 +143,57 @@ def series(figure: Figure, shapes: tuple[tuple[int, ...], ...], seeds: tuple[int
     effort : effort of the reference search for the optimum or best solution, and for the bound
     """
     rows: list[tuple[object, ...]] = []
-    deadline = Deadline.after(FIGURE_SECONDS)
+    spent = 0.0
     for shape in shapes:
-        if deadline.passed:
+        if spent > FIGURE_SECONDS:
             break
-        start = time.process_time()
-        errors: dict[str, list[float]] = {name: [] for name in figure.series}
-        best_gaps, proved = [], 0
-        for seed in seeds:
-            table = random_table(shape, seed)
-            ours, _ = timed(table, "exact", "auto", effort, SECONDS)
-            objectives = {name: heuristic(table, name, seed) for name in figure.series}
-            best = min([ours.objective, *(each for each in objectives.values() if each is not None)])
-            assert best >= ours.lower_bound * (1 - 1e-9), "a heuristic went below a proved bound"
-            for name, objective in objectives.items():
-                if objective is not None:
-                    errors[name].append(_percent_above(objective, best))
-            best_gaps.append(_percent_above(best, ours.lower_bound))
-            proved += ours.optimal
-        medians = [float(np.median(each)) if each else None for each in errors.values()]
-        seconds = time.process_time() - start
-        name = _name(shape)
-        rows.append((name, *medians, float(np.median(best_gaps)), f"{proved} of {len(seeds)}", seconds))
-        done(f"{figure.title.partition(':')[0]}, {name}", seconds)
+        runs = [
+            parts.answer(
+                f"{figure.title.partition(':')[0]} {_name(shape)} {seed}",
+                partial(_errors, figure.series, shape, seed, effort),
+            )
+            for seed in seeds
+        ]
+        seconds = sum(each for _, each in runs)
+        spent += seconds
+        errors = [[one.above[name] for one, _ in runs if name in one.above] for name in figure.series]
+        medians = [float(np.median(each)) if each else None for each in errors]
+        gap, proved = float(np.median([one.gap for one, _ in runs])), sum(one.proved for one, _ in runs)
+        rows.append((_name(shape), *medians, gap, f"{proved} of {len(runs)}", seconds))
     columns = ("table", *figure.series, "best known to bound %", "best is optimal", "CPU s, all")
     left_out = [_name(shape) for shape in shapes[len(rows) :]]
-    note = f"{figure.note} Not reached in time: {', '.join(left_out)}." if left_out else figure.note
-    return Table(figure.title, columns, rows, note)
+    limits = f"{SECONDS:.0f} s for each method on each table, {FIGURE_SECONDS:.0f} s for the figure."
+    note = f"{figure.note} Limits: {limits}"
+    if left_out:
+        note += f" Not reached in time: {', '.join(left_out)}."
+    x = np.array([np.prod([int(n) for n in str(row[0]).split("x")]) for row in rows], dtype=float)
+    lines = {
+        name: (x, np.array([row[1 + place] for row in rows], dtype=float))
+        for place, name in enumerate(figure.series)
+    }
+    plot = curves({"": lines}, "internal cells", "error, %")
+    return Measured(Table(figure.title, columns, rows, note), plot)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Percent by which each heuristic is above the best solution, and this one above the lower bound."""
+
+    above: dict[str, float]
+    gap: float
+    proved: bool
+
+
+def _errors(names: tuple[str, ...], shape: tuple[int, ...], seed: int, effort: str) -> Errors:
+    """Run the heuristics and our search on one table."""
+    table = random_table(shape, seed)
+    ours, _ = timed(table, "exact", "auto", effort, SECONDS)
+    objectives = {name: heuristic(table, name, seed) for name in names}
+    found = {name: objective for name, objective in objectives.items() if objective is not None}
+    best = min([ours.objective, *found.values()])
+    assert best >= ours.lower_bound * (1 - 1e-9), "a heuristic went below a proved bound"
+    above = {name: _percent_above(objective, best) for name, objective in found.items()}
+    return Errors(above, _percent_above(best, ours.lower_bound), ours.optimal)
 
 
 def _name(shape: tuple[int, ...]) -> str:
