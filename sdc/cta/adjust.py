@@ -12,7 +12,13 @@ from microguard.sdc.cta.annealing.dual_flips import flip_by_duals
 from microguard.sdc.cta.annealing.internal_cells import InternalCellSearch
 from microguard.sdc.cta.effort import LARGE_CELLS, Budget, budget
 from microguard.sdc.cta.methods import Task
-from microguard.sdc.cta.program.bounds import LowerBound, disjoint_constraints_bound, relaxation_bound
+from microguard.sdc.cta.program.bounds import (
+    LowerBound,
+    better_bound,
+    disjoint_constraints_bound,
+    relaxation_bound,
+    unavoidable_bound,
+)
 from microguard.sdc.cta.program.directions import random_directions
 from microguard.sdc.cta.program.exact import branch_and_bound
 from microguard.sdc.cta.program.infeasible import (
@@ -37,8 +43,8 @@ _FEASIBILITY_NODES = 5000
 _FEASIBILITY_STEP_ENTRIES = 5e6
 #: Share of a time limit for the search: if branch and bound follows, and if only the lower bound follows.
 _SHARE_BEFORE_PROOF, _SEARCH_SHARE = 0.4, 0.75
-#: Share of the remaining time for the lower bound if branch and bound follows.
-_BOUND_SHARE = 0.25
+#: Share of the remaining time for branch and bound; if it does not finish, a lower bound follows.
+_PROOF_SHARE = 0.75
 #: Seeds are reduced modulo this number: kernels use 64-bit integers and add to the seed.
 _SEEDS = 1 << 62
 
@@ -153,14 +159,15 @@ def _searched_result(
         except TimeUp:
             timed_out = not prove
     assert search.best is not None
-    bound = _lower_bound(problem, allowed, deadline.remaining * (_BOUND_SHARE if prove else 1.0))
-    if prove and not _proved(search, bound):
+    bound = unavoidable_bound(problem)
+    if prove:
         limit = None if algorithm == "exact" or effort == "exact" else allowed.nodes
-        proof = branch_and_bound(search, limit)
+        proof = branch_and_bound(search, limit, _PROOF_SHARE * deadline.remaining)
         nodes += proof.nodes
         timed_out = proof.timed_out
-        if proof.bound is not None and proof.bound.value > bound.value:
-            bound = proof.bound
+        bound = better_bound(proof.bound, bound)
+    if not _proved(search, bound):
+        bound = better_bound(_lower_bound(problem, allowed, deadline.remaining), bound)
     stopped_by: StoppedBy = "proof" if _proved(search, bound) else "time" if timed_out else "work"
     name = "local-search" if algorithm == "auto" and not prove else "exact" if prove else algorithm
     history = tuple((step, cost * problem.objective_unit) for step, cost in search.history)

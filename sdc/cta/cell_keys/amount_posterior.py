@@ -74,6 +74,24 @@ def linked_within_level(
     return _best_guess(shifts, together / together.sum(axis=1, keepdims=True), levels)
 
 
+def looked_at_twice(
+    noisy: Perturbed, cells: np.ndarray, levels: np.ndarray, errors: np.ndarray, variances: np.ndarray
+) -> np.ndarray:
+    """Return `within_level` given a second estimate of each cell, whose error is normal.
+
+    Parameters
+    ----------
+    errors : (chosen,) array
+        The second estimate less the published amount without the noise of other contributors.
+    variances : (chosen,) array
+    """
+    shifts, odds = _candidates(noisy, cells)
+    exponent = -((shifts - errors[:, None]) ** 2) / (2 * np.maximum(variances, _LEAST_VARIANCE)[:, None])
+    exponent -= np.where(odds > 0, exponent, -np.inf).max(axis=1, keepdims=True)
+    together = np.where(odds > 0, odds * np.exp(np.minimum(exponent, 0.0)), 0.0)
+    return _best_guess(shifts, together / together.sum(axis=1, keepdims=True), levels)
+
+
 def insider_within_level(
     noisy: Perturbed,
     amounts: np.ndarray,
@@ -93,7 +111,7 @@ def insider_within_level(
         As of `solved`.
     levels : (chosen,) protection levels
     """
-    variance, _ = _uncertainty(noisy)
+    variance, _ = uncertainty(noisy)
     errors = np.where(noisy.scale > 0, noisy.first - amounts, 0.0)
     shifts, odds = _candidates(noisy, cells)
     found, every = np.zeros(len(cells)), sparse.csr_matrix(relations)
@@ -146,7 +164,7 @@ def solved(
     """
     if not len(cells):
         return np.zeros(0)
-    variance, entropy = _uncertainty(noisy)
+    variance, entropy = uncertainty(noisy)
     errors = np.where(noisy.scale > 0, noisy.first - amounts, 0.0)
     found = np.zeros(len(amounts))
     every = sparse.csr_matrix(relations)
@@ -200,8 +218,11 @@ def _share(right: float, wrong: float) -> float:
     return float(1 / (1 + np.exp(np.clip(wrong - right, -700.0, 700.0))))
 
 
-def _uncertainty(noisy: Perturbed) -> tuple[np.ndarray, np.ndarray]:
-    """Return the variance and the entropy of the noise of each cell: 0 where its amount is known."""
+def uncertainty(noisy: Perturbed) -> tuple[np.ndarray, np.ndarray]:
+    """Return the variance and the entropy of the noise that a reader does not know, (cells,) each.
+
+    Both are 0 where the amount is known.
+    """
     order = np.argsort(np.where(noisy.odds > 0, noisy.noise, np.inf), axis=1, kind="stable")
     noise, odds = (np.take_along_axis(each, order, axis=1) for each in (noisy.noise, noisy.odds))
     new = np.diff(noise, axis=1, prepend=noise[:, :1] - 1.0) > _ROUNDING
@@ -226,4 +247,4 @@ def _best_guess(shifts: np.ndarray, odds: np.ndarray, levels: np.ndarray) -> np.
     for first in shifts.T:
         inside = (shifts >= first[:, None]) & (shifts <= first[:, None] + width)
         np.maximum(best, np.where(inside, odds, 0.0).sum(axis=1), out=best)
-    return best
+    return np.minimum(best, 1.0)  # of rounded odds

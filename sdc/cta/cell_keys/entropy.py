@@ -36,7 +36,9 @@ def noise_of_largest_entropy(noise: np.ndarray, variance: float) -> np.ndarray:
     """
     values = np.asarray(noise, float)
     if not len(values) or values[0] > 0 or values[-1] < 0:
-        raise InvalidParameter("noise without a value on either side of 0 has no mean of 0")
+        raise InvalidParameter(
+            "noise: expected values on both sides of 0, as its mean is 0, found those of one side"
+        )
     below, above = values[values <= 0].max(), values[values >= 0].min()
     if variance <= -below * above:
         return _between(values, below, above)

@@ -94,14 +94,14 @@ def relaxation_bound(
             covering.add_plane_cuts(programs, plane_work, Deadline.after(left if np.isfinite(left) else None))
         cells, planes = covering.binding_cells, covering.binding_planes
         kind = _kind(cells, planes)
-        best = _better(LowerBound(covering.bound, kind), best)
+        best = better_bound(LowerBound(covering.bound, kind), best)
     if covering is not None and (covering_only or problem.mirrored):
-        return _better(disjoint_constraints_bound(problem), best)
+        return better_bound(disjoint_constraints_bound(problem), best)
     model = constraint_cut_model(problem)
     master = Master(model.relaxed, Limits(options={"solver": "simplex"}))
     solution = _relaxed(master, problem.constraints.shape[0], deadline)
     if solution.status is not Status.OPTIMAL or solution.objective is None:
-        return _better(disjoint_constraints_bound(problem), best)
+        return better_bound(disjoint_constraints_bound(problem), best)
     kind_here: BoundKind = "linear relaxation with constraint cuts"
     if cells is not None or planes is not None:
         if cells is not None:
@@ -116,7 +116,7 @@ def relaxation_bound(
             solution, kind_here = tighter, kind
     assert solution.objective is not None
     value = solution.objective - FEASIBILITY_TOLERANCE * abs(solution.objective)
-    return _better(LowerBound(value, kind_here), best)
+    return better_bound(LowerBound(value, kind_here), best)
 
 
 def _add_cell_cuts(covering: Covering, problem: Problem, most_work: float, deadline: Deadline) -> None:
@@ -154,7 +154,8 @@ def _kind(cells: CellCuts | None, planes: CellCuts | None) -> BoundKind:
     return "linear relaxation with constraint cuts" if planes is None else "linear relaxation with plane cuts"
 
 
-def _better(one: LowerBound, other: LowerBound) -> LowerBound:
+def better_bound(one: LowerBound, other: LowerBound) -> LowerBound:
+    """Return the larger of two bounds, the first if they are equal."""
     return one if one.value >= other.value else other
 
 

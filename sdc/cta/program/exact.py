@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from microguard.sdc.cta.program.bounds import LowerBound
+from microguard.sdc.cta.program.bounds import LowerBound, unavoidable_bound
+from microguard.sdc.cta.program.covering import LEAST_SECONDS
 from microguard.sdc.cta.program.model import enumeration_model
 from microguard.sdc.cta.program.search import Search
 from microguard.sdc.solver import Limits, Status, solve
@@ -16,15 +17,15 @@ RELATIVE_GAP = 5e-7
 
 @dataclass(frozen=True)
 class Proof:
-    """Bound of branch and bound, or None; its nodes; whether the time limit was reached."""
+    """Bound of branch and bound; its nodes; whether the time limit was reached."""
 
-    bound: LowerBound | None
+    bound: LowerBound
     nodes: int
     timed_out: bool
 
 
-def branch_and_bound(search: Search, nodes: int | None) -> Proof:
-    """Solve the integer program to optimality, or up to a number of nodes; the search keeps the best."""
+def branch_and_bound(search: Search, nodes: int | None, seconds: float) -> Proof:
+    """Solve the integer program to optimality, or up to a limit; the search keeps the best solution."""
     problem = search.problem
     model = enumeration_model(problem)
     start = None
@@ -33,11 +34,11 @@ def branch_and_bound(search: Search, nodes: int | None) -> Proof:
         start[model.binaries] = search.best.directions
     solution = solve(
         model.program,
-        Limits(nodes=nodes, seconds=max(search.deadline.remaining, 0.1), relative_gap=RELATIVE_GAP),
+        Limits(nodes=nodes, seconds=max(seconds, LEAST_SECONDS), relative_gap=RELATIVE_GAP),
         start=start,
     )
     if solution.values is not None:
         search.evaluate(model.directions(solution.values), ignore_deadline=True)
     if solution.status in (Status.INFEASIBLE, Status.FAILED) or not np.isfinite(solution.bound):
-        return Proof(None, solution.nodes, solution.timed_out)
+        return Proof(unavoidable_bound(problem), solution.nodes, solution.timed_out)
     return Proof(LowerBound(solution.bound, "branch and bound"), solution.nodes, solution.timed_out)

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from microguard.sdc.algorithms.adjustment import ADJUSTMENT
 from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.program.bounds import LowerBound
+from microguard.sdc.cta.program.exact import Proof
 from microguard.sdc.cta.program.infeasible import ImpossibleConstraints, NoSolutionFound
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.table.check import check
@@ -46,6 +48,23 @@ def test_exact_objective_equals_brute_force_on_grids(mode, seed):
     assert d.stopped_by == "proof"
     assert sums_hold(table, d.values)
     assert check(table, d.values, mode).sound
+
+
+def test_no_relaxation_is_solved_after_branch_and_bound_proved_optimality(monkeypatch):
+    module = importlib.import_module("microguard.sdc.cta.adjust")
+    monkeypatch.setattr(module, "_lower_bound", lambda *_: pytest.fail("a relaxation was solved"))
+    proved = adjust(random_grid((3, 3), 0), effort="fast")
+    assert proved.optimal
+    assert proved.bound_kind == "branch and bound"
+
+
+def test_relaxation_bounds_the_objective_if_branch_and_bound_stops_at_its_first_node(monkeypatch):
+    module = importlib.import_module("microguard.sdc.cta.adjust")
+    stopped = Proof(LowerBound(0.0, "branch and bound"), 1, False)
+    monkeypatch.setattr(module, "branch_and_bound", lambda *_: stopped)
+    answer = adjust(random_grid((3, 3), 0), effort="fast")
+    assert answer.bound_kind.startswith("linear relaxation")
+    assert answer.unavoidable <= answer.lower_bound <= answer.objective
 
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])

@@ -10,7 +10,9 @@ import pytest
 from microguard.sdc.cta.cell_keys.amount_posterior import (
     insider_within_level,
     linked_within_level,
+    looked_at_twice,
     solved,
+    uncertainty,
     within_level,
 )
 from microguard.sdc.cta.cell_keys.amounts import AmountNoise, AmountNoiseTable, AmountScaling
@@ -268,6 +270,27 @@ def test_contributor_who_knows_the_other_amount_of_a_line_guesses_better_and_the
     assert right > of_reader + 20, "the control must say more than the cell alone"
     assert np.mean(said) > np.mean(reader) + 0.02
     assert np.mean(said) > right / 400 - 0.03
+
+
+def test_reader_who_adds_terms_places_their_sum_and_the_probability_shows_it():
+    """The attack: turnover is domestic plus foreign, each published with noise of its own."""
+    noise = AmountNoise(AmountScaling(0.3, 0.3, 1e9), read(tables_of_tau_argus()[0]))
+    rng, cell = np.random.default_rng(8), np.array([0])
+    values = np.array([100.0, 52.0, 48.0])  # of one contributor: the sum and its terms
+    level, said, alone, right, of_reader = np.array([10.0]), [], [], 0, 0
+    for _ in range(400):
+        keys = rng.integers(0, KEY_SPAN, (3, 1)).astype(np.uint64)
+        shown = noise.perturb(values, values[:, None], keys)
+        second, spread = shown.first[1] + shown.first[2], uncertainty(shown)[0]
+        off, variance = np.array([second - shown.first[0]]), np.array([spread[1] + spread[2]])
+        said.append(looked_at_twice(shown, cell, level, off, variance)[0])
+        alone.append(within_level(shown, cell, level)[0])
+        of_reader += abs(shown.first[0] - 100) <= 10
+        weights = np.array([1 / spread[0], 1 / variance[0]])
+        right += abs(weights @ [shown.first[0], second] / weights.sum() - 100) <= 10
+    assert right > of_reader + 40, "the control must be placed more surely by its terms"
+    assert np.mean(said) > np.mean(alone) + 0.05
+    assert np.mean(said) > right / 400 - 0.03, "the gate must see what the attacker sees"
 
 
 def test_all_lines_together_are_solved_where_each_line_alone_leaves_many_combinations():

@@ -36,7 +36,7 @@ def test_planes_of_a_grid_are_its_slices():
 
 
 @pytest.mark.parametrize("mode", ["exact", "at-least"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
 @pytest.mark.parametrize("kind", [random_grid, lopsided_grid])
 def test_bound_with_plane_cuts_is_valid_and_not_weaker(kind, mode, seed):
     table = kind((2, 2, 2), seed)

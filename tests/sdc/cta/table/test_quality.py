@@ -101,7 +101,7 @@ def test_branch_and_bound_with_kept_statistics_equals_brute_force(mode, seed):
     expected = brute_force(table, mode)
     problem = Problem.from_table(table, mode)
     search = Search(problem, Deadline.after(None))
-    proof = branch_and_bound(search, None)
+    proof = branch_and_bound(search, None, np.inf)
     assert search.best.feasible
     assert search.best.cost * problem.objective_unit == pytest.approx(expected, rel=1e-5)
     assert proof.bound.value * problem.objective_unit == pytest.approx(expected, rel=1e-5)
