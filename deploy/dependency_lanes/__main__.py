@@ -17,13 +17,15 @@ from deploy.dependency_lanes.lane import (
     read_project,
     supported_versions,
 )
+from deploy.dependency_lanes.page import page, remember
 from deploy.dependency_lanes.results import JobResult, exit_code_of, table_of
 
 DEFAULT_LANES = (
-    "lowest, pinned, newest or spark-X.Y, a hyphen and a Python version (default: the first three on the "
-    "oldest supported Python, and newest on the newest Python found)"
+    "lowest, pinned, newest, beside or spark-X.Y, a hyphen and a Python version (default: the first three on "
+    "the oldest supported Python, and newest on the newest Python found)"
 )
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "benchmarks" / "environments.md"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,6 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
     jobs = [job for job in JOBS if job.name in (parsed.jobs or [job.name])]
     results = run_lanes(lanes, jobs, source, folder)
     print(table_of(results))
+    if parsed.page:
+        PAGE.write_text(page(folder, [job.name for job in JOBS]), encoding="utf-8")
     return exit_code_of(results)
 
 
@@ -70,10 +74,12 @@ def run_lanes(
         done["install"] = dataclasses.replace(installed, seconds=time.monotonic() - began)
         if installed.exit_code:
             continue
-        (lane.folder / "versions.txt").write_text(lane.versions())
-        for job in jobs:
+        installed_versions = lane.versions()
+        (lane.folder / "versions.txt").write_text(installed_versions)
+        for job in [each for each in jobs if lane.choice in (each.only_on or [lane.choice])]:
             _say(f"{lane.name}: {job.name}")
             done[job.name] = job.run(lane, folder / "key")
+            remember(lane.folder, read_project(source)["version"], installed_versions, done)
     return results
 
 
@@ -88,6 +94,9 @@ def _parser() -> argparse.ArgumentParser:
         "--dir", type=Path, default=ROOT / ".lanes", help="folder of environments and jobs (.lanes)"
     )
     parser.add_argument("--source", type=Path, default=ROOT, help="the checkout to test (this one)")
+    parser.add_argument(
+        "--page", action="store_true", help=f"write docs/benchmarks/{PAGE.name} from all results"
+    )
     parser.add_argument("--jobs", nargs="+", choices=[job.name for job in JOBS], help="only these jobs")
     return parser
 

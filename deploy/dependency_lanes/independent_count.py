@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 K = 3
-RECORDS = {"mixed": 400, "nominal": 400, "numeric": 400}
+RECORDS = dict.fromkeys(("mixed", "nominal", "numeric", "connect"), 400)
 TOTAL = "Total"
 #: Of the tables: the dominance rule, the published unit of amounts, and the base counts are rounded to.
 DOMINANCE, UNIT, BASE = 0.85, 0.01, 5

@@ -18,16 +18,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.dependency_lanes.connect_client import REFUSED
 from deploy.dependency_lanes.lane import Lane
-from deploy.dependency_lanes.results import JobResult
+from deploy.dependency_lanes.results import NOT_FINISHED, JobResult
 
 COUNT = Path(__file__).with_name("independent_count.py")
+CONNECT = Path(__file__).with_name("connect_client.py")
+CATALOGS = Path(__file__).with_name("catalog_readers.py")
+ROOT = Path(__file__).resolve().parents[2]
 #: Written by the independent count.
 VALUES = "values.txt"
 #: Seconds of one command: a lane must end where a worker never answers.
 TIMEOUT = 1200
 DEMO_RECORDS, FIRMS, COUNTED, PERSONS = 400, 1500, 810, 300
 _ANSWER = ("--json", "--quiet")
+_EFFORT = "method.effort=fast"
 _API = """
 import microguard, numpy
 for name in microguard.PUBLIC:
@@ -121,12 +126,18 @@ class Job:
         Writes input and specification into a folder.
     lake : str
         Public area of its releases, relative to the folder; empty if it makes none.
+    only_on : tuple of str
+        Choices of the lanes that run it; empty: all.
+    refused_on : tuple of str
+        Choices of lanes that must refuse the last command by name, with exit code `REFUSED`.
     """
 
     name: str
     commands: tuple[tuple[str, ...], ...]
     prepare: Callable[[Path], None] = lambda folder: None
     lake: str = "lake"
+    only_on: tuple[str, ...] = ()
+    refused_on: tuple[str, ...] = ()
 
     def run(self, lane: Lane, key: Path) -> JobResult:
         """Run the commands, verify the release and count it; the first failure ends the job."""
@@ -138,6 +149,8 @@ class Job:
         audits = [("verify", self.lake), (str(COUNT), self.lake, self.name)] if self.lake else []
         for number, command in enumerate([*self.commands, *audits]):
             exit_code, last_line, message = _call(lane, command, folder, key, number)
+            if exit_code == REFUSED and lane.choice in self.refused_on:
+                return JobResult(0, time.monotonic() - began, refusal=message)
             if exit_code:
                 return JobResult(exit_code, time.monotonic() - began, f"{command[0]}: {message}", tuple(ids))
             ids += [release_id] if (release_id := _release_id(last_line)) else []
@@ -161,7 +174,7 @@ def _call(lane: Lane, command: Sequence[str], folder: Path, key: Path, number: i
             exit_code = process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             exit_code = -1
-            to_error.write(f"\nnot finished after {TIMEOUT} seconds\n")
+            to_error.write(f"\n{NOT_FINISHED} after {TIMEOUT} seconds\n")
         finally:
             with suppress(ProcessLookupError):  # end Java and worker processes that are still running
                 os.killpg(process.pid, signal.SIGKILL)
@@ -220,9 +233,9 @@ def _write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object
         csv.writer(file).writerows([header, *rows])
 
 
-def _demo(kind: str) -> Job:
-    options = ("--records", str(DEMO_RECORDS), "--kind", kind, "--set", "method.effort=fast", *_ANSWER)
-    return Job(kind, (("demo", "--out", ".", *options),))
+def _demo(kind: str, *options: str) -> tuple[str, ...]:
+    place = ("--out", ".", "--records", str(DEMO_RECORDS), "--kind", kind)
+    return ("demo", *place, "--set", _EFFORT, *_ANSWER, *options)
 
 
 def _protect(update: str) -> tuple[str, ...]:
@@ -231,10 +244,19 @@ def _protect(update: str) -> tuple[str, ...]:
 
 JOBS = (
     Job("api", (("-c", _API),), lake=""),
-    _demo("mixed"),
-    _demo("nominal"),
-    _demo("numeric"),
+    *(Job(kind, (_demo(kind),)) for kind in ("mixed", "nominal", "numeric")),
+    Job(
+        "connect",
+        (_demo("mixed", "--only-data"), (str(CONNECT), "release.toml", "data", _EFFORT)),
+        refused_on=("spark-3.5", "lowest"),
+    ),
     Job("table", (("adjust", "table.toml", *_ANSWER),), _firms),
     Job("rounding", (("adjust", "table.toml", *_ANSWER),), _counted),
+    Job(
+        "catalogue",
+        (_demo("mixed", "--only-data"), (str(CATALOGS), str(ROOT), "release.toml", _EFFORT)),
+        lake="",
+        only_on=("pinned", "spark-3.5"),
+    ),
     Job("register", (_protect("first"), _protect("second")), _persons),
 )

