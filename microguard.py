@@ -54,9 +54,9 @@ __all__ = ["__version__", *PUBLIC]  # noqa: F822 (__getattr__ has them)
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version
+        from microguard.pipelines.engine.versions import microguard_version
 
-        return version("microguard")
+        return microguard_version()
     if name not in PUBLIC:
         raise AttributeError(f"module 'microguard' has no attribute {name!r}")
     archived = in_archive()
@@ -67,7 +67,7 @@ def __getattr__(name: str) -> Any:
     except ImportError as error:
         from microguard.pipelines.engine.extras import missing_extra
 
-        missing = missing_extra(error)
+        missing = missing_extra(error, PUBLIC[name])
         if missing is None:
             raise
         raise ImportError(str(missing)) from None

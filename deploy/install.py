@@ -11,41 +11,56 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
-PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 
 def main(extras: list[str]) -> int:
     """Install, and return the exit code of the installer; its output is printed if it fails."""
     target = f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
-    what = ("--constraint", str(CONSTRAINTS), "--editable", target)
-    uv = _uv()
-    if uv is not None:
-        options, environment = uv_options(pip_settings())
-        command = [uv, "pip", "install", "--quiet", "--python", sys.executable, *options, *what]
-        if _run(command, environment).returncode == 0:
-            return 0
-    done = _run([*PIP, "install", "--quiet", "--no-compile", *what], {})
-    sys.stderr.write(done.stdout)
+    done = install(Path(sys.executable), ["--constraint", str(CONSTRAINTS), "--editable", target])
+    if done.returncode:
+        sys.stderr.write(done.stdout)
     return done.returncode
 
 
-def _uv() -> str | None:
-    """Return the path of the machine's uv, or of one that is installed into this environment."""
-    environment_uv = Path(sys.executable).with_name("uv")
+def install(python: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Install into the environment of an interpreter, and return the result of the last installer."""
+    uv = _uv(python)
+    if uv is not None:
+        options, environment = uv_options(pip_settings(python))
+        command = [uv, "pip", "install", "--quiet", "--python", str(python), *options, *arguments]
+        done = _run(command, environment)
+        if done.returncode == 0:
+            return done
+    # uv upgrades all packages if it is told to upgrade; pip upgrades them only with this strategy.
+    eager = {"PIP_UPGRADE_STRATEGY": "eager"}
+    return _run([*pip_of(python), "install", "--quiet", "--no-compile", *arguments], eager)
+
+
+def pip_of(python: Path) -> tuple[str, ...]:
+    """Return the command line of the pip of an interpreter."""
+    # -P: in a checkout, pip would take its egg-info for the installed package.
+    return (str(python), "-P", "-m", "pip", "--disable-pip-version-check")
+
+
+def _uv(python: Path) -> str | None:
+    """Return the path of the machine's uv, or of one that is installed into the environment."""
+    environment_uv = python.with_name("uv")
     if not environment_uv.exists():
         if machine_uv := shutil.which("uv"):
             return machine_uv
-        _run([*PIP, "install", "--quiet", "--no-compile", "--constraint", str(CONSTRAINTS), "uv"], {})
+        constrained = ("--constraint", str(CONSTRAINTS), "uv")
+        _run([*pip_of(python), "install", "--quiet", "--no-compile", *constrained], {})
     return str(environment_uv) if environment_uv.exists() else None
 
 
-def pip_settings() -> dict[str, str]:
-    """Return pip's settings from its files and the environment, which takes precedence."""
-    listed = _run([*PIP, "config", "list"], {})
+def pip_settings(python: Path) -> dict[str, str]:
+    """Return the settings of a pip from its files and the environment, which takes precedence."""
+    listed = _run([*pip_of(python), "config", "list"], {})
     settings: dict[str, str] = {}
     for line in sorted(listed.stdout.splitlines(), key=lambda line: line.startswith(":env:")):
         key, equals, value = line.partition("=")

@@ -25,9 +25,9 @@ class _Parser(argparse.ArgumentParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from importlib.metadata import version
+        from microguard.pipelines.engine.versions import microguard_version
 
-        print(f"microguard {version('microguard')}")
+        print(f"microguard {microguard_version()}")
         parser.exit()
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from microguard.pipelines.answers import published_answer
 from microguard.pipelines.engine.command_result import CommandResult, look_again, now
+from microguard.pipelines.evidence.lineage import sent_lineage_of
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.find_release import find_release
 from microguard.pipelines.publication.ledger import Ledger
@@ -52,7 +53,11 @@ def approve(named: str, *, by: str, note: str = "") -> CommandResult:
         with at_work(areas):
             return _published(areas, release_id, "is published")
 
-    return look_again(act, look)
+    record = areas.record(release_id)
+    with sent_lineage_of(record) as ended:
+        result = look_again(act, look)
+        ended(record)
+    return result
 
 
 def _approve(areas: Areas, release_id: str, by: str, note: str) -> CommandResult:
@@ -133,7 +138,12 @@ def pending(specification: Specification) -> CommandResult:
     lines = [
         f"{entry.release_id} since {entry.at}: {areas.record_place(entry.release_id)}" for entry in waiting
     ]
-    text = "\n".join(lines) if lines else "No release of this specification waits for approval."
+    if lines:
+        lines.append(
+            "Next: read report.html in the folder of a release, then microguard approve FOLDER --by NAME, or "
+            "microguard reject FOLDER --by NAME"
+        )
+    text = "\n".join(lines or ["No release of this specification waits for approval."])
     rows = [
         {"release_id": each.release_id, "since": each.at, "evidence": areas.record_place(each.release_id)}
         for each in waiting

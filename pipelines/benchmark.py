@@ -11,12 +11,12 @@ import sys
 from collections.abc import Callable
 from datetime import date
 from difflib import get_close_matches
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from microguard.pipelines.engine.command_result import CommandResult
+from microguard.pipelines.engine.versions import microguard_version
 from microguard.schemas.errors import MicroguardError, SpecificationError
 from microguard.sdc.errors import SdcError
 
@@ -65,7 +65,7 @@ def benchmark(name: str | None = None, *, quick: bool = False, show: Callable[[s
             ) from error
     count = sum(map(len, content.values()))
     where = (
-        f"microguard {version('microguard')}, Python {platform.python_version()} on {platform.system()} "
+        f"microguard {microguard_version()}, Python {platform.python_version()} on {platform.system()} "
         f"{platform.machine()}, {os.cpu_count()} cores, {date.today().isoformat()}"
     )
     text = f"{count} tables; every answer was checked before it was shown. {where}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,5 +55,5 @@ def _waiting(area: Path) -> set[str]:
 
 def _areas(roots: Sequence[Path]) -> list[Path]:
     """Return the evidence areas at or below the folders that have work folders, sorted."""
-    folders = {folder for root in roots for folder in [root / WORK, *root.glob(f"**/{WORK}")]}
-    return sorted(folder.parent.resolve() for folder in folders if folder.is_dir() and is_work(folder))
+    found = {Path(parent) for root in roots for parent, names, _ in os.walk(root) if WORK in names}
+    return sorted(parent.resolve() for parent in found if is_work(parent / WORK))

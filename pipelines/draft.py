@@ -19,7 +19,7 @@ from microguard.pipelines.drafting.guess import Guess
 from microguard.pipelines.drafting.profile import MOST_RECORDS, Profile
 from microguard.pipelines.drafting.roles import guess_roles, is_nameable
 from microguard.pipelines.drafting.sniff import sniff
-from microguard.pipelines.drafting.table import draft_table, quoted, toml_key
+from microguard.pipelines.drafting.table import draft_table, quoted, shown, toml_key
 from microguard.pipelines.drafting.trial import Trial, trial
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.intake.columns import is_ignored
@@ -289,7 +289,7 @@ def _introduction(profile: Profile, risk: dict[str, Any], k: int) -> str:
             "Unique records without one of them (a variable with a large drop makes records identifiable):"
         )
         ordered = sorted(risk["uniques_without"].items(), key=lambda item: item[1])
-        lines += [f"  without {_shown(name)}: {uniques:,}" for name, uniques in ordered]
+        lines += [f"  without {shown(name)}: {uniques:,}" for name, uniques in ordered]
     return "\n".join(f"# {line}".rstrip() for line in lines)
 
 
@@ -382,10 +382,6 @@ def _missing(profile: Profile, guesses: Sequence[Guess]) -> str:
         return f'[missing]\nnumeric = "own_cluster"    # {why}'
     why = "records that lack one of the numbers, and are excluded from the release"
     return f"[missing]\nmax_rejected = {rejected}    # {why}"
-
-
-def _shown(name: str) -> str:
-    return quoted(name)[1:-1]
 
 
 def _of_table(drafted: str) -> CommandResult:

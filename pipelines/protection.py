@@ -25,6 +25,7 @@ from microguard.pipelines.engine.session import (
     warn_without_authentication,
 )
 from microguard.pipelines.evidence.evidence import Evidence
+from microguard.pipelines.evidence.lineage import sent_lineage
 from microguard.pipelines.gate.gate import Verdict, Verdicts
 from microguard.pipelines.intake.frames import is_spark_frame, write_frame
 from microguard.pipelines.intake.read import Microdata
@@ -187,7 +188,7 @@ class Protection:
         GateRefused
             If a release of these records, or another one of its name, is public already.
         """
-        with self._job(frame) as job:
+        with self._job(frame) as job, sent_lineage(self.specification.release.name, None):
             product = Records(self.specification)
             release = verified_release(product, job, self._written(frame, job), Predecessor())
             if isinstance(release, CommandResult):
@@ -215,8 +216,11 @@ class Protection:
                 "These records were protected by another specification, with its own gate, approval and "
                 "areas. Publish them with the Protection that protected them, or protect them again."
             )
-        with self._job(protected.frame) as job:
-            return publish_verified(job, protected._release)
+        name = self.specification.release.name
+        with self._job(protected.frame) as job, sent_lineage(name, None) as ended:
+            result = publish_verified(job, protected._release)
+            ended(job.areas.record(str(result.content["release_id"])))
+            return result
 
     @contextmanager
     def _job(self, frame: Any) -> Iterator[Job]:

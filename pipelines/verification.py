@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib.metadata import version
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Generic
 
+from microguard.pipelines.description.describe import describe
+from microguard.pipelines.engine.files import checksum
+from microguard.pipelines.engine.versions import microguard_version
 from microguard.pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
 from microguard.pipelines.evidence.lineage import write_lineage
 from microguard.pipelines.evidence.page import Page
@@ -17,10 +20,10 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measured, compute_all
 from microguard.pipelines.predecessor import Predecessor
 from microguard.pipelines.product import P, Product, W
-from microguard.pipelines.publication.add_descriptors import add_descriptors
 from microguard.pipelines.publication.identity import SOFTWARE
 from microguard.pipelines.publication.ledger import Entry, Ledger
 from microguard.pipelines.publication.pending_approval import PendingRelease
+from microguard.pipelines.publication.stage import StagedFiles
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification
 
@@ -152,7 +155,7 @@ def _description(
         release_id=entry.release_id,
         name=entry.name,
         content=product.content,
-        version=version("microguard"),
+        version=microguard_version(),
         at=entry.at,
         public_area=job.areas.public.name,
         k=specification.release.k,
@@ -164,3 +167,14 @@ def _description(
         software=entry.identity.get(SOFTWARE, {}),
         snapshot=microdata.snapshot,
     )
+
+
+def add_descriptors(staged: StagedFiles, manifest: Mapping[str, Any]) -> StagedFiles:
+    """Write descriptors from the staged files and the manifest alone; return the files including them.
+
+    Data files keep the checksums under which they were verified, so that a file that changed since is not
+    published.
+    """
+    names = describe(staged.folder, manifest, staged.checksums)
+    fresh = {name: checksum(staged.folder / name) for name in names}
+    return replace(staged, checksums={**staged.checksums, **fresh})

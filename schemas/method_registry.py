@@ -50,7 +50,12 @@ class MethodRow:
     kinds : tuple of str
         Kinds of quasi-identifiers that it carries.
     keys : tuple of str
-        Keys of ``[method]`` or ``[table]`` that not every method heeds, and this one does.
+        Keys of ``[method]`` or ``[table]`` that not every method heeds, and this one does; "roles.risk" for
+        variables of role risk.
+    changes : "values", "clusters", "areas" or "coarser"
+        What happens to records: each value is changed by itself, records become their clusters, areas are
+        exchanged, or values are suppressed or generalised. Measures and limits follow from it. A third
+        party has the first.
     """
 
     name: str
@@ -60,6 +65,7 @@ class MethodRow:
     parameters: type[Parameters] | str | None = None
     kinds: tuple[str, ...] = ("nominal", "ordinal", "hierarchical", "numeric")
     keys: tuple[str, ...] = ()
+    changes: Literal["values", "clusters", "areas", "coarser"] = "values"
 
     @property
     def parameters_type(self) -> type[Parameters] | None:
@@ -84,6 +90,7 @@ BUILT_IN: dict[str, MethodRow] = {
             ("k-anonymity", "l-diversity"),
             f"{_ADAPTERS}.microaggregation:Microaggregation",
             keys=(*_ALGORITHM, "representative", "unit", "min_diversity"),
+            changes="clusters",
         ),
         MethodRow(
             "safe",
@@ -92,14 +99,16 @@ BUILT_IN: dict[str, MethodRow] = {
             f"{_ADAPTERS}.safe:Safe",
             kinds=("nominal",),
             keys=_ALGORITHM,
+            changes="clusters",
         ),
         MethodRow(
             "swapping",
             "records",
             ("measured only",),
             f"{_ADAPTERS}.swapping:TargetedRecordSwapping",
-            f"{_PARAMETERS}.record_methods:SwappingParameters",
-            kinds=("nominal", "ordinal", "hierarchical", "numeric"),
+            f"{_PARAMETERS}.swapping:SwappingParameters",
+            keys=("roles.risk",),
+            changes="areas",
         ),
         MethodRow(
             "pram",
@@ -133,6 +142,7 @@ BUILT_IN: dict[str, MethodRow] = {
             f"{_PARAMETERS}.record_methods:LocalSuppressionParameters",
             kinds=("nominal", "ordinal", "hierarchical"),
             keys=("effort",),
+            changes="coarser",
         ),
         MethodRow(
             "recoding",
@@ -141,6 +151,7 @@ BUILT_IN: dict[str, MethodRow] = {
             f"{_ADAPTERS}.recoding:RecodingMethod",
             f"{_PARAMETERS}.record_methods:RecodingParameters",
             kinds=("nominal", "ordinal", "hierarchical"),
+            changes="coarser",
         ),
         MethodRow(
             "adjustment",
@@ -227,6 +238,8 @@ def method_row(content: Content, name: str) -> MethodRow:
         raise unusable(name, f"a MethodRow of that name, found {type(row).__name__}")
     if row.content != content:
         raise unusable(name, f"a method for {content}, found one for {row.content}")
+    if name not in BUILT_IN and row.changes != "values":  # else no limit requires that values change
+        raise unusable(name, f'changes = "values", found "{row.changes}"')
     known = get_args(GuaranteeName)
     stated = tuple(row.guarantees)
     if not stated or not set(stated) <= set(known):

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 from microguard.pipelines.drafting.counting import K, clusters_by_missing_pattern, counted_unit
 from microguard.pipelines.drafting.dependencies import dependencies
 from microguard.pipelines.drafting.evidence import max_categories
 from microguard.pipelines.drafting.guess import Alternative, Guess
 from microguard.pipelines.drafting.key_variables import MOST_KEY_VARIABLES
 from microguard.pipelines.drafting.profile import Profile
+from microguard.pipelines.drafting.shapes import is_numbering
+from microguard.pipelines.drafting.table import shown
 from microguard.pipelines.measures.attribute_disclosure.conditional_mode import Dependency
 from microguard.schemas.errors import InputRejected
 
 MOST_REJECTED = 0.2
 """Maximum share of records that may be rejected because a number is missing."""
+MIN_RECORDS_PER_CODE = 3
+"""A code with coarser levels occurs at least so often in the mean; a name would determine everything."""
+MIN_DISAGREEMENT = 0.05
+"""Minimum probability that two records differ in a coarser level; a constant is no level of a code."""
 MOST_OTHERS = 30
 """Maximum number of columns of no special role that are compared with the key variables, in their order."""
 UNMODIFIED_ROLES = ("region", "sensitive", "weight", "other")
@@ -48,6 +56,65 @@ def with_numeric_codes(guesses: list[Guess], profile: Profile) -> list[Guess]:
                 each = replace(each, kind="nominal", why=f"a code that determines another, {each.why}")
         result.append(each)
     return result
+
+
+def without_coarser_levels(
+    guesses: Sequence[Guess], codes: Mapping[str, np.ndarray], numbers: Mapping[str, np.ndarray]
+) -> list[Guess]:
+    """Leave out categories that are levels of a finer code: isco1 of isco4.
+
+    Published as it is, a coarser level shows what protection changes in the code. Protected by itself, it
+    contradicts the code. What a numbering determines, such as that of sampling units, is no level of it.
+
+    Parameters
+    ----------
+    guesses : sequence of Guess
+    codes : mapping of label to (n,) int array
+        Values of the sampled records.
+    numbers : mapping of label to (n,) float array
+        Their numbers.
+    """
+    categories = [
+        each
+        for each in guesses
+        if each.role == "quasi_identifier" and each.kind == "nominal" and each.column is not None
+    ]
+    finer = {
+        coarse.name: fine.name
+        for fine in sorted(categories, key=lambda each: each.column.distinct if each.column else 0)
+        for coarse in categories
+        if fine.column is not None
+        and not is_numbering(fine.column, numbers.get(fine.column.label, np.array([])))
+        and _is_level_of(coarse, fine, codes)
+    }
+    alternative = Alternative("quasi_identifier", "nominal", "to protect it by itself, although both differ")
+    return [
+        replace(
+            each,
+            role="identifier",
+            kind=None,
+            why=f"a coarser level of {shown(finer[each.name])}: left out, recode it from the published codes",
+            reading="derived",
+            alternative=alternative,
+        )
+        if each.name in finer
+        else each
+        for each in guesses
+    ]
+
+
+def _is_level_of(coarse: Guess, fine: Guess, codes: Mapping[str, np.ndarray]) -> bool:
+    one, other = coarse.column, fine.column
+    if one is None or other is None or not 2 <= one.distinct < other.distinct:
+        return False
+    if other.present < MIN_RECORDS_PER_CODE * other.distinct:
+        return False
+    level, code = codes[one.label], codes[other.label]
+    shares = np.unique(level, return_counts=True)[1] / len(level)
+    if 1.0 - float(np.sum(shares**2)) < MIN_DISAGREEMENT:
+        return False
+    pairs = np.unique(code.astype(np.int64) * (int(level.max()) + 2) + level)
+    return len(pairs) == len(np.unique(code))
 
 
 def without_sparse_numbers(guesses: list[Guess], profile: Profile) -> list[Guess]:

@@ -8,7 +8,7 @@ from keyword import iskeyword
 
 import numpy as np
 from microguard.pipelines.drafting.column import Column
-from microguard.pipelines.drafting.table import quoted
+from microguard.pipelines.drafting.table import quoted, shown
 
 FEWEST_RECORDS = 50
 """In a smaller file columns agree by chance."""
@@ -105,7 +105,7 @@ def _copies(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iter
         if column.label in numbers and column.distinct > 1:
             first = seen.setdefault(numbers[column.label].tobytes(), column)
             if first is not column:
-                yield Derived(column, _quoted(first), (first,), f"a duplicate of {_shown(first)}")
+                yield Derived(column, _quoted(first), (first,), f"a duplicate of {shown(first.name)}")
 
 
 def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
@@ -116,7 +116,7 @@ def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> 
         if 1 < column.distinct <= MOST_CONSTANT * len(codes[column.label]):
             first = seen.setdefault((column.distinct, codes[column.label].tobytes()), column)
             if first is not column and _in_one_order(numbers.get(first.label), numbers.get(column.label)):
-                yield Derived(column, None, (first,), f"a duplicate of {_shown(first)}")
+                yield Derived(column, None, (first,), f"a duplicate of {shown(first.name)}")
 
 
 def _in_one_order(one: np.ndarray | None, other: np.ndarray | None) -> bool:
@@ -157,7 +157,7 @@ def _functions(columns: Sequence[Column], codes: _Values, numbers: _Values) -> I
                         continue
                     if _agree(numbers[column.label], function(numbers[base.label])):
                         text = expression.format(_quoted(base))
-                        yield Derived(column, text, (base,), what.format(_shown(base)))
+                        yield Derived(column, text, (base,), what.format(shown(base.name)))
 
 
 def _sums_and_products(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
@@ -184,7 +184,9 @@ def _sums_and_products(columns: Sequence[Column], codes: _Values, numbers: _Valu
                     longest = max(_decimals(numbers[each.label]) for each in (one, other))
                     if _decimals(numbers[target.label]) >= longest and _agree(numbers[target.label], whole):
                         text = f"{_quoted(one)} {sign} {_quoted(other)}"
-                        yield Derived(target, text, (one, other), f"{what} {_shown(one)} and {_shown(other)}")
+                        yield Derived(
+                            target, text, (one, other), f"{what} {shown(one.name)} and {shown(other.name)}"
+                        )
 
 
 def _totals(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
@@ -224,7 +226,7 @@ def _bands(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Itera
             ties = number[known][order]
             splits_ties = np.any((ordered[1:] != ordered[:-1]) & (ties[1:] == ties[:-1]))
             if changes == len(np.unique(ordered)) - 1 > 0 and not splits_ties:
-                yield Derived(column, None, (base,), f"bands of {_shown(base)}")
+                yield Derived(column, None, (base,), f"bands of {shown(base.name)}")
 
 
 def _numeric(columns: Iterable[Column], numbers: _Values, fewest: int = FEWEST_VALUES) -> list[Column]:
@@ -265,8 +267,3 @@ def _quoted(column: Column) -> str:
     """Return the name for an expression, in quotes unless it is a plain word."""
     plain = column.name.isascii() and column.name.isidentifier() and not iskeyword(column.name)
     return column.name if plain else quoted(column.name)
-
-
-def _shown(column: Column) -> str:
-    """Return the name for a comment: a line break in it must not end the comment."""
-    return quoted(column.name)[1:-1]

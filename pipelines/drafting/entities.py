@@ -20,6 +20,8 @@ MAX_COMPARED = 24
 """Maximum number of columns whose agreement within a key is counted."""
 MAX_HOUSEHOLD = 10.0
 """Maximum mean number of persons in a household; the members of an employer or school are more."""
+MOST_ZEROS = 0.1
+"""Maximum share of records in which a key is 0; amounts that some do not have are 0 more often."""
 MIN_PERIODS = 1.3
 """Minimum mean number of periods of a unit of a panel."""
 
@@ -108,6 +110,9 @@ def _may_repeat(column: Column, records: int, most_categories: int) -> bool:
     if column.present != records or not column.is_key_type or column.dates:
         return False
     if not MIN_ENTITIES <= column.distinct < records or column.ties < 1:
+        return False
+    zeros = column.present - column.positive
+    if column.numbers == column.present and column.range[0] == 0 and zeros > MOST_ZEROS * column.present:
         return False
     if column.named("household"):
         return not column.named("amount", "code") and column.distinct > 0.05 * records

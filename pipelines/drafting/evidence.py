@@ -147,8 +147,10 @@ class Facts:
     @property
     def maybe_weight(self) -> bool:
         """Numbers that could be a sampling weight, of which neither name nor values say that they are."""
-        named = self.named("income", "age", "visible", "body")
-        return len(self.weight_signs) == 1 and not named and not _amount(self)
+        if self.named("income", "age", "visible", "body") or _amount(self):
+            return False
+        levels = self.few and self.numeric and not self.whole and self.column.positive == self.records
+        return len(self.weight_signs) == 1 or levels
 
     @property
     def alone(self) -> bool:
@@ -181,7 +183,6 @@ def _amount(f: Facts) -> bool:
 RULES = (
     Rule("category", 4, lambda f: f.few and f.whole, "whole numbers that are codes"),
     Rule("category", 4, lambda f: f.categories and f.label, "categories"),
-    Rule("category", 3, lambda f: f.label and f.few, "few values"),
     Rule("category", 2, lambda f: f.column.zero_led > 0 and f.listed, "digits with leading zeros"),
     Rule("category", 8, lambda f: f.column.zero_led > 0 and f.listed and f.column.digits_of_one_width,
          "digits of one width with leading zeros"),
@@ -194,14 +195,11 @@ RULES = (
     Rule("category", 6, lambda f: f.named("period") and f.whole and f.categories, "a period by name"),
     Rule("place", 8, lambda f: f.named("place") and f.listed and (f.whole or f.label)
          and not f.named("amount"), "a region by name"),
-    Rule("place", 2, lambda f: f.named("place") and not f.numeric and f.categories, "a place by name"),
     Rule("amount", 4, lambda f: f.numeric and not f.few, "numbers"),
     Rule("amount", 4, lambda f: f.numeric and not f.whole, "numbers with decimals"),
-    Rule("amount", 3, lambda f: f.numeric and _amount(f), "an amount by name"),
     Rule("amount", 9, lambda f: f.padded and f.listed, "numbers with leading zeros"),
     Rule("amount", 9, lambda f: f.padded and f.named("income", "age") and not f.named("code", "key"),
          "numbers with leading zeros, an amount by name"),
-    Rule("amount", 4, lambda f: f.numeric and f.named("age") and not f.few, "an age by name"),
     Rule("key", 12, lambda f: f.named("key") and f.unique and f.column.is_key_type, "a key by name"),
     Rule("key", 8, lambda f: f.serial, "a serial number: evenly spread whole numbers"),
     Rule("key", 6, lambda f: f.registration and not _amount(f), "a registration number"),
@@ -265,7 +263,8 @@ def read_column(facts: Facts) -> Reading:
     if first == "weight" and not facts.named("weight"):
         sure, why = UNSURE, f"{why}: {', '.join(facts.weight_signs)}"
     if first == "amount" and facts.maybe_weight:
-        return Reading(first, f"{why}, {facts.weight_signs[0]} as sampling weights are", UNSURE, "weight")
+        signs = (*facts.weight_signs, "few positive numbers")
+        return Reading(first, f"{why}, {signs[0]} as sampling weights are", UNSURE, "weight")
     return Reading(first, why, sure, second if points[second] else None)
 
 

@@ -18,6 +18,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
+from microguard.pipelines.drafting.cell_status import OBSERVATION, SDMX, cell_status
 from microguard.pipelines.drafting.counting import K
 from microguard.pipelines.drafting.sniff import Source
 from microguard.pipelines.drafting.table import quoted, toml_key
@@ -30,15 +31,6 @@ _CONTRIBUTORS = re.compile(
     r"(?i)^(n|nb.*|n_?obs.*|freq.*|count.*|obs|effectif.*|contributors?|firms|number.*)$"
 )
 _LARGEST = re.compile(r"(?i)(^|_)(max\d*|top_?\d+|largest\d*|maxscore)$|_max$")
-_STATUSES: dict[str, dict[str, str]] = {
-    "words": {"safe": "safe", "sensitive": "sensitive", "fixed": "fixed"},
-    "tau-ARGUS": {"S": "safe", "U": "sensitive", "P": "fixed", "E": "safe"},
-    "SDMX": {"F": "safe", "N": "sensitive", "C": "sensitive", "D": "sensitive", "S": "safe"},
-    "truth": {"TRUE": "sensitive", "FALSE": "safe"},
-    "pandas": {"True": "sensitive", "False": "safe"},
-}
-_SDMX = ("DATAFLOW", "STRUCTURE", "STRUCTURE_ID", "ACTION")
-_OBSERVATION = "OBS_VALUE"
 #: Codes of SDMX and Eurostat for numbers of persons, households, firms and other units.
 _UNITS = frozenset(
     [
@@ -59,8 +51,6 @@ _UNITS = frozenset(
         "COUNT",
     ]
 )
-#: Columns of SDMX and JSON-stat that say how a value was made, and not whether it is confidential.
-_QUALITY = ("OBS_STATUS", "OBS_FLAG")
 #: Whether the values of some codes add up to a value.
 AddsUp = Callable[[list[str], float], bool]
 MOST_ROWS = 2_000_000
@@ -174,24 +164,17 @@ def recognised(
         if len(known) and _numbers(known) is not None:
             table.incomplete.add(name)
     table.decimal_comma = any(frame[name].str.contains(",", regex=False).any() for name in numeric)
-    for name in list(table.others):
-        codes = set(frame[name].dropna().unique()) - {""}
-        readable = codes and name not in _QUALITY
-        fitting = [
-            each
-            for each in _STATUSES.values()
-            if readable and codes <= set(each) and {"safe", "sensitive"} <= {each[code] for code in codes}
-        ]
-        if fitting and table.status is None:
-            table.status, table.statuses = name, {code: fitting[0][code] for code in sorted(codes)}
-            table.others.remove(name)
+    found = cell_status(frame, table.others)
+    if found is not None:
+        table.status, table.statuses = found
+        table.others.remove(table.status)
     _numbers_of(table, numeric)
     if table.value is None and table.contributors is None:
         return None
     amounts = numeric[table.value or table.contributors or ""]
     ruled = table.contributors is not None or table.largest or table.status is not None
-    if table.value == _OBSERVATION and not ruled and _are_counts(frame, amounts):
-        table.value, table.contributors = None, _OBSERVATION
+    if table.value == OBSERVATION and not ruled and _are_counts(frame, amounts):
+        table.value, table.contributors = None, OBSERVATION
     for name in totals:
         _nest(table, frame, name, amounts)
     return table
@@ -223,7 +206,7 @@ def _numbers_of(table: FinishedTable, numeric: Mapping[str, np.ndarray]) -> None
         table.contributors = named[0]
         del left[named[0]]
     largest = [name for name in left if _LARGEST.search(name)]
-    values = [_OBSERVATION] if _OBSERVATION in left else [name for name in left if name not in largest]
+    values = [OBSERVATION] if OBSERVATION in left else [name for name in left if name not in largest]
     values.sort(key=lambda name: bool(left[name].min() == left[name].max()))  # a year is no value
     if values:
         table.value = values[0]
@@ -336,7 +319,7 @@ def _frame(source: Source) -> pd.DataFrame | None:
 
 def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     counts = table.value is None
-    sdmx = [name for name in table.others if name in _SDMX]
+    sdmx = [name for name in table.others if name in SDMX]
     yield "# Draft by microguard from the cells of a finished table, for microguard adjust. Read each line."
     yield from ("", "[release]", f"name = {quoted(plain_name(source.path))}", f"k = {K}", "")
     yield from ("[input]", f"path = {quoted(source.written)}", f'format = "{source.format}"')
@@ -361,6 +344,8 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     yield f"value = {quoted(table.value or table.contributors or '')}"
     if counts:
         yield 'kind = "frequency"    # counts of units'
+    if counts and table.status is not None:
+        yield 'method = "suppression"    # other methods of counts protect no single cells'
     yield f"tables = [[{', '.join(map(quoted, table.totals))}]]"
     yield f"total = {quoted(first := next(iter(table.totals.values())))}"
     others = {name: mark for name, mark in table.totals.items() if mark != first}
@@ -374,7 +359,7 @@ def _lines(source: Source, table: FinishedTable) -> Iterator[str]:
     if table.largest:
         yield f"largest = [{', '.join(map(quoted, table.largest))}]"
         yield "dominance = { n = 1, k = 85 }" if len(table.largest) == 1 else "p_percent = 10"
-    if table.status is not None and not counts:
+    if table.status is not None:
         yield f"status = {quoted(table.status)}"
         pairs = ", ".join(f"{quoted(code)} = {quoted(word)}" for code, word in table.statuses.items())
         yield f"statuses = {{ {pairs} }}"

@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from microguard.pipelines.drafting.cell_status import refuse_unsaid
 from microguard.pipelines.drafting.finished_table import draft_finished_table, is_total
 from microguard.pipelines.drafting.sniff import sniff
 from microguard.schemas.errors import InputRejected
@@ -42,6 +43,8 @@ class JsonStatTable:
         Dimensions with several codes and without a total.
     absent : int
         Number of combinations of codes without a value.
+    statuses : frozenset of str
+        Statuses of cells that have a value; JSON-stat does not say by which standard.
     """
 
     columns: tuple[str, ...]
@@ -50,6 +53,7 @@ class JsonStatTable:
     totals: dict[str, str]
     without_total: tuple[str, ...]
     absent: int
+    statuses: frozenset[str]
 
     def write(self, path: Path) -> None:
         """Write the cells as CSV in UTF-8; an existing file is not replaced.
@@ -75,7 +79,8 @@ def draft_of_cells(named: str, cells: str) -> str:
     Raises
     ------
     InputRejected
-        If the input is no JSON-stat table, the file of cells exists, or the draft is not of a table.
+        If the input is no JSON-stat table, the file of cells exists, the draft is not of a table, or a
+        status may say that a cell is confidential.
     """
     table = read_json_stat(Path(named))
     if table is None:
@@ -83,6 +88,7 @@ def draft_of_cells(named: str, cells: str) -> str:
             f"--cells: expected a JSON-stat table as input, found {named}, which is none. Leave --cells out."
         )
     table.write(Path(cells))
+    refuse_unsaid(table.statuses, f"{STATUS} of {Path(cells).name}")
     drafted = draft_finished_table(sniff(cells), table.parents, table.totals, table.absent)
     if drafted is None:
         found = "a table without its grand total, or a measure that lacks values"
@@ -184,6 +190,11 @@ def _read(table: Mapping[str, Any]) -> JsonStatTable:
         {name: each[0] for name, each in totals.items() if len(each) == 1},
         tuple(names[i] for i in kept if len(codes[i]) > 1 and len(totals[names[i]]) != 1),
         sum(value is None for value in values),
+        frozenset(
+            str(status).strip()
+            for value, status in zip(values, statuses, strict=True)
+            if value is not None and status is not None
+        ),
     )
 
 

@@ -24,7 +24,11 @@ from microguard.schemas.errors import InputRejected
 
 MOST_RECORDS = 1_000_000
 """A draft reads at most this number of records from the beginning of the input."""
-MISSING_MARKS = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", ".", "-", "*")
+MISSING_MARKS = (
+    *("?", ".", "..", ":", "-", "*", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "-nan", "NaT"),
+    *("NULL", "null", "(null)", "#NULL!", "\\N", "None"),
+)
+"""Marks of R, pandas, SAS, SPSS, Excel, Eurostat, Hive and databases."""
 LARGEST_NUMBER = 1e150
 """Largest absolute value that a run accepts; larger ones would overflow sums of squares."""
 
@@ -34,8 +38,6 @@ NUMBER_FORMAT_RECORDS = 2_000
 """Number of records from which the number format is detected."""
 SINGLE_THREAD_RECORDS = 100_000
 """With fewer records, one thread is faster than two."""
-DOMINANT = 100
-"""Multiple of the mean number of records from which a value is no key."""
 ENDS = 60
 """Number of distinct values at each end of a column that are searched for codes of missing values."""
 
@@ -147,8 +149,7 @@ class Profile:
         """Count how often columns change their value between records with the same key.
 
         Whole groups are counted, about `SAMPLE_RECORDS` records of a larger file; a hash of the key draws
-        them. Groups above `DOMINANT` times the mean are left out: they are amounts of 0, and have few values
-        of a category for their size.
+        them.
 
         Returns
         -------
@@ -158,14 +159,13 @@ class Profile:
             Number of distinct values of each column beyond the first of each group; missing is a value.
         """
         part = max(self.records // SAMPLE_RECORDS, 1)
-        most = DOMINANT * key.present // max(key.distinct, 1)
         texts = [f"coalesce(CAST({column.label} AS VARCHAR), '')" for column in columns]
         counts = ["count(*) - 1", *(f"count(DISTINCT {text}) - 1" for text in texts)]
         named = [f"{count} AS n{i}" for i, count in enumerate(counts)]
         sums = ", ".join(f"sum(n{i})" for i in range(len(named)))
         row = self._engine.execute(
             f"SELECT {sums} FROM (SELECT {', '.join(named)} FROM file WHERE {key.label} IS NOT NULL "
-            f"AND hash({key.label}) % {part} = 0 GROUP BY {key.label} HAVING count(*) <= {most})"
+            f"AND hash({key.label}) % {part} = 0 GROUP BY {key.label})"
         ).fetchone()
         assert row is not None
         repeats, *changes = (int(value or 0) for value in row)

@@ -16,6 +16,7 @@ from microguard.pipelines.drafting.corrections import (
     with_numeric_codes,
     with_region,
     with_some_quasi_identifier,
+    without_coarser_levels,
     without_dependencies,
     without_small_region,
     without_sparse_numbers,
@@ -54,7 +55,7 @@ def guess_roles(profile: Profile) -> tuple[list[Guess], list[Derived]]:
     amounts = {each.column.label for each in guesses if each.column is not None and each.kind == "numeric"}
     computed = find_derived(data, codes, numbers, amounts)
     guesses = _without_computed(guesses, computed)
-    guesses = with_region(guesses, profile)
+    guesses = without_coarser_levels(with_region(guesses, profile), codes, numbers)
     guesses = without_sparse_numbers(with_key_variables(guesses, codes, numbers), profile)
     guesses = without_small_region(guesses, profile)
     guesses = without_unusable_weights(without_dependencies(guesses, profile), profile)

@@ -30,6 +30,8 @@ from microguard.pipelines.intake.snapshots import Snapshot, current_snapshot
 from microguard.schemas.errors import InputRejected
 
 DELIMITERS = (",", ";", "\t", "|")
+RARE_DELIMITERS = ("\x01", "~", "^", ":", "¦")
+"""Delimiters of a file that has none of `DELIMITERS`; Hive writes the first one."""
 SAMPLE_CHARACTERS = 1 << 18
 SAMPLE_LINES = 200
 #: If so many names of the header are also values of their columns, the header is a record. A single one may
@@ -125,6 +127,11 @@ def sniff(named: str) -> Source:
             if _is_parquet(files[0])
             else _sniff_csv(path, named, files)
         )
+    except PermissionError:
+        raise InputRejected(
+            f"{named} cannot be opened: this user may not read it. Give the user the right, or run as "
+            "another one."
+        ) from None
     except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, csv.Error):
         raise InputRejected(
             f"{named} cannot be read, expected Parquet or CSV with a header. Check that the file is complete."
@@ -220,10 +227,11 @@ def _encoding(file: Path) -> str:
 
 
 def _quote(sample: str) -> str:
-    """Return the single quote if the first line begins and ends with one and has two at least, else "."""
-    first = sample.splitlines()[0].strip() if sample.strip() else ""
-    quoted = len(first) > 2 and first[0] == first[-1] == "'" and first.count("'") % 2 == 0
-    return "'" if quoted else '"'
+    """Return the single quote if it encloses two fields and half of the first line, else "."""
+    first = sample.splitlines()[0] if sample.strip() else ""
+    fields = max((first.split(delimiter) for delimiter in DELIMITERS), key=len)
+    quoted = sum(len(field) > 2 and field[0] == field[-1] == "'" for field in map(str.strip, fields))
+    return "'" if quoted >= max(2, len(fields) / 2) else '"'
 
 
 def _delimiter(sample: str, quote: str) -> str:
@@ -237,7 +245,8 @@ def _delimiter(sample: str, quote: str) -> str:
         width, lines = widths.most_common(1)[0]
         return (lines / sum(widths.values()) if width > 1 else 0.0), width
 
-    return max(DELIMITERS, key=agreement)
+    best = max(DELIMITERS, key=agreement)
+    return best if agreement(best)[0] else max((best, *RARE_DELIMITERS), key=agreement)
 
 
 def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
@@ -249,6 +258,22 @@ def _check_header(header: list[str], rows: list[list[str]], path: Path) -> None:
         raise InputRejected(
             f"{path.name}: expected fields with one of the delimiters , ; | or a tab, found one column, as "
             "in a fixed-width file. Convert the file to CSV with a header."
+        )
+    if header and header[0].lower().startswith("sep=") and len([name for name in header if name]) == 1:
+        raise InputRejected(
+            f"{path.name}: expected a header in the first line, found the mark by which Excel knows the "
+            "delimiter (sep=). Remove this line."
+        )
+    if rows and all(len(row) == len(header) + 1 for row in rows if row) and unnamed == 0:
+        raise InputRejected(
+            f"{path.name}: every line has one field more than the header, as row names written by R. Write "
+            "it again by write.csv(..., row.names = FALSE), or put a name for them before the first one."
+        )
+    if unnamed > 1 and not numbers and repeated < MIN_REPEATED_NAMES:
+        raise InputRejected(
+            f"The first line of {path.name}: expected a header with at most one column without a name, "
+            f"found {unnamed}. Name the columns, or remove delimiters at the ends of lines; or remove lines "
+            "above the header."
         )
     duplicates = len(set(header)) < len(header)
     if not header or duplicates or unnamed > 1 or numbers or repeated >= MIN_REPEATED_NAMES:

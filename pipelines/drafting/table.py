@@ -23,7 +23,7 @@ def draft_table(profile: Profile, guesses: Sequence[Guess], k: int) -> str:
         each.column
         for each in guesses
         if each.column is not None
-        and (each.role == "region" or (each.role in ("quasi_identifier", "other") and each.kind == "nominal"))
+        and (each.role == "region" or _is_category(each))
         and each.column.distinct > 1
     ]
     if not categories:
@@ -44,6 +44,12 @@ def draft_table(profile: Profile, guesses: Sequence[Guess], k: int) -> str:
         lines.append("p_percent = 10")
     lines.append(f"# minimum_frequency = {k}    # default: release.k")
     return "\n".join(f"# {line}" if not line.startswith("#") else line for line in lines)
+
+
+def _is_category(guess: Guess) -> bool:
+    """Return whether a column is a dimension: also a level of a code, which the records may leave out."""
+    chosen = guess.alternative if guess.reading == "derived" and guess.alternative is not None else guess
+    return chosen.role in ("quasi_identifier", "other") and chosen.kind == "nominal"
 
 
 def _chains(profile: Profile, columns: Sequence[Column]) -> list[list[Column]]:
@@ -70,6 +76,11 @@ def _listed(columns: Sequence[Column]) -> str:
 def quoted(text: str) -> str:
     """Return a TOML basic string: a JSON string in which DEL is also escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def shown(name: str) -> str:
+    """Return the name of a column for a comment: a line break in it must not end the comment."""
+    return quoted(name)[1:-1]
 
 
 def toml_key(name: str) -> str:

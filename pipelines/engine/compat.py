@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.metadata import distributions
 from itertools import pairwise
 from typing import Any, cast
 
@@ -63,6 +64,16 @@ def refuse_connect(frame: Any) -> None:
         raise MicroguardError(
             f"Spark Connect: expected Spark 4.0 or newer, found {pyspark.__version__}, which cannot return "
             "Arrow tables. Use a classic session, or upgrade Spark."
+        )
+
+
+def refuse_overlaid() -> None:
+    """Raise if databricks-connect is installed next to pyspark: it replaces files of pyspark by its own."""
+    if all(next(iter(distributions(name=name)), None) for name in ("pyspark", "databricks-connect")):
+        raise MicroguardError(
+            "pyspark: expected the files of one version, found also databricks-connect, which installs "
+            "others in their place. Use an environment without databricks-connect, and install pyspark "
+            "again there."
         )
 
 

@@ -11,7 +11,8 @@ from microguard.schemas.errors import MicroguardError
 #: Top-level modules of each extra of pyproject.toml.
 EXTRAS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "spark": ("pyspark", "py4j", "duckdb", "jinja2"),
+        "frames": ("pandas",),
+        "spark": ("pyspark", "py4j", "pyarrow", "duckdb", "jinja2"),
         "gx": ("great_expectations",),
         "report": ("matplotlib",),
         "lake": ("deltalake", "pyiceberg", "obstore"),
@@ -43,12 +44,18 @@ def require_extras(*extras: str) -> None:
         raise MissingExtra(_sentence(tuple(missing), dict.fromkeys(missing.values())))
 
 
-def missing_extra(error: ImportError) -> MissingExtra | None:
-    """Return the refusal for a failed import of an optional package; None for any other."""
+def missing_extra(error: ImportError, module: str = "microguard.pipelines") -> MissingExtra | None:
+    """Return the refusal for a failed import of an optional package by a module; None for any other.
+
+    For a module of runs it names all that is missing of the extra spark, and not the first import alone.
+    """
     name = (error.name or "").partition(".")[0]
     extras = [extra for extra, names in EXTRAS.items() if name in names]
     if not extras or _installed(name):
         return None
+    if extras[0] in ("frames", "spark") and module.startswith("microguard.pipelines"):
+        missing = [each for each in (*EXTRAS["frames"], *EXTRAS["spark"]) if not _installed(each)]
+        return MissingExtra(_sentence(missing, ("spark",)))
     return MissingExtra(_sentence((name,), extras[:1]))
 
 

@@ -31,12 +31,15 @@ _RAISED = re.compile(
 #: Spark's messages about a worker that the system killed, and about a lost executor.
 _LOST_WORKER = "Python worker exited unexpectedly"
 _LOST_EXECUTOR = "ExecutorLostFailure"
+#: Spark's message about a session that was stopped.
+_STOPPED = "stopped SparkContext"
 #: Spark's messages if Python did not start, or did not follow Spark's protocol.
 _NO_PYTHON = ("Error from python worker:", "Invalid port number/socket path:")
 #: Spark error classes that mean an executor failed (memory, disk), not bad input.
 _OF_MACHINES = (
     _LOST_WORKER,
     _LOST_EXECUTOR,
+    _STOPPED,
     *_NO_PYTHON,
     "FetchFailed",
     "TaskResultLost",
@@ -104,6 +107,8 @@ def _why(error: Exception) -> str:
             "Give executors more memory (spark.executor.memory, spark.executor.memoryOverhead), or make "
             "blocks smaller ([blocking] max_records)."
         )
+    if _STOPPED in str(error):
+        return "The session of Spark was stopped by other code before the run ended. Start a new session."
     if any(each in str(error) for each in _NO_PYTHON):
         return (
             "Spark could not start Python on a machine. Call `python -m "

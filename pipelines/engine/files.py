@@ -1,18 +1,20 @@
 """Write small files and private folders that survive a crash: atomic replacement, durable names, checksums.
 
-A JSON file that microguard wrote and that cannot be read raises `FileDamaged`, which names the file.
+A JSON file that microguard wrote and that cannot be read raises `FileDamaged`, which names the file. Locks of
+folders hold on this machine; the system releases them when the process ends.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +179,20 @@ def checksums(paths: Sequence[Path]) -> list[str]:
         return [checksum(path) for path in paths]
     with ThreadPoolExecutor(READERS) as threads:
         return list(threads.map(checksum, paths))
+
+
+@contextmanager
+def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock of a folder.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process holds it and `wait` is false.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(descriptor)

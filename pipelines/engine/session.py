@@ -11,11 +11,12 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from microguard.pipelines.engine import compat, java_process, workers
+import pyarrow as pa
+from microguard.pipelines.engine import compat, java_process
 from microguard.pipelines.engine.failures import GONE, without_values_of_records
 from microguard.pipelines.engine.java import java_home
 from microguard.pipelines.engine.java_process import start_java, without_signal_handler
@@ -35,6 +36,11 @@ STOPPED_WITHIN = 20.0
 ARROW_BATCH = 50_000
 #: Spark's value for no limit of bytes; with any other it sums the bytes of a batch after each row.
 NO_LIMIT = str(2**31 - 1)
+
+#: Module of the daemon from which Spark forks its Python workers. A worker that starts from nothing takes
+#: seconds to import the methods and to load their compiled code; our daemon does so once per run.
+_DAEMON = "spark.python.daemon.module"
+_PRELOADED = {_DAEMON: "microguard.pipelines.records.daemon"}
 
 _SETTINGS = {
     "spark.ui.enabled": "false",  # its pages show literals of query plans
@@ -188,12 +194,18 @@ def open_session(
         Size class of the input: a session for a smaller one starts and plans quicker.
     clustering : bool
         Whether records are clustered: Python workers of this machine then preload the methods.
+
+    Raises
+    ------
+    MicroguardError
+        If another package has replaced files of pyspark.
     """
+    compat.refuse_overlaid()
     chosen = _settings(master, size, jvm)
     if not submitted() and private is not None:
         chosen["spark.local.dir"] = str(private)
     if clustering and _on_this_machine(master):
-        chosen |= workers.PRELOADED
+        chosen |= _PRELOADED
     chosen |= settings or {}
     start_java(chosen)
     if submitted() and _is_local(SparkConf().get("spark.master", "")):
@@ -204,7 +216,7 @@ def open_session(
     with without_signal_handler():
         spark = builder.getOrCreate()
     _silence(spark)
-    workers.prestart(spark)
+    _prestart_workers(spark)
     return spark
 
 
@@ -298,3 +310,21 @@ def _silence(spark: SparkSession) -> None:
     jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure(
         jvm.java.net.URI(LOG_CONFIGURATION.as_uri())
     )
+
+
+def _prestart_workers(spark: SparkSession) -> None:
+    """Start the daemon in a thread if the session uses ours.
+
+    If it cannot start, the first stage that needs a worker fails and reports it.
+    """
+    if spark.conf.get(_DAEMON, None) != _PRELOADED[_DAEMON]:
+        return
+    threading.Thread(target=_first_worker, args=[spark], daemon=True).start()
+
+
+def _first_worker(spark: SparkSession) -> None:
+    def nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+
+    with suppress(Exception):  # a run that ends early stops the session
+        spark.range(1, numPartitions=1).mapInArrow(nothing, "id long").collect()

@@ -1,4 +1,4 @@
-"""Versions of the packages that decide protected values.
+"""The version of microguard, and versions of the packages that decide protected values.
 
 The same input, specification and seed give other values if one of these changes:
 
@@ -13,11 +13,25 @@ pandas, pyarrow and Spark move values and compute exactly, so they decide none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
 DECIDING = ("highspy", "numba", "numpy", "scipy")
+_PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+_DECLARED = re.compile(r'^name = "microguard"\nversion = "([^"]+)"$', re.MULTILINE)
+
+
+@cache
+def microguard_version() -> str:
+    """Return the version in the checkout's pyproject.toml, or of the installed wheel.
+
+    The metadata of an editable installation are those of the day it was made, so a checkout is read first.
+    """
+    declared = _DECLARED.search(_PROJECT.read_text(encoding="utf-8")) if _PROJECT.is_file() else None
+    return declared[1] if declared else version("microguard")
 
 
 def deciding_versions() -> dict[str, str]:

@@ -13,8 +13,18 @@ from microguard.pipelines.publication.areas import Areas
 
 #: File in the evidence of a release of a series.
 JOINT = "joint.json"
-#: Counts of an update that a person is shown.
-SHOWN = ("units", "published", "comers", "leavers", "corrected", "waiting", "withheld", "ghosts", "stale")
+#: Counts of an update that a person is shown, and their words; files and JSON keep the names of before.
+SHOWN = {
+    "units": "units",
+    "published": "records published",
+    "comers": "entrants",
+    "leavers": "exits",
+    "corrected": "corrected",
+    "waiting": "waiting",
+    "withheld": "withheld",
+    "ghosts": "retained after their exit",
+    "stale": "stale",
+}
 
 
 def write_joint(folder: Path, audit: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
@@ -35,5 +45,5 @@ def with_counts(outcome: CommandResult, counts: Mapping[str, int]) -> CommandRes
     """Add the counts of an update to an answer, those of `SHOWN` to its text."""
     if not counts:
         return outcome
-    shown = ", ".join(f"{count} {name}" for name, count in counts.items() if name in SHOWN)
+    shown = ", ".join(f"{counts[name]:,} {words}" for name, words in SHOWN.items() if name in counts)
     return outcome.with_note(f"Update: {shown}", night=dict(counts))

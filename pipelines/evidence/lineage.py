@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
@@ -21,6 +21,7 @@ from microguard.pipelines.engine.command_result import now
 from microguard.pipelines.engine.files import read_json, write_atomically
 from microguard.pipelines.evidence.evidence import Evidence
 from microguard.pipelines.gate.gate import Verdict
+from microguard.schemas.errors import MicroguardError
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.roles import PUBLISHED
 
@@ -35,6 +36,7 @@ CONFIGURED = (
     "OPENLINEAGE__TRANSPORT",
     "OPENLINEAGE__TRANSPORT__TYPE",
 )
+_RESTORED = "Run microguard report for the release once it is restored from its back-up."
 _SPECIFICATION = "https://openlineage.io/spec"
 
 #: A name in an expression of a derived column.
@@ -59,8 +61,7 @@ def settle_lineage(folder: Path, state: State) -> None:
     """Set how the run ended in its event, if there is one."""
     path = folder / FILE
     if path.is_file():
-        remedy = "Run microguard report for the release once it is restored from its back-up."
-        event = read_json(path, f"{FILE} of release {folder.name}", remedy, "eventType", "outputs")
+        event = read_json(path, f"{FILE} of release {folder.name}", _RESTORED, "eventType", "outputs")
         if event["eventType"] == state:
             return
         if state == "FAIL":  # there is no event
@@ -138,12 +139,30 @@ def dataset_of(place: str) -> dict[str, str]:
 
 
 def sent_lineage(name: str, source: str | None) -> AbstractContextManager[Callable[[Path | None], None]]:
-    """Send START and COMPLETE or FAIL of what runs inside, if a client is configured (`events_of_run`)."""
+    """Send START and COMPLETE or FAIL of what runs inside, if a client is configured (`events_of_run`).
+
+    Parameters
+    ----------
+    source : str or None
+        Absolute path or address of the input; None for a frame of a session.
+    """
+    return _sent(name, [] if source is None else [dataset_of(source)])
+
+
+def sent_lineage_of(folder: Path) -> AbstractContextManager[Callable[[Path | None], None]]:
+    """Send the same for a decision about a release, with the job and the input that its evidence names."""
+    event: dict[str, Any] = {}
+    with suppress(MicroguardError, OSError):  # lineage decides about no release
+        event = read_json(folder / FILE, FILE, _RESTORED)
+    return _sent(event.get("job", {}).get("name", folder.name), event.get("inputs", []))
+
+
+def _sent(name: str, read: list[dict[str, Any]]) -> AbstractContextManager[Callable[[Path | None], None]]:
     if not any(each in os.environ for each in CONFIGURED):
         return nullcontext(lambda folder: None)
     from microguard.pipelines.evidence.lineage_client import events_of_run
 
-    return events_of_run(name, source)
+    return events_of_run(name, read)
 
 
 def _assertions(verdicts: Iterable[Verdict]) -> dict[str, Any]:

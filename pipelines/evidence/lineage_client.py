@@ -16,21 +16,21 @@ from typing import Any
 
 from microguard.pipelines.engine.command_result import now
 from microguard.pipelines.engine.files import read_json
-from microguard.pipelines.evidence.lineage import FILE, NAMESPACE, PRODUCER, dataset_of
+from microguard.pipelines.evidence.lineage import FILE, NAMESPACE, PRODUCER
 
 _log = logging.getLogger("microguard.lineage")
 
 
 @contextmanager
-def events_of_run(name: str, source: str | None) -> Iterator[Callable[[Path | None], None]]:
+def events_of_run(name: str, read: list[dict[str, Any]]) -> Iterator[Callable[[Path | None], None]]:
     """Send START, and COMPLETE when the run ends, or FAIL if it is refused.
 
     Parameters
     ----------
     name : str
         Name of the releases.
-    source : str or None
-        Absolute path or address of the input.
+    read : list of dict
+        The inputs that are known before the run.
 
     Yields
     ------
@@ -43,7 +43,6 @@ def events_of_run(name: str, source: str | None) -> Iterator[Callable[[Path | No
         if folder is not None and (folder / FILE).is_file():
             made.update(read_json(folder / FILE, FILE, "Run microguard report for the release.", "eventType"))
 
-    read = [] if source is None else [dataset_of(source)]
     _send("START", run_id, name, read, [])
     try:
         yield end

@@ -107,9 +107,10 @@ def too_narrow(
     Notes
     -----
     A sensitive cell whose levels ask for less than the unit of publication is too narrow to readers: whatever
-    its interval is, nothing shows that it is safe.
+    its interval is, nothing shows that it is safe. Contributors are left with as much of the levels as they
+    would think possible if no cell was published.
     """
-    search = _Search(relations, suppressed)
+    search, unpublished = _Search(relations, suppressed), _Search(relations, np.ones(len(suppressed), bool))
     sliding = np.zeros(len(original.units)) if original.sliding is None else original.sliding
     given = (original.fall, original.rise, original.lower, original.upper, sliding)
     everybody = _Knowledge(*(np.array(each, dtype=float) for each in given))
@@ -139,9 +140,23 @@ def too_narrow(
             again = np.unique(reached[_contradicted(by_cell, coalition.cells, known)])
             again = again[~np.isin(again, coalition.cells[coalition.alone])]
             with everybody.replaced(coalition.cells, known):
-                results[units] = {cell for cell in again.tolist() if search.ends(cell, everybody) is None}
+                results[units] = {
+                    cell for cell in again.tolist() if _learns(cell, everybody, search, unpublished)
+                }
         failed[kind] |= results[units]
     return {kind: len(found) for kind, found in failed.items()}
+
+
+def _learns(cell: int, known: _Knowledge, search: _Search, unpublished: _Search) -> bool:
+    """Return whether a contributor is left with less than the levels, and would not be without the table."""
+    if search.ends(cell, known) is not None:
+        return False
+    most = [abs(unpublished.reach(cell, known, side, np.inf).at(cell)) for side in (-1, 1)]
+    here = np.array([cell])
+    lower, upper = np.minimum(known.lower[here], most[0]), np.minimum(known.upper[here], most[1])
+    sliding = np.minimum(known.sliding[here], sum(most))
+    with known.replaced(here, _Knowledge(known.fall[here], known.rise[here], lower, upper, sliding)):
+        return search.ends(cell, known) is None
 
 
 def widest_intervals(

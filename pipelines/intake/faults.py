@@ -22,6 +22,17 @@ _CONNECTORS = {
     "abfss": ("abfss", "org.apache.hadoop:hadoop-azure"),
     "wasbs": ("abfss", "org.apache.hadoop:hadoop-azure"),
 }
+#: Classes of Java errors about a path that exists and cannot be opened -> what to do.
+_PATHS = {
+    **dict.fromkeys(
+        ("AccessControlException", "AccessDeniedException", "(Permission denied)"),
+        "this user may not read it. Give the user the right, or run as another one",
+    ),
+    "InvalidPathException": (
+        "its path has characters that Java cannot name in the locale of this machine. Set LC_ALL to C.UTF-8, "
+        "or rename the path"
+    ),
+}
 #: Words of the errors of Hadoop without a connector, which name the scheme or the class and no record.
 _NO_CONNECTOR = ("No FileSystem for scheme", "ClassNotFoundException", "UNSUPPORTED_FILE_SYSTEM")
 
@@ -65,6 +76,9 @@ def translate_read_errors(specification: Specification) -> Iterator[None]:
                 f"[input] encoding: found {specification.input.encoding!r}, expected an encoding that Java "
                 "supports. Use its name in Java, such as utf-8, windows-1252 or iso-8859-1."
             ) from None
+        for sign, remedy in _PATHS.items():
+            if sign in str(error) or isinstance(error, PermissionError):
+                raise InputRejected(f"{input_label(specification)} cannot be opened: {remedy}.") from None
         raise InputRejected(_paragraph(condition, specification)) from None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.frames import with_constants
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
@@ -37,23 +38,20 @@ class Scale:
         return self.deviation if self.deviation > 0.0 else 1.0
 
 
-def compute_scales(
-    frame: DataFrame, names: Sequence[str], magnitude: Mapping[str, float]
-) -> dict[str, Scale]:
-    """Compute the `Scale` of each numeric variable, independent of the partitioning of the frame.
-
-    Parameters
-    ----------
-    magnitude : mapping of variable to float
-        Largest absolute value of each variable.
-    """
-    if not names:
-        return {}
-    return scales_from_sums(frame.agg(*fixed_point_sums(names, magnitude)).toArrow(), names, magnitude)
+def with_units(frame: DataFrame, names: Sequence[str], magnitude: Mapping[str, float]) -> DataFrame:
+    """Add the factors of fixed-point numbers, which bound the largest value, for `fixed_point_sums`."""
+    factors: dict[str, float] = {}
+    for i, name in enumerate(names):
+        exponent = _exponent(magnitude[name])
+        half = exponent // 2  # one factor could overflow
+        factors |= {f"__u0_{i}": 2.0**half, f"__u1_{i}": 2.0 ** (exponent - half)}
+    return with_constants(frame, factors)
 
 
-def fixed_point_sums(names: Sequence[str], magnitude: Mapping[str, float]) -> list[Column]:
+def fixed_point_sums(names: Sequence[str]) -> list[Column]:
     """Return the aggregates from which `scales_from_sums` computes means and deviations.
+
+    The frame is from `with_units`.
 
     Each value is written as two integers of `FIXED_POINT_BITS` bits: a fixed-point number below the largest
     magnitude, and the remainder. Both, their squares and their products are summed exactly, products in two
@@ -61,9 +59,7 @@ def fixed_point_sums(names: Sequence[str], magnitude: Mapping[str, float]) -> li
     """
     sums = []
     for i, name in enumerate(names):
-        exponent = _exponent(magnitude[name])
-        half = exponent // 2
-        scaled = column(name).cast("double") * f.lit(2.0**half) * f.lit(2.0 ** (exponent - half))
+        scaled = column(name).cast("double") * f.col(f"__u0_{i}") * f.col(f"__u1_{i}")
         whole = f.rint(scaled).cast("bigint")
         rest = f.rint((scaled - f.rint(scaled)) * f.lit(2.0**FIXED_POINT_BITS)).cast("bigint")
         sums += [

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
 from microguard.pipelines.intake.faults import translate_read_errors
-from microguard.pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_from_sums
+from microguard.pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_from_sums, with_units
 from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.recode import hierarchy_paths
 from microguard.pipelines.intake.reject import REASON, REASONS, flag_rejected, not_finite, not_positive
@@ -63,10 +63,9 @@ class ValidatedInput:
     strata : pyarrow.Table
         Record counts of `frame` by region and missing pattern, with the columns `REGION` (if there is a
         region), `PATTERN` and ``records``.
-    magnitude : mapping of numeric quasi-identifier, and of the weight, to float
-        Largest absolute value among records that are not rejected.
     scales : mapping of numeric quasi-identifier to Scale
         Mean and standard deviation in `frame`.
+    mean_weights : mapping of the weight, if there is one, to its mean in `frame`
     totals : pandas.DataFrame
         Totals of the numeric quasi-identifiers of `frame` by region (`pipelines.intake.totals`).
     fingerprint : str
@@ -88,8 +87,8 @@ class ValidatedInput:
     rejected: Mapping[str, int]
     suppressed: int
     strata: pa.Table
-    magnitude: Mapping[str, float]
     scales: Mapping[str, Scale]
+    mean_weights: Mapping[str, float]
     totals: pd.DataFrame
     fingerprint: str
     untouched: UntouchedColumns
@@ -149,6 +148,7 @@ def validate(
         counted |= {*specification.with_role("unit")}
     names = [*microdata.published, *[name for name in microdata.frame.columns if name in counted]]
     keyed = [*microdata.published, *specification.with_role("unit")]
+    scales = scales_from_sums(parts, [*specification.numeric, *_weighing(specification)], magnitude)
     return ValidatedInput(
         frame=remaining.select(*[column(name) for name in names], PATTERN),
         keyed=remaining.select(*[column(name) for name in keyed]),
@@ -158,8 +158,8 @@ def validate(
         rejected=rejected,
         suppressed=suppressed,
         strata=strata,
-        magnitude=magnitude,
-        scales=scales_from_sums(parts, specification.numeric, magnitude),
+        scales={name: scales[name] for name in specification.numeric},
+        mean_weights={name: scales[name].mean for name in _weighing(specification)},
         totals=totals_from_sums(parts, REGION, specification.numeric, specification.weights),
         fingerprint=_fingerprint(row, microdata, specification),
         untouched=untouched_from_sums(parts, accepted, others, specification),
@@ -314,9 +314,11 @@ def _parts(
     keys, numeric = [f.col(PATTERN)], specification.numeric
     if specification.region is not None:
         keys.insert(0, column(specification.region).alias(REGION))
-    sums = [*fixed_point_sums(numeric, magnitude), *total_sums(numeric, specification.weights)]
+    scaled_names = [*numeric, *_weighing(specification)]
+    sums = [*fixed_point_sums(scaled_names), *total_sums(numeric, specification.weights)]
     sums += untouched_sums(accepted, others, specification)
-    parts = accepted.groupBy(*keys).agg(f.count(f.lit(1)).alias("records"), *sums).toArrow()
+    scaled = with_units(accepted, scaled_names, magnitude)
+    parts = scaled.groupBy(*keys).agg(f.count(f.lit(1)).alias("records"), *sums).toArrow()
     return parts.sort_by([(name, "ascending") for name in parts.column_names if name in (REGION, PATTERN)])
 
 

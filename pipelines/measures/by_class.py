@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-from microguard.pipelines.engine.parallelism import tasks_at_once
+from microguard.pipelines.engine.frames import tasks_at_once
 from microguard.pipelines.engine.row_hash import content_of
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f

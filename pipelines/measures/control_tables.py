@@ -126,10 +126,11 @@ class ErrorsByDimension(Measure[Comparison, dict[str, DimensionErrors]]):
 
     def headline(self, section: Mapping[str, DimensionErrors], k: int) -> Iterator[str]:
         """Return the largest error of each dimension in a sentence."""
-        where = "region's " if self.by_region else ""
+        where = " of a region" if self.by_region else ""
         for dimension, part in section.items():
             error = part.max_absolute_error
-            yield f"No cell of a {where}table of dimension {dimension} is off by more than {error:,}."
+            variables = "one variable" if dimension == "1" else f"{dimension} variables"
+            yield f"Counts{where} by {variables} are off by at most {error:,}."
 
 
 TABLES = TablesMeasure()

@@ -13,7 +13,7 @@ from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
 from microguard.schemas.method_registry import method_row
-from microguard.sdc.algorithms.record_methods import SwappingParameters
+from microguard.sdc.algorithms.swapping import SwappingParameters
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
@@ -73,8 +73,14 @@ class ExchangedAreasMeasure(Measure[Comparison, ExchangedAreas]):
         others = (name for name in specification.quasi_identifiers if name not in areas)
         risk = parameters.risk or tuple(others)
         k = specification.release.k
-        after = comparison.protected
-        return ExchangedAreas(tuple(_level(before, after, chain, risk, k, parameters) for chain in levels))
+        finest = _counts(
+            before, comparison.protected, list(dict.fromkeys([*sum(levels, ()), *risk]))
+        ).persist()
+        try:
+            found = tuple(_level(finest, before, chain, risk, k, parameters) for chain in levels)
+        finally:
+            finest.unpersist()
+        return ExchangedAreas(found)
 
     def headline(self, section: ExchangedAreas, k: int) -> Iterator[str]:
         """Return what the exchange changed, at the finest level."""
@@ -104,21 +110,21 @@ def at_risk_by_value(parameters: SwappingParameters, areas: Sequence[str]) -> Co
 
 
 def _level(
+    finest: DataFrame,
     before: DataFrame,
-    after: DataFrame,
     areas: Sequence[str],
     risk: Sequence[str],
     k: int,
     parameters: SwappingParameters,
 ) -> Level:
-    cells = _counts(before, after, [*areas, *risk])
+    cells = _summed(finest, [*areas, *risk])
     found = cells.agg(
         f.sum(f.when(f.col("before") < k, f.col("before")).otherwise(0)),
         f.count_if(f.col("after") == 1),
         f.count_if((f.col("after") == 1) & (f.col("before") > 0)),
     ).first()
     assert found is not None
-    changed = [_changes(_counts(before, after, [*areas, name])) for name in risk]
+    changed = [_changes(_summed(finest, [*areas, name])) for name in risk]
     at_risk, uniques, right = (int(each or 0) for each in found)
     if parameters.risk_values:
         at_risk = before.where(at_risk_by_value(parameters, areas)).count()
@@ -138,7 +144,12 @@ def _counts(before: DataFrame, after: DataFrame, names: Sequence[str]) -> DataFr
     files = before.select(*map(column, names), f.lit(1).alias("before"), f.lit(0).alias("after")).unionAll(
         after.select(*map(column, names), f.lit(0).alias("before"), f.lit(1).alias("after"))
     )
-    return files.groupBy(*map(column, names)).agg(
+    return _summed(files, names)
+
+
+def _summed(cells: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return the counts of each combination of some of the columns."""
+    return cells.groupBy(*map(column, names)).agg(
         f.sum("before").alias("before"), f.sum("after").alias("after")
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from microguard.pipelines.evidence import plots
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.measure import Measure
+from microguard.sdc.measures.impact import Impact, impact
 
 #: Least number of variables for which correlations are drawn: two would make a plot of one point.
 FEWEST_FOR_PLOT = 3
@@ -27,11 +28,15 @@ class MeanAndVariance:
 
 @dataclass(frozen=True)
 class Correlations:
-    """Correlations of one clustering's variables, (p, p) each; None where a variable is constant."""
+    """Correlations of one clustering's variables, (p, p) each; None where a variable is constant.
+
+    `impact` compares the two matrices; None for a single variable that varies.
+    """
 
     variables: list[str]
     before: list[list[float | None]]
     after: list[list[float | None]]
+    impact: Impact | None = None
 
 
 def _matrix(values: np.ndarray) -> list[list[float | None]]:
@@ -81,7 +86,9 @@ class CorrelationsMeasure(Measure[Comparison, dict[str, Correlations]]):
             scales = comparison.scales_of(name)
             if scales:
                 before, after = moments.correlations()
-                section[name] = Correlations(list(scales), _matrix(before), _matrix(after))
+                section[name] = Correlations(
+                    list(scales), _matrix(before), _matrix(after), impact(before, after)
+                )
         return section or None
 
     def plots(self, section: Mapping[str, Correlations], k: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import pyarrow as pa
 from microguard.pipelines.engine.column_names import map_in_arrow
-from microguard.pipelines.engine.parallelism import tasks_at_once
+from microguard.pipelines.engine.frames import tasks_at_once
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema

@@ -6,7 +6,7 @@ from typing import Any
 
 from microguard.pipelines.guarantees.bounded_noise import BoundedNoise
 from microguard.pipelines.guarantees.tables import TableGuarantee
-from microguard.pipelines.method import TableMethod, record_method
+from microguard.pipelines.method import TableMethod
 from microguard.pipelines.methods.absent_cells import COUNTS_ZEROS, absent_cells
 from microguard.pipelines.tables.table_product import TableProduct
 from microguard.schemas.specification.table_input import table_of
@@ -28,13 +28,7 @@ class CellKeys(TableMethod):
         return BoundedNoise(noise.largest, noise.variance, noise.k, COUNTS_ZEROS[0])
 
     def product(self) -> TableProduct[Any]:
-        """Tables with noise, of records whose areas were exchanged before if the specification says so."""
-        product = self._product()
-        if table_of(self.specification).swapped:
-            product.swapping = record_method(product.reader)
-        return product
-
-    def _product(self) -> TableProduct[Any]:
+        """Tables with noise, of counts or of amounts."""
         if not table_of(self.specification).counts:
             from microguard.pipelines.tables.cell_keys.amounts import NoisyAmountTables
 

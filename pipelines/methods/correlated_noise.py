@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.compat import with_values
+from microguard.pipelines.engine.frames import with_constants
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.methods.perturbation import RECORD, Perturbation, Written, uniforms
 from microguard.sdc.algorithms.correlated_noise import CorrelatedNoiseParameters
@@ -100,21 +101,23 @@ def _sums(
 ) -> dict[tuple[int, int], tuple[int, int]]:
     """Return for each two variables the records with both, and the sum of products in squares of `STEP`.
 
-    Constant variables have none: their mean is the value of every record, and the plan that Spark shows has
-    the means.
+    Constant variables have none.
     """
 
     def whole(i: int) -> Column:
-        standard = (column(names[i]).cast("double") - f.lit(float(means[i]))) / f.lit(float(deviations[i]))
+        standard = (column(names[i]).cast("double") - f.col(f"__mean{i}")) / f.col(f"__deviation{i}")
         return f.rint(standard / f.lit(STEP)).cast("decimal(18,0)")
 
     varying = np.flatnonzero(deviations > 0).tolist()
     pairs = [(i, j) for i in varying for j in varying if j < i]
     sums = [f.sum(whole(i) * whole(j)).alias(f"p{i}_{j}") for i, j in pairs]
     sums += [f.count(whole(i) * whole(j)).alias(f"n{i}_{j}") for i, j in pairs]
-    row = frame.agg(*sums).first() if pairs else None
-    if row is None:
+    if not pairs:
         return {}
+    constants = {f"__mean{i}": float(means[i]) for i in varying}
+    constants |= {f"__deviation{i}": float(deviations[i]) for i in varying}
+    row = with_constants(frame, constants).agg(*sums).first()
+    assert row is not None
     return {(i, j): (int(row[f"n{i}_{j}"]), int(row[f"p{i}_{j}"] or 0)) for i, j in pairs}
 
 

@@ -3,13 +3,15 @@
 A unit is a household, or a record where there are none. Risk is counted by record and area. The coarsest
 level, and levels that nest in no other, take units of the whole file: those at risk and a keyed sample of
 donors. All other levels are decided by area of the coarsest level, in one task each. A geography of one level
-is decided in one place. There and in the tasks only keys, areas and hashes of categories are seen.
+is decided in one place. There and in the tasks only keys, numbers of areas and hashes of categories are seen:
+some 100 bytes a unit.
 """
 
 from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
@@ -28,7 +30,7 @@ from microguard.pipelines.measures.exchanged_areas import at_risk_by_value
 from microguard.pipelines.method import RecordMethod
 from microguard.pipelines.methods.perturbation import content_and_number
 from microguard.schemas.errors import GateRefused, InputRejected
-from microguard.sdc.algorithms.record_methods import SwappingParameters
+from microguard.sdc.algorithms.swapping import SwappingParameters
 from microguard.sdc.swapping import swap
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
@@ -39,12 +41,22 @@ HOUSEHOLD_SIZE = "household_size"
 #: Donors of the coarsest level for each unit at risk, and the least number of them.
 DONORS, LEAST_DONORS = 100, 20_000
 _UNIT, _SIZE, _TAKEN = "__unit", "__size", "__taken"
+#: Number of a combination of areas, of another one that a unit has, of that after its exchange, and of the
+#: coarsest area.
+_PLACE, _OTHER, _NEW, _COARSEST = "__place", "__other", "__new", "__coarsest"
 #: Name of the protected records in the work folder.
 _TARGET = "protected"
 #: Stands for a missing value, as no text file has it in a value.
 _MISSING = "\x1e"
 #: Units are numbered by keyed whole numbers below this one.
 _NUMBERS = 1 << 60
+#: Exchanged units; Spark Connect infers no schema from a table without rows.
+_EXCHANGED = t.StructType(
+    [
+        t.StructField(_UNIT, t.LongType()),
+        t.StructField(_NEW, t.IntegerType()),
+    ]
+)
 
 
 class TargetedRecordSwapping(RecordMethod):
@@ -99,30 +111,45 @@ class TargetedRecordSwapping(RecordMethod):
         GateRefused
             If no unit is exchanged though some are at risk, the rate asks for it, or risks are supplied.
         """
-        levels, place = self._areas, job.areas.staging_area(release_id, "resume")
-        secret = hmac.digest(job.areas.key(), b"swapping", "sha256")
-        with job.progress.stage("protect"):
-            keyed = self._with_units(frame, secret)
-            units = self._units(keyed, job).persist()
-            try:
-                exchanged = self._exchanges(units, job)
+        place = job.areas.staging_area(release_id, "resume")
+        names = [f"__new{i}" for i in range(len(self._areas))]
+        kept: list[DataFrame] = []
+        try:
+            with job.progress.stage("protect"):
+                places = _places(frame, self._areas, self._above)
+                areas = f.broadcast(job.spark.createDataFrame(places.table, _place_schema(self._areas)))
+                secret = hmac.digest(job.areas.key(), b"swapping", "sha256")
+                keyed = self._at_places(self._with_units(frame, secret), areas).persist()
+                kept.append(keyed)
+                units = self._units(keyed, areas).persist()
+                kept.append(units)
+                _refuse_several_areas(units)
+                exchanged = self._exchanges(units, places.levels, job)
                 if not exchanged.num_rows:
                     self._refuse_unmoved(units)
-            finally:
-                units.unpersist()
-        areas = {name: f"__new{position}" for position, name in enumerate(levels)}
-        moved = job.spark.createDataFrame(exchanged, _schema(len(levels)))
-        joined = keyed.join(moved, on=_UNIT, how="left")
-        changed = {
-            name: f.when(f.col(new).isNull(), column(name)).otherwise(
-                f.nullif(f.col(new), f.lit(_MISSING)).cast(frame.schema[name].dataType)
-            )
-            for name, new in areas.items()
-        }
-        protected = joined.select(*[changed.get(n, column(n)).alias(n) for n in frame.columns])
-        with job.progress.stage("reconcile"):
-            place.write(protected, _TARGET, "lz4")
+            moved = job.spark.createDataFrame(exchanged, _EXCHANGED)
+            moved = moved.join(areas.toDF(_NEW, *names), on=_NEW).select(_UNIT, _NEW, *names)
+            with job.progress.stage("reconcile"):
+                protected = keyed.join(moved, on=_UNIT, how="left").select(*self._changed(frame))
+                place.write(protected, _TARGET, "lz4")
+        finally:
+            for each in kept:
+                each.unpersist()
         return place.read(job.spark, _TARGET).select(*[column(n) for n in frame.columns]), {}
+
+    def _changed(self, frame: DataFrame) -> list[Column]:
+        """Return the columns of a frame with the new areas of exchanged units."""
+        new = {name: f.col(f"__new{i}") for i, name in enumerate(self._areas)}
+        return [
+            (
+                f.when(f.col(_NEW).isNull(), column(name))
+                .otherwise(f.nullif(new[name], f.lit(_MISSING)).cast(frame.schema[name].dataType))
+                .alias(name)
+                if name in new
+                else column(name).alias(name)
+            )
+            for name in frame.columns
+        ]
 
     def _refuse_unmoved(self, units: DataFrame) -> None:
         """Refuse to publish the records as they are, unless none is at risk by k and the rate is 0."""
@@ -146,34 +173,26 @@ class TargetedRecordSwapping(RecordMethod):
             identity = content_and_number(frame, content)
         return frame.withColumn(_UNIT, _number(identity, secret))
 
-    def _units(self, keyed: DataFrame, job: Job) -> DataFrame:
+    def _at_places(self, frame: DataFrame, areas: DataFrame) -> DataFrame:
+        """Add the number of each record's combination of areas."""
+        where = [f"__area{i}" for i in range(len(self._areas))]
+        same = [_text(name) == f.col(text) for name, text in zip(self._areas, where, strict=True)]
+        return frame.join(areas, on=same, how="left").drop(*where)
+
+    def _units(self, keyed: DataFrame, areas: DataFrame) -> DataFrame:
         """Return one row a unit: areas, risk by level, hashes of its categories and profiles."""
-        levels, flags = self._areas, self._at_risk()
         named = {name for profile in self._profiles for name in profile} & {*self.specification.published}
         categories = {
             name: f"__category{i}" for i, name in enumerate([*self._risk, *sorted(named - {*self._risk})])
         }
-        rows = (
-            keyed.withColumns(flags)
-            .groupBy(_UNIT)
-            .agg(
-                *[f.min(_text(name)).alias(f"__area{i}") for i, name in enumerate(levels)],
-                *[f.max(_text(name)).alias(f"__other{i}") for i, name in enumerate(levels)],
-                *[f.max(name).alias(name) for name in flags],
-                *[
-                    f.xxhash64(f.sort_array(f.collect_list(_text(name)))).alias(alias)
-                    for name, alias in categories.items()
-                ],
-                f.count(f.lit(1)).alias(_SIZE),
-            )
+        flagged, flags = self._with_risk(keyed, areas)
+        rows = flagged.groupBy(_UNIT).agg(
+            f.min(_PLACE).alias(_PLACE),
+            f.max(_PLACE).alias(_OTHER),
+            *[f.max(name).alias(name) for name in flags],
+            *[_hash_of_all(_text(name)).alias(alias) for name, alias in categories.items()],
+            f.count(f.lit(1)).alias(_SIZE),
         )
-        several = [f.col(f"__area{i}") != f.col(f"__other{i}") for i in range(len(levels))]
-        wrong = rows.where(f.greatest(*several) if len(several) > 1 else several[0]).count()
-        if wrong:
-            raise InputRejected(
-                f"{wrong} household(s) have records in several areas of method.parameters.geography: "
-                "expected one area for each household. Correct the records, or remove the role household."
-            )
         profiles = [
             f.xxhash64(
                 *[f.col(categories[name]) if name in categories else f.col(_SIZE) for name in profile]
@@ -183,26 +202,36 @@ class TargetedRecordSwapping(RecordMethod):
             for i, profile in enumerate(self._profiles)
         ]
         features = [f.col(categories[name]).alias(f"__feature{i}") for i, name in enumerate(self._risk)]
-        areas = [f"__area{i}" for i in range(len(levels))]
-        return rows.select(_UNIT, *areas, *flags, *profiles, *features)
+        return rows.select(_UNIT, _PLACE, _OTHER, *flags, *profiles, *features)
 
-    def _at_risk(self) -> dict[str, Column]:
-        """Return whether a record is at risk at each level: by its supplied risk, else by k."""
-        levels = self._swapping.levels
-        if not self._swapping.risk_values:
-            k, risk = self.specification.release.k, [_text(name) for name in self._risk]
-            return {
-                f"__risk{i}": f.count(f.lit(1)).over(Window.partitionBy(*map(_text, areas), *risk)) < k
-                for i, areas in enumerate(levels)
+    def _with_risk(self, keyed: DataFrame, areas: DataFrame) -> tuple[DataFrame, list[str]]:
+        """Add whether a record is at risk at each level: by its supplied risk, else by k."""
+        levels, parameters = self._swapping.levels, self._swapping
+        flags = [f"__risk{i}" for i in range(len(levels))]
+        if parameters.risk_values:
+            at_risk = [at_risk_by_value(parameters, chain) for chain in levels]
+            return keyed.withColumns(dict(zip(flags, at_risk, strict=True))), flags
+        risk = {f"__value{i}": _text(name) for i, name in enumerate(self._risk)}
+        counted = keyed.groupBy(_PLACE, *[text.alias(name) for name, text in risk.items()])
+        cells = counted.agg(f.count(f.lit(1)).alias(_SIZE)).join(areas, on=_PLACE)
+        within = [[f"__area{self._areas.index(name)}" for name in chain] for chain in levels]
+        rare = cells.withColumns(
+            {
+                flag: f.sum(_SIZE).over(Window.partitionBy(*chain, *risk)) < self.specification.release.k
+                for flag, chain in zip(flags, within, strict=True)
             }
-        return {f"__risk{i}": at_risk_by_value(self._swapping, areas) for i, areas in enumerate(levels)}
+        ).where(reduce(or_, map(f.col, flags)))
+        rare = rare.select(f.col(_PLACE).alias("__in"), *risk, *flags)
+        same = [f.col(_PLACE) == f.col("__in"), *[text == f.col(name) for name, text in risk.items()]]
+        none = {flag: f.coalesce(f.col(flag), f.lit(False)) for flag in flags}
+        return keyed.join(rare, on=same, how="left").withColumns(none), flags
 
-    def _exchanges(self, units: DataFrame, job: Job) -> pa.Table:
-        """Return units with their new areas."""
+    def _exchanges(self, units: DataFrame, levels: np.ndarray, job: Job) -> pa.Table:
+        """Return exchanged units with the number of their new areas; `levels` are those of each number."""
         above, rate = self._above, self._swapping.rate
         depth = len(above)
         if len(self._swapping.geography) == 1:
-            return _exchanged(units.toArrow(), above, range(depth), rate)
+            return _exchanged(units.toArrow(), levels, above, range(depth), rate)
         whole = above.count(-1)  # the first levels
         open_ones = f.greatest(f.lit(False), *[f.col(f"__risk{i}") for i in range(whole)])
         counts = units.agg(f.count(f.lit(1)), f.count_if(open_ones)).first()
@@ -210,55 +239,96 @@ class TargetedRecordSwapping(RecordMethod):
         wanted = DONORS * counts[1] + LEAST_DONORS
         share = min(1.0, wanted / max(counts[0], 1))
         sampled = units.where(open_ones | (f.col(_UNIT) < int(share * _NUMBERS)))
-        first = _exchanged(sampled.toArrow(), above, range(whole), 0.0) if counts[1] else None
+        first = _exchanged(sampled.toArrow(), levels, above, range(whole), 0.0) if counts[1] else None
         rest = units
         if first is not None:
-            taken = job.spark.createDataFrame(first.select([_UNIT]), _schema(0))
-            taken = taken.withColumn(_TAKEN, f.lit(True))
+            taken = job.spark.createDataFrame(first, _EXCHANGED).select(_UNIT, f.lit(True).alias(_TAKEN))
             rest = units.join(f.broadcast(taken), on=_UNIT, how="left")
+        coarsest = job.spark.createDataFrame(
+            pa.table({_PLACE: np.arange(len(levels), dtype=np.int32), _COARSEST: levels[:, 0]})
+        )
 
         def within(table: pa.Table) -> pa.Table:
-            return _exchanged(table, above, range(whole, depth), rate)
+            return _exchanged(table, levels, above, range(whole, depth), rate)
 
-        further = apply_in_arrow(rest, ["__area0"], within, _schema(depth)).toArrow()
+        by_area = rest.join(f.broadcast(coarsest), on=_PLACE)
+        further = apply_in_arrow(by_area, [_COARSEST], within, _EXCHANGED).toArrow()
         return further if first is None else pa.concat_tables([first, further])
 
 
-def _schema(depth: int) -> t.StructType:
-    """Return the columns of exchanged units; Spark Connect infers none from a table without rows."""
-    areas = (t.StructField(f"__new{i}", t.StringType()) for i in range(depth))
-    return t.StructType([t.StructField(_UNIT, t.LongType()), *areas])
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """The combinations of areas that records have.
+
+    Attributes
+    ----------
+    table : Table
+        Number of each combination, and its areas as text.
+    levels : (places, levels) int32 array
+        Number of each area; one of the same name in another area above it has another number.
+    """
+
+    table: pa.Table
+    levels: np.ndarray
 
 
-def _exchanged(table: pa.Table, above: Sequence[int], levels: range, rate: float) -> pa.Table:
-    """Decide the exchanges of some units; return those exchanged with their new areas."""
-    depth = len(above)
-    table = table.sort_by(_UNIT)
-    names = table.column_names
-    areas = [table[f"__area{i}"].combine_chunks().dictionary_encode() for i in range(depth)]
+def _places(frame: DataFrame, areas: Sequence[str], above: Sequence[int]) -> _Places:
+    """Number the combinations of areas in the order of their names."""
+    names = [f"__area{i}" for i in range(len(areas))]
+    texts = [_text(area).alias(name) for area, name in zip(areas, names, strict=True)]
+    table = frame.select(*texts).distinct().toArrow()
+    table = table.sort_by([(name, "ascending") for name in names]).combine_chunks()
     codes: dict[int, np.ndarray] = {-1: np.zeros(table.num_rows, np.int64)}
-    while len(codes) <= depth:  # an area is named within the area above it, whose code comes first
-        for level in (i for i in range(depth) if i not in codes and above[i] in codes):
-            both = codes[above[level]] * len(areas[level].dictionary) + areas[level].indices.to_numpy()
+    while len(codes) <= len(areas):  # an area is named within the area above it, whose code comes first
+        for level in (i for i in range(len(areas)) if i not in codes and above[i] in codes):
+            texts = table[names[level]].combine_chunks().dictionary_encode()
+            both = codes[above[level]] * len(texts.dictionary) + texts.indices.to_numpy()
             codes[level] = np.unique(both, return_inverse=True)[1]
             break
+    levels = np.column_stack([codes[i] for i in range(len(areas))]).astype(np.int32)
+    return _Places(table.add_column(0, _PLACE, pa.array(np.arange(table.num_rows, dtype=np.int32))), levels)
+
+
+def _refuse_several_areas(units: DataFrame) -> None:
+    wrong = units.where(f.col(_PLACE) != f.col(_OTHER)).count()
+    if wrong:
+        raise InputRejected(
+            f"{wrong} household(s) have records in several areas of method.parameters.geography: "
+            "expected one area for each household. Correct the records, or remove the role household."
+        )
+
+
+def _place_schema(areas: Sequence[str]) -> t.StructType:
+    names = (t.StructField(f"__area{i}", t.StringType()) for i in range(len(areas)))
+    return t.StructType([t.StructField(_PLACE, t.IntegerType()), *names])
+
+
+def _exchanged(
+    table: pa.Table, levels: np.ndarray, above: Sequence[int], exchanged: range, rate: float
+) -> pa.Table:
+    """Decide the exchanges of some units; return those exchanged with the numbers of their new areas."""
+    table = table.sort_by(_UNIT)
+    names = table.column_names
 
     def stacked(prefix: str) -> np.ndarray:
         chosen = [table[name].to_numpy() for name in names if name.startswith(prefix)]
         return np.column_stack(chosen) if chosen else np.zeros((table.num_rows, 0))
 
     taken = table[_TAKEN].is_valid().to_numpy() if _TAKEN in names else None
-    geography = np.column_stack([codes[i] for i in range(depth)])
+    units, places = table[_UNIT].to_numpy(), table[_PLACE].to_numpy()
     swaps = swap(
-        geography, stacked("__risk"), stacked("__profile"), stacked("__feature"),
-        table[_UNIT].to_numpy(), rate=rate, levels=levels, above=above, taken=taken,
+        levels[places], stacked("__risk"), stacked("__profile"), stacked("__feature"), units,
+        rate=rate, levels=exchanged, above=above, taken=taken,
     )  # fmt: skip
     moved = np.flatnonzero(swaps.exchanged)
-    columns = {_UNIT: table[_UNIT].to_numpy()[moved]}
-    partners = pa.array(swaps.partner[moved])
-    columns |= {f"__new{i}": table[f"__area{i}"].take(partners) for i in range(depth)}
-    types = [(_UNIT, pa.int64()), *((f"__new{i}", pa.string()) for i in range(depth))]
-    return pa.table(columns, schema=pa.schema(types))
+    return pa.table({_UNIT: units[moved], _NEW: places[swaps.partner[moved]].astype(np.int32)})
+
+
+def _hash_of_all(text: Column) -> Column:
+    """Return a hash of the texts of a group as a multiset: sums, which need no list and no order."""
+    hashed = f.xxhash64(text)
+    halves = (f.shiftright(hashed, 32), hashed.bitwiseAND(f.lit(0xFFFFFFFF)))
+    return f.xxhash64(*map(f.sum, halves))
 
 
 def _text(name: str) -> Column:

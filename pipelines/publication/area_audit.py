@@ -89,7 +89,7 @@ def refuse_joint_exposure(entry: Entry, areas: Areas, staged: Path, manifest: Ma
         raise GateRefused(
             f"The joint audit of {len(related) + 1} releases of the source {source_of(entry)!r}: expected "
             f"that together they disclose no more than each of them, found: {'; '.join(added.faults())}. "
-            f"Nothing was published. The earlier releases are {names}. Publish the table or records of then, "
+            f"Nothing was published. The earlier releases are {names}. Publish them as they were then, "
             'or coarser ones, or set publish.successive to "accept" if a steward has decided that all of '
             "them may be known together."
         )

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from microguard.pipelines.engine.exact_paths import exact_paths
-from microguard.pipelines.engine.files import PRIVATE_FILE, create_once, damaged, private_folder
-from microguard.pipelines.engine.lock import locked
+from microguard.pipelines.engine.files import PRIVATE_FILE, create_once, damaged, locked, private_folder
+from microguard.pipelines.engine.frames import exact_paths
 from microguard.pipelines.publication.key import key_file, key_of, required_key
 from microguard.pipelines.publication.public_area import PublicArea, public_area
 from microguard.pipelines.publication.staging.folder import FolderStagingArea

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from glob import glob
 from pathlib import Path
 from typing import TypeVar
 
@@ -226,9 +227,13 @@ def _first_near(public: Path, find: Callable[[Areas], T | None]) -> T | None:
 
 
 def _areas_near(public: Path) -> Iterator[Areas]:
-    """Return the public area together with each evidence area in the folders around it."""
+    """Return the public area together with each evidence area in the folders around it.
+
+    Others may remove folders there meanwhile, at which `Path.glob` would fail.
+    """
     for root in public.parents[:NEARBY_LEVELS]:
         for pattern in (LEDGER, f"*/{LEDGER}", f"*/*/{LEDGER}"):
-            for ledger in sorted(root.glob(pattern)):
+            found = glob(pattern, root_dir=root, include_hidden=True)
+            for ledger in sorted(root / path for path in found):
                 with suppress(SpecificationError):  # inside the public area: not an evidence area
                     yield Areas.from_places(public, ledger.parent)

@@ -20,7 +20,7 @@ from microguard.schemas.method_registry import third_party_version
 from microguard.schemas.specification.model import Specification
 
 #: Changes when, and only when, the same input and specification give another release than before.
-METHOD = 24
+METHOD = 25
 #: Keys that determine what is published, of the sections in which not all keys do.
 DECIDING = {
     "publish": ("disclose", "format", "partition_by", "csv", "series", "changes"),

@@ -7,10 +7,10 @@ the seed nor a fingerprint of the input.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
+from microguard.pipelines.engine.versions import microguard_version
 from microguard.pipelines.guarantees.guarantee import Guarantee
 from microguard.pipelines.guarantees.record_files import RecordFiles
 from microguard.pipelines.intake.contract import Contract
@@ -65,7 +65,7 @@ def manifest(
     return {
         "release_id": release_id,
         "name": specification.release.name,
-        "software": {"name": "microguard", "version": version("microguard")},
+        "software": {"name": "microguard", "version": microguard_version()},
         **stated,
         "limits": [*limits, *further],
         "method": {

@@ -14,7 +14,7 @@ from microguard.pipelines.guarantees.guarantee import Count, Guarantee
 from microguard.pipelines.guarantees.record_files import RecordFiles, class_sizes_query, sizes_in
 from microguard.pipelines.intake.untouched_columns import UntouchedColumns
 from microguard.pipelines.publication.record_files.batches import record_batches
-from microguard.pipelines.publication.record_files.csv_file import CSV, holds
+from microguard.pipelines.publication.record_files.csv_file import CSV, csv_parts, holds
 from microguard.pipelines.publication.stage import Staged
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification
@@ -191,5 +191,5 @@ class ProtectedUnits:
 def _csv_holds(staged: Staged) -> bool:
     """Return whether the CSV file, if there is one, has the records of the other files in their order."""
     contract = staged.contract
-    batches = record_batches(staged.microdata, contract)
-    return not contract.csv or holds(staged.folder / CSV, batches, contract.plain)
+    parts = [record_batches(part, contract) for part in csv_parts(staged.microdata)]
+    return not contract.csv or holds(staged.folder / CSV, parts, contract.plain, staged.csv_ends)

@@ -91,7 +91,7 @@ def _other_versions(entry: Entry, ours: Mapping[str, Any], areas: Areas) -> str:
         f"Release {entry.release_id} of {entry.name!r} {state} and was made from the same input, k, seed and "
         f"specification: {found}. Other versions may protect the same records with other values, and two "
         f"such releases can be differenced, so that no publish.successive allows it. {choices}, or install "
-        "the versions of then. Nothing was published."
+        "the earlier versions. Nothing was published."
     )
 
 

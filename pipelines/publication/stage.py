@@ -19,9 +19,8 @@ from microguard.pipelines.engine.row_hash import HASH, summed, with_hash
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.record_files.batches import record_batches
-from microguard.pipelines.publication.record_files.csv_file import CSV, write_csv
-from microguard.pipelines.publication.record_files.encoding import encoded
-from microguard.pipelines.publication.record_files.partition_files import write_partitions
+from microguard.pipelines.publication.record_files.csv_file import CSV, csv_parts, write_csv
+from microguard.pipelines.publication.record_files.partition_files import encoded, write_partitions
 from microguard.pipelines.publication.staging.staging_area import StagingArea
 from microguard.pipelines.publication.staging.task_frames import write_in_tasks
 from microguard.schemas.specification.consistency import FREQUENCY
@@ -70,6 +69,8 @@ class Staged:
         Where tasks read the records, under the name `RECORDS`.
     formulas : tuple of str
         Columns of the CSV file with text that a spreadsheet would run as a formula.
+    csv_ends : tuple of int
+        Where the parts of the CSV file end.
     schema : StructType or None
         Columns as Spark reads them; None to infer them from the files.
     """
@@ -79,6 +80,7 @@ class Staged:
     content: tuple[int, int]
     place: StagingArea
     formulas: tuple[str, ...] = ()
+    csv_ends: tuple[int, ...] = ()
     schema: StructType | None = None
 
     @property
@@ -133,12 +135,16 @@ def stage(
     place.fetch(RECORDS)
     _write_tables(tables, contract, folder / "tables")
     formulas: tuple[str, ...] = ()
+    ends: tuple[int, ...] = ()
     if contract.csv:
-        formulas = write_csv(folder / CSV, record_batches(record_files(folder), contract), contract.plain)
+        parts = [record_batches(part, contract) for part in csv_parts(record_files(folder))]
+        formulas, ends = write_csv(folder / CSV, parts, contract.plain)
     handed_over = [json.loads(each) for each in said]
     content = (sum(rows for rows, _ in handed_over), sum(total for _, total in handed_over))
     schema = None if whole else published.schema
-    return Staged(StagedFiles.from_folder(release_id, folder), contract, content, place, formulas, schema)
+    return Staged(
+        StagedFiles.from_folder(release_id, folder), contract, content, place, formulas, ends, schema
+    )
 
 
 def record_files(folder: Path) -> list[Path]:

@@ -48,13 +48,27 @@ FALLBACK = "mdav"
 BOUND_RECORDS, BOUND_WORK = 20_000, 2 * 10**10
 
 
+def clusterable(block: pa.Table, clustering: BlockConfig) -> bool:
+    """Return whether records have the units and sensitive values that one cluster needs."""
+    try:
+        _diversity(block, clustering)
+    except ImpossibleProtection:
+        return False
+    return _units(block, clustering) >= clustering.k
+
+
 def protect_block(
-    block: pa.Table, clustering: BlockConfig
+    block: pa.Table, clustering: BlockConfig, margins: np.ndarray | None = None
 ) -> tuple[pa.Table, dict[str, Any], Moments | None]:
     """Protect one block; return its protected records, its report, and its moments (None without numbers).
 
     A block that cannot be protected comes back without records and with a status: "too few" if it has fewer
     units, "too few values" if it has fewer values of a sensitive variable than every cluster needs.
+
+    Parameters
+    ----------
+    margins : (n,) float array, optional
+        Distance within which the block of the plan has no other record, if this is a part of one.
     """
     start = time.monotonic()
     report: dict[str, Any] = {"block": block[BLOCK][0].as_py(), "records": len(block), "status": "done"}
@@ -75,7 +89,7 @@ def protect_block(
             protected = _with_clusters(protected, block, labels, clustering)
         moments = _moments(block, protected, clustering)
         report |= certificate | _clusters(block, protected, labels, clustering)
-        report["file_bound"] = _global_bound(block, points, clustering, certificate["lower_bound"])
+        report["file_bound"] = _global_bound(block, points, clustering, certificate["lower_bound"], margins)
         if moments is not None:
             report |= {"sse": float(moments.sse.sum())}
     except SdcError as error:  # its messages never hold a value
@@ -132,13 +146,14 @@ def _solve(
         "share_of_run": clustering.share(len(points)),
     }
     fallback: dict[str, Any] = {}
+    parameters = clustering.parameters
     try:
         clusters = microaggregate(
-            points.values,
+            points.values if parameters is None else points.frame,
             clustering.k,
             effort=clustering.effort,
             algorithm=clustering.algorithm,
-            parameters=clustering.parameters,
+            parameters=None if parameters is None else parameters.among(points.numeric_names),
             **options,
         )
     except InvalidParameter:
@@ -155,6 +170,7 @@ def _solve(
         "gap": clusters.gap,
         "optimal": clusters.optimal,
         "work": dict(clusters.work),
+        "sse_by_heuristic": dict(clusters.sse_by_heuristic),
         "software": in_words(deciding_versions()),
     }
 
@@ -347,7 +363,11 @@ def _p_percent(
 
 
 def _global_bound(
-    block: pa.Table, points: Points, clustering: BlockConfig, lower_bound: float | None
+    block: pa.Table,
+    points: Points,
+    clustering: BlockConfig,
+    lower_bound: float | None,
+    margins: np.ndarray | None,
 ) -> float | None:
     """Bound the loss of these records in any clustering of the whole file; None for too large a block.
 
@@ -356,7 +376,8 @@ def _global_bound(
     """
     if points.record_weights is not None:
         return None
-    reach = clustering.plan.reach(block[BLOCK][0].as_py(), block)
+    reach = clustering.plan.reach(block[BLOCK][0].as_py() % clustering.plan.blocks, block)
+    reach = reach if margins is None else np.minimum(reach, margins)
     if lower_bound is not None and np.all(np.isinf(reach)):
         return lower_bound
     if not clustering.k <= len(points) <= BOUND_RECORDS or len(points) ** 2 * points.width > BOUND_WORK:

@@ -3,7 +3,8 @@
 A stratum is a region with a pattern of missing values; no block crosses it. A stratum that is too large for
 one block is cut by a tree of median cuts on local first principal components. The driver grows the tree on a
 sample that is drawn by the content of the records. Means and scales are computed from sums of integers. The
-result does not depend on the order of records, files or partitions.
+result does not depend on the order of records, files or partitions. Tasks cut blocks again that have more
+records than they may have (`block_cuts`).
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import numpy as np
 import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.compat import with_values
+from microguard.pipelines.engine.frames import with_constants
 from microguard.pipelines.engine.row_hash import HASH, content_order, with_hash
 from microguard.pipelines.intake.fixed_point import Scale
 from microguard.pipelines.intake.recode import category_orders, hierarchy_paths
 from microguard.pipelines.intake.validate import PATTERN, REGION
 from microguard.pipelines.measures.pairs import drawn_order
 from microguard.pipelines.records.coordinates import TREE_GRID, Coordinates
-from microguard.pipelines.records.tree_sample import frequent, sample_strata, without_units
+from microguard.pipelines.records.tree_sample import frequent, sample_strata, scale_constants, without_units
 from microguard.schemas.errors import InputRejected, ProtectionFailed
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
@@ -63,12 +65,15 @@ class Plan:
     trees : tuple of CutTree
     coordinates : Coordinates
     blocks : int
+    most : int
+        Largest number of records of a block; a task cuts larger ones again (`block_cuts`).
     """
 
     strata: pa.Table
     trees: tuple[CutTree, ...]
     coordinates: Coordinates
     blocks: int
+    most: int = MOST_NUMBERS
 
     def without_trees(self, blocks: set[int], lacking_values: Set[int] = frozenset()) -> Plan:
         """Return the plan with the strata of these blocks left whole; block numbers stay.
@@ -146,7 +151,7 @@ def plan(
     all_scales: Mapping[str, Scale],
     domains: Mapping[str, int],
 ) -> Plan:
-    """Cut the strata of a clustering into blocks of at most about `max_block_records`, or what memory holds.
+    """Cut the strata of a clustering into blocks of at most `max_block_records`, or what memory holds.
 
     Parameters
     ----------
@@ -187,7 +192,7 @@ def plan(
             trees.append(tree)
     first = np.concatenate([[0], np.cumsum(leaves)[:-1]]).astype(np.int64)
     strata = strata.append_column(_FIRST, pa.array(first)).append_column(_TREE, pa.array(position))
-    return Plan(strata, tuple(trees), coordinates, int(leaves.sum()))
+    return Plan(strata, tuple(trees), coordinates, int(leaves.sum()), most)
 
 
 def leaves_of(sizes: np.ndarray, most: int) -> tuple[np.ndarray, float]:
@@ -248,8 +253,8 @@ def blocked(
     specification : Specification
     """
     spark = frame.sparkSession
-    hashed = with_hash(frame, names, without_units(chosen.coordinates.scales))
-    placed = _with_stratum(spark, hashed, chosen.strata, mask, specification)
+    placed = _with_stratum(spark, frame, chosen, mask, specification)
+    placed = with_hash(placed, names, without_units(chosen.coordinates.scales))
     partition, partitions = _packed(
         chosen.sizes(), min(PARTITION_RECORDS, PARTITION_BLOCKS * specification.max_block_records)
     )
@@ -287,21 +292,19 @@ def _variables(chosen: Plan) -> list[str]:
 
 
 def _with_stratum(
-    spark: SparkSession, frame: DataFrame, strata: pa.Table, mask: int, specification: Specification
+    spark: SparkSession, frame: DataFrame, chosen: Plan, mask: int, specification: Specification
 ) -> DataFrame:
-    """Add `first` and `tree` of the record's stratum."""
-    lookup = strata.drop_columns(["records"])
+    """Add `first` and `tree` of the record's stratum, and the constants of its scales."""
+    lookup, constants = chosen.strata.drop_columns(["records"]), scale_constants(chosen.coordinates.scales)
     if len(lookup) == 1:
-        return frame.withColumns(
-            {name: f.lit(lookup[name][0].as_py()).cast("bigint") for name in (_FIRST, _TREE)}
-        )
-    table = f.broadcast(
-        spark.createDataFrame(
-            lookup.rename_columns(
-                [f"__s_{n}" if n not in (_FIRST, _TREE) else n for n in lookup.column_names]
-            )
-        )
+        of_stratum = {name: f.lit(lookup[name][0].as_py()).cast("bigint") for name in (_FIRST, _TREE)}
+        return with_constants(frame, constants).withColumns(of_stratum)
+    lookup = lookup.rename_columns(
+        [f"__s_{n}" if n not in (_FIRST, _TREE) else n for n in lookup.column_names]
     )
+    for name, value in constants.items():
+        lookup = lookup.append_column(name, pa.array(np.full(len(lookup), value)))
+    table = f.broadcast(spark.createDataFrame(lookup))
     same = f.col(f"__s_{PATTERN}") == f.col(PATTERN).bitwiseAND(f.lit(mask))
     if specification.region is not None:
         same = same & f.col("__s_region").eqNullSafe(column(specification.region))

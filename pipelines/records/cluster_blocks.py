@@ -43,13 +43,25 @@ def cluster_blocks(
     first = None
     for block in blocks_of(batches):
         first = block[BLOCK][0].as_py() if first is None else first
-        protected, report, of_block = protect_block(block, clustering)
-        moments = moments if of_block is None else moments + of_block
-        table = protected.cast(columns) if len(protected) else columns.empty_table()
-        yield table, json.dumps(report, sort_keys=True)
+        for records, margins in _within_limit(block, clustering):
+            protected, report, of_block = protect_block(records, clustering, margins)
+            moments = moments if of_block is None else moments + of_block
+            table = protected.cast(columns) if len(protected) else columns.empty_table()
+            yield table, json.dumps(report, sort_keys=True)
     if first is not None and clustering.numeric:
         listed = [getattr(moments, name).tolist() for name in moments.__dataclass_fields__]
         yield columns.empty_table(), json.dumps({"first_block": first, "moments": listed})
+
+
+def _within_limit(block: pa.Table, clustering: BlockConfig) -> Iterator[tuple[pa.Table, np.ndarray | None]]:
+    """Return a block, or the parts of one that is too large, each with its margins."""
+    if len(block) <= clustering.plan.most:
+        yield block, None
+        return
+    from microguard.pipelines.records.block_cuts import cut_to_limit  # few runs need it
+
+    for part in cut_to_limit(block, clustering):
+        yield part.records, part.margins
 
 
 def protected_schema(blocked: t.StructType, clustering: BlockConfig) -> t.StructType:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from microguard.pipelines.records.coordinates import Coordinates
 from microguard.sdc.clusters.codes import category_codes
 from microguard.sdc.clusters.hierarchical import level_codes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -24,11 +28,14 @@ class Points:
         each level of its tree.
     record_weights : (n,) float array or None
         What multiplies the squared distances of each record; None where all count alike.
+    numeric_names : tuple of str
+        Numeric variables, whose coordinates come first.
     """
 
     values: np.ndarray
     mismatches: np.ndarray
     record_weights: np.ndarray | None = None
+    numeric_names: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -40,7 +47,8 @@ class Points:
     ) -> Points:
         """Build the points of a block; numeric variables that are missing in all of it are left out."""
         numeric = coordinates.weighted(block)
-        numeric = numeric[:, ~np.isnan(numeric).all(axis=0)] if len(numeric) else numeric
+        present = ~np.isnan(numeric).all(axis=0) if len(numeric) else np.ones(numeric.shape[1], dtype=bool)
+        names = tuple(name for name, there in zip(coordinates.scales, present, strict=True) if there)
         ordinal = [coordinates.ordinal(name, block[name]) for name in nominal if name in coordinates.orders]
         priced = [coordinates.priced(name, block[name]) for name in nominal if name in coordinates.costs]
         plain = {*coordinates.orders, *coordinates.costs}
@@ -51,14 +59,22 @@ class Points:
             else category_codes(block[name])
             for name in unordered
         ]
-        values = np.column_stack([numeric, *ordinal, *priced, *codes])
+        values = np.column_stack([numeric[:, present], *ordinal, *priced, *codes])
         levels = [coordinates.levels(name) for name in unordered]
         costs = [coordinates.weight(name) / count for name, count in zip(unordered, levels, strict=True)]
         mismatches = np.repeat(np.array(costs, dtype=np.float64), np.array(levels, dtype=np.int64))
-        return cls(values, mismatches, record_weights)
+        return cls(values, mismatches, record_weights, names)
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The values with the names of the numeric variables, and numbers for the other columns."""
+        import pandas as pd  # few algorithms have parameters that name a variable
+
+        others = map(str, range(len(self.numeric_names), self.values.shape[1]))
+        return pd.DataFrame(self.values, columns=[*self.numeric_names, *others])
 
     @property
     def alike(self) -> bool:

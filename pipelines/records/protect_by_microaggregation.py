@@ -55,7 +55,7 @@ def protect_by_microaggregation(
     specification, records = job.specification, int(pc.sum(strata["records"]).as_py() or 0)
     with job.progress.stage("block"):
         chosen = plan(frame, strata, group, specification, factors, screened.domains)
-        sampling_weights = SamplingWeights.of(frame, group, specification, screened.magnitude)
+        sampling_weights = SamplingWeights.of(group, specification, screened.mean_weights)
     place = job.areas.staging_area(release_id, "resume")
     finished_blocks, target = f"blocks-{group.name}", f"protected-{group.name}"
     # the counts of the rule are in the reports, the columns in the files, and neither is in the id
@@ -68,6 +68,7 @@ def protect_by_microaggregation(
     )
     whole = specification.publish.series != "register"  # which protects new records only
     apart = closeness(frame, specification, screened.untouched.ranges if whole else None)
+    planned = chosen.blocks  # tasks may cut some again
     while True:
         resume = place, finished_blocks
         secret = secret_seed(screened, specification)
@@ -78,7 +79,7 @@ def protect_by_microaggregation(
         schema = protected_schema(in_blocks.schema, task)
         if checkpoint is None:
             with job.progress.stage(
-                f"protect {group.name}", chosen.blocks, lambda: place.count(finished_blocks)
+                f"protect {group.name}", planned, lambda: min(place.count(finished_blocks), planned)
             ):
                 made = partial(cluster_blocks, clustering=task, schema=schema)
                 reports = write_in_tasks(place, in_blocks, target, made, schema, "lz4")

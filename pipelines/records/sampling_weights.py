@@ -15,13 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from microguard.pipelines.intake.fixed_point import compute_scales
 from microguard.pipelines.records.coordinates import numbers
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Group
 from microguard.sdc.clusters.codes import category_codes
 from microguard.sdc.clusters.weight_shares import LARGEST_VOTE, largest_share, spread, trimmed
-from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
@@ -47,23 +45,21 @@ class SamplingWeights:
     @classmethod
     def of(
         cls,
-        frame: DataFrame,
         group: Group,
         specification: Specification,
-        magnitude: Mapping[str, float],
+        mean_weights: Mapping[str, float],
     ) -> SamplingWeights | None:
         """Return how the clusters of a clustering use weights and units; None without either.
 
         Parameters
         ----------
-        magnitude : mapping of variable to its largest absolute value
+        mean_weights : mapping of weight to its mean over all accepted records
         """
         name = specification.weighted_by(group)
         if name is None:
             counted, k = specification.counted, specification.release.k
             return None if counted is None else cls(None, 1.0, k, counted)
-        mean = compute_scales(frame, (name,), magnitude)[name].mean
-        return cls(name, mean, specification.release.k, specification.counted)
+        return cls(name, mean_weights[name], specification.release.k, specification.counted)
 
     def weights(self, records: pa.Table) -> np.ndarray:
         """Return the weights of records, (n,), 1 on average over the file."""

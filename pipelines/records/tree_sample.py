@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.frames import with_constants
 from microguard.pipelines.engine.row_hash import EXACT_BITS, HASH, with_hash
 from microguard.pipelines.intake.fixed_point import Scale
 from microguard.pipelines.intake.validate import PATTERN, REGION
@@ -38,7 +39,7 @@ def sample_strata(
     published = [name for name in frame.columns if name in specification.published]
     keys = [column(name).alias(f"__s{i}") for i, name in enumerate(_key_names(specification))]
     large_strata = strata.take(large)
-    chosen = with_hash(frame, published, without_units(numeric))
+    chosen = with_hash(with_constants(frame, scale_constants(numeric)), published, without_units(numeric))
     if share < 1.0:
         chosen = chosen.where(_lot(numeric) < f.lit(int(-(2**63) + share * 2**64)))
     table = chosen.select(*keys, *[column(name) for name in [*numeric, *nominal]], HASH).toArrow()
@@ -50,15 +51,25 @@ def sample_strata(
 def without_units(scales: Mapping[str, Scale]) -> dict[str, Column]:
     """Return numeric variables in millionths of their deviation, whose hash does not depend on the unit.
 
-    A constant variable is 0: its mean is the value of every record, and the plan that Spark shows has the
-    means.
+    The frame has the columns `scale_constants`. A constant variable is 0.
     """
     return {
-        name: f.rint((column(name).cast("double") - scale.mean) / scale.divisor * 2.0**20).cast("bigint")
+        name: f.rint(
+            (column(name).cast("double") - f.col(f"__mean{i}")) / f.col(f"__deviation{i}") * 2.0**20
+        ).cast("bigint")
         if scale.deviation > 0
         else f.lit(0).cast("bigint")
-        for name, scale in scales.items()
+        for i, (name, scale) in enumerate(scales.items())
     }
+
+
+def scale_constants(scales: Mapping[str, Scale]) -> dict[str, float]:
+    """Return means and deviations of variables that are not constant, as `without_units` names them."""
+    constants: dict[str, float] = {}
+    for i, scale in enumerate(scales.values()):
+        if scale.deviation > 0:
+            constants |= {f"__mean{i}": scale.mean, f"__deviation{i}": scale.deviation}
+    return constants
 
 
 def frequent(values: pa.ChunkedArray) -> pa.Array:
@@ -77,8 +88,8 @@ def _lot(scales: Mapping[str, Scale]) -> Column:
     in one millionth of the deviation: by these they are distinct, and not drawn all or none.
     """
     numbers = [
-        (column(name).cast("double") / scale.deviation).cast("float")
-        for name, scale in scales.items()
+        (column(name).cast("double") / f.col(f"__deviation{i}")).cast("float")
+        for i, (name, scale) in enumerate(scales.items())
         if scale.deviation > 0
     ]
     # Another hash than the tie-breaking key: the keys of the sample must spread over all keys.

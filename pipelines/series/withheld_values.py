@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.compat import apply_in_arrow
+from microguard.pipelines.engine.frames import with_constants
 from microguard.pipelines.intake.category_normalisation import with_category_code
 from microguard.pipelines.records.block import sensitive_codes
 from microguard.pipelines.records.protect_by_microaggregation import closeness
@@ -173,7 +174,8 @@ def _shares(published: DataFrame, name: str, apart: float) -> Callable[[Any], np
     Numbers are counted in intervals in which all are close.
     """
     if apart > 0.0:
-        coded = published.withColumn("__code", f.floor(column(name).cast("double") / f.lit(2 * apart)))
+        coded = with_constants(published, {"__width": 2 * apart})
+        coded = coded.withColumn("__code", f.floor(column(name).cast("double") / f.col("__width")))
     else:
         coded = with_category_code(published, name, "__code")
     counts = coded.where(f.col("__code").isNotNull()).groupBy(_STRATUM, "__code").count().toArrow()

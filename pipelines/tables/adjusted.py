@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
+import numpy as np
 from microguard.pipelines.tables.problem import TableProblem
 from microguard.schemas.errors import InputRejected, ProtectionFailed
 from microguard.schemas.specification.model import Specification
@@ -138,6 +140,30 @@ def with_small_counts_rounded(
 
 def adjusted(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
+) -> tuple[TableProblem, Adjustment]:
+    """Adjust; a grand total that the gate would refuse is kept within its limit, if that is possible.
+
+    Raises
+    ------
+    ProtectionFailed
+    """
+    problem, adjustment = _relaxed_if_infeasible(problem, specification, table)
+    totals = list(problem.grand_totals)
+    share = table.quality.max_grand_total_change
+    limit = share * np.abs(problem.secret.values[totals])
+    if (
+        "max_grand_total_change" in table.quality.accept
+        or (np.abs(adjustment.deviations[totals]) <= limit).all()
+    ):
+        return problem, adjustment
+    # An adjustment that keeps the total often costs as much, or little more.
+    with suppress(ProtectionFailed):
+        adjustment = whole_adjustment(problem.with_kept_totals(share).secret, specification, table)
+    return problem, adjustment
+
+
+def _relaxed_if_infeasible(
+    problem: TableProblem, specification: Specification, table: Table
 ) -> tuple[TableProblem, Adjustment]:
     """Adjust; if constraints prove the table infeasible, relax limits and adjust again.
 

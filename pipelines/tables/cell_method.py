@@ -133,7 +133,9 @@ class CellTables(TableProduct[CellComparison]):
             "table", ("table", "suppression", "intervals") if self.suppression else ()
         )
 
-    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[CellComparison]:
+    def protect_counted(
+        self, job: Job, screened: ValidatedInput, release_id: str
+    ) -> ProtectedTable[CellComparison]:
         """Tabulate, apply the rules, let the method decide, and examine what attackers are left with.
 
         Raises
@@ -179,7 +181,7 @@ class CellTables(TableProduct[CellComparison]):
         if not self.suppression and before and self.specification.publish.successive != "accept":
             raise GateRefused(
                 "Cells of this source were published before, in another table: expected none, as this method "
-                "cannot publish them with the values of then. Nothing was published. Withdraw that table, or "
+                "cannot publish them with the earlier values. Nothing was published. Withdraw that table, or "
                 'set publish.successive to "accept" if a steward decides that they may be compared.'
             )
         if self.table.source == "microdata" and self.specification.publish.successive != "accept":
@@ -201,14 +203,17 @@ class CellTables(TableProduct[CellComparison]):
                 keep & by_rule.sensitive,
                 "that the rule finds sensitive were published before with their values",
             ),
-            (keep & (standing.units != cells.units), "were published before with other values"),
+            (
+                keep & (standing.units != cells.units),
+                f"were published before with other values{self._rounded_parts(cells, standing, keep)}",
+            ),
         ):
             if culprits.any() and self.specification.publish.successive != "accept":
                 raise GateRefused(
                     f"{int(culprits.sum())} cell(s) {what}, by {', '.join(standing.releases[:3])}, cell "
                     f"{int(np.argmax(culprits))} of cells.parquet in the evidence among them: expected none, "
                     "as a published cell cannot be suppressed or changed any more. Nothing was published. "
-                    "Publish the table without these cells, or by the rule of then, or (of a revised source) "
+                    "Publish the table without these cells, or by the earlier rule, or (of a revised source) "
                     "of another period."
                 )
         keep &= ~by_rule.sensitive
@@ -221,9 +226,25 @@ class CellTables(TableProduct[CellComparison]):
             raise GateRefused(
                 "This table does not fit tables of the same records that were published before, by "
                 f"{', '.join(standing.every[:3])}: expected suppressed cells with the values and rules of "
-                f"then, found that {error}. Nothing was published. Publish it by the rules of then, or (of a "
+                f"then, found that {error}. Nothing was published. Publish it by the earlier rules, or (of a "
                 "revised source) of another period."
             ) from error
+
+    def _rounded_parts(self, cells: Cells, standing: PublishedValues, keep: np.ndarray) -> str:
+        """Name the rounding of parts as the cause of other values, if it explains all of them.
+
+        Every total of a finished table is the sum of its parts, each rounded to `table.decimals`. The parts
+        of a cell differ between tables, and there are at most as many as contributors.
+        """
+        differences = np.abs(standing.units - cells.units)[keep]
+        parts = np.full(len(cells), len(cells)) if cells.contributors is None else cells.contributors
+        if self.table.source != "cells" or np.any(differences > (parts[keep] + 1) / 2):
+            return ""
+        return (
+            f", which the rounding of their parts to table.decimals = {self.table.digits} explains (totals "
+            "are summed from the rounded cells, and the earlier table has other cells; publish both tables "
+            "with all digits of the file),"
+        )
 
     def _refuse_fewer_attackers(self, before: Iterable[EarlierTable]) -> None:
         """Refuse a table that is not protected from whom an earlier one of the same records is."""

@@ -6,10 +6,10 @@ Nothing in it is computed from original values: neither which cells are sensitiv
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
+from microguard.pipelines.engine.versions import microguard_version
 from microguard.pipelines.guarantees.table_files import STATUS
 from microguard.pipelines.guarantees.tables import TableGuarantee
 from microguard.pipelines.publication.manifest import DIFFERENCING
@@ -53,7 +53,9 @@ def layout_of(
         "total": table.total,
         "zeros": table.zeros,
         **({"groupings": described} if described else {}),
-        **({"suppressed": True} if any(STATUS in each.column_names for each in contents.values()) else {}),
+        **(
+            {"suppressed": True} if any(each.column_names[-1] == STATUS for each in contents.values()) else {}
+        ),
         "tables": [
             {
                 "file": f"{FOLDER}/{name}",
@@ -87,7 +89,7 @@ def table_manifest(
     return {
         "release_id": release_id,
         "name": specification.release.name,
-        "software": {"name": "microguard", "version": version("microguard")},
+        "software": {"name": "microguard", "version": microguard_version()},
         "content": FOLDER,
         "guarantee": stated["guarantee"],
         "limits": [

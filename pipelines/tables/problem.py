@@ -99,6 +99,8 @@ class TableProblem:
         Room that was added because the table could not be protected without it.
     releases : tuple of str
         Ids of the releases that published the held values.
+    grand_totals : tuple of int
+        Variables that are the total of a whole table.
     """
 
     by_rule: CellTable
@@ -110,6 +112,15 @@ class TableProblem:
     held: np.ndarray | None = None
     relaxation: Relaxation | None = None
     releases: tuple[str, ...] = ()
+    grand_totals: tuple[int, ...] = ()
+
+    def with_kept_totals(self, share: float) -> TableProblem:
+        """Return the problem whose grand totals, unless sensitive, move by at most this share of them."""
+        totals = [each for each in self.grand_totals if not self.secret.sensitive[each]]
+        most = np.full(self.secret.cells, np.inf)
+        most[totals] = np.floor(share * np.abs(self.secret.values[totals]))
+        lower, upper = (np.minimum(c, most) for c in (self.secret.lower_capacity, self.secret.upper_capacity))
+        return replace(self, secret=replace(self.secret, lower_capacity=lower, upper_capacity=upper))
 
     def relaxed(self, table: Table) -> TableProblem | None:
         """Return the problem relaxed as little as possible by `table.relax`; None if no step is enough.
@@ -164,7 +175,11 @@ def table_problem(
         if not releases:
             raise
         raise type(error)(f"{error} (values of {', '.join(releases[:3])})") from error
-    return TableProblem(by_rule, variables, secret, known, tuple(names), moves, held, releases=releases)
+    whole = (cells.codes == table.total).to_numpy().all(axis=1)
+    totals = tuple(int(each) for each in np.unique(variables[whole]))
+    return TableProblem(
+        by_rule, variables, secret, known, tuple(names), moves, held, releases=releases, grand_totals=totals
+    )
 
 
 def _levels(

@@ -66,7 +66,9 @@ class Tables(TableProduct[TableComparison]):
         super().__init__(specification, guarantee)
         self.protect_cells = protect_cells
 
-    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[TableComparison]:
+    def protect_counted(
+        self, job: Job, screened: ValidatedInput, release_id: str
+    ) -> ProtectedTable[TableComparison]:
         """Tabulate, adjust, and examine what an attacker is left with.
 
         Raises

@@ -59,6 +59,10 @@ class PublishedCell:
     original : true value then, private; None in lists of software that did not keep it
     members : digest of its units, private; None where they were not known, or not kept
     status : "changed" by adjustment, rounding or noise; "true" or "suppressed" in a suppressed table
+    error, deviation : of amounts with noise by cell keys, the noise that a reader does not know, and its
+        standard deviation; private
+    level : protection level where the amount is sensitive; private
+    entropy : of the draw of that noise, in nats; private
     """
 
     source: str
@@ -71,6 +75,10 @@ class PublishedCell:
     original: Decimal | None = None
     members: str | None = None
     status: str = CHANGED
+    error: float | None = None
+    deviation: float | None = None
+    level: float | None = None
+    entropy: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +239,7 @@ def new_cells(
     standing: PublishedValues | None,
     origin: Mapping[str, str],
     status: str = CHANGED,
+    private: Mapping[str, np.ndarray] | None = None,
 ) -> list[PublishedCell]:
     """Return the cells that this release publishes for the first time under their codes, for the ledger.
 
@@ -238,6 +247,7 @@ def new_cells(
     ----------
     values : (cells,) published values in units; NaN is suppressed
     origin : ``source``, ``period`` and ``release_id``
+    private : ``error``, ``deviation``, ``level`` and ``entropy`` of each cell
     """
     listed = np.zeros(len(cells), dtype=bool) if standing is None else standing.published.copy()
     if standing is not None and standing.renamed is not None:
@@ -251,7 +261,8 @@ def new_cells(
     return [
         PublishedCell(origin["source"], origin["period"], measure, codes,
                       None if hidden[row] else amounts[row], int(signs[row]), origin["release_id"],
-                      originals[row], str(members[row]) or None, SUPPRESSED if hidden[row] else status)
+                      originals[row], str(members[row]) or None, SUPPRESSED if hidden[row] else status,
+                      **{name: float(each[row]) for name, each in (private or {}).items()})
         for row, (measure, codes) in enumerate(zip(cell_measures(cells, table), cell_codes(cells, table),
                                                    strict=True))
         if not listed[row]
@@ -325,7 +336,7 @@ def keep_standing(table: CellTable, by_rule: CellTable, held: np.ndarray) -> Cel
         raise StandingValueFails(
             f"{int(fails.sum())} sensitive cell(s), cell {cell} among them, stand published at a value "
             "nearer to what they are now than the rule allows: the source was revised, or the rule asks for "
-            "more than then. Publish the table without these cells, or by the rule of then, or (of a revised "
+            "more than then. Publish the table without these cells, or by the earlier rule, or (of a revised "
             "source) of another period",
             variable=cell,
         )

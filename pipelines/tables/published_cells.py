@@ -32,6 +32,10 @@ _SCHEMA = pa.schema(
         ("original", pa.string()),
         ("members", pa.string()),
         ("status", pa.string()),
+        ("error", pa.float64()),
+        ("deviation", pa.float64()),
+        ("level", pa.float64()),
+        ("entropy", pa.float64()),
     ]
 )
 

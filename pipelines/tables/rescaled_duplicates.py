@@ -48,7 +48,7 @@ def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCel
             raise GateRefused(
                 f"The amounts of {ours} are those of {theirs}, which the table {release_id} adds up, times a "
                 "factor: the same cells would be published with two values, whose mean is near the truth. "
-                "Add up the column of then, under its name and in its unit, or set publish.successive to "
+                "Add up the earlier column, under its name and in its unit, or set publish.successive to "
                 '"accept" if a steward has decided that both may stand.'
             )
 

@@ -16,7 +16,7 @@ from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.job import Job
 from microguard.pipelines.measures.measure import Measure, Measured
-from microguard.pipelines.method import RecordMethod
+from microguard.pipelines.method import record_method
 from microguard.pipelines.publication.stage import Staged
 from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.cells.finished import cells_of_table
@@ -77,8 +77,6 @@ class TableProduct(ABC, Generic[Comparison]):
 
     content = "table"
     measures: tuple[Measure[Any, Any], ...]
-    #: Exchanges the areas of the records before they are counted.
-    swapping: RecordMethod | None = None
 
     def __init__(self, specification: Specification, guarantee: TableGuarantee) -> None:
         self.specification = specification
@@ -100,8 +98,23 @@ class TableProduct(ABC, Generic[Comparison]):
     def accept(self, microdata: Microdata) -> None:
         """Every format holds codes and numbers."""
 
-    @abstractmethod
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[Comparison]:
+        """Protect the table of the records, with their areas exchanged where the specification asks for it.
+
+        Raises
+        ------
+        InputRejected, GateRefused, ProtectionFailed
+        """
+        if self.table.swapped:
+            method = record_method(self.reader)
+            frame, _ = method.protect(job, screened, screened.frame, release_id)
+            screened = replace(screened, frame=frame)
+        return self.protect_counted(job, screened, release_id)
+
+    @abstractmethod
+    def protect_counted(
+        self, job: Job, screened: ValidatedInput, release_id: str
+    ) -> ProtectedTable[Comparison]:
         """Tabulate, protect, and examine what an attacker is left with."""
 
     def compare(self, screened: ValidatedInput, protected: ProtectedTable[Comparison]) -> Comparison:
@@ -149,13 +162,6 @@ class TableProduct(ABC, Generic[Comparison]):
     def write_annex(self, folder: Path, protected: ProtectedTable[Comparison]) -> None:
         """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
 
-    def _swapped(self, job: Job, screened: ValidatedInput, release_id: str) -> ValidatedInput:
-        """Return the records that are counted, with exchanged areas where the specification asks for it."""
-        if self.swapping is None:
-            return screened
-        frame, _ = self.swapping.protect(job, screened, screened.frame, release_id)
-        return replace(screened, frame=frame)
-
     def _tabulated(self, job: Job, screened: ValidatedInput, release_id: str) -> Cells:
         """Return the cells, and keep who contributes to them for the joint audit.
 
@@ -191,7 +197,7 @@ class TableProduct(ABC, Generic[Comparison]):
             raise GateRefused(
                 f"{len(common)} cell(s) of this table were published before {kinds[self.table.suppressed]}, "
                 f"by {releases}: expected none, as the two tables together give cells away. Nothing was "
-                "published. Choose the method of then (table.method), withdraw that table, or set "
+                "published. Choose the earlier method (table.method), withdraw that table, or set "
                 'publish.successive to "accept" if a steward decides that they may be compared.'
             )
         return alike

@@ -103,9 +103,6 @@ def _roles(spec: Specification) -> Iterator[Fault]:
         names = spec.with_role(role)
         if len(names) > 1:
             yield fault(("variables",), list(names), f"at most one variable of role {role}")
-    if spec.with_role("risk") and not spec.swapped:
-        allowed = "no variable of role risk, which only method swapping reads"
-        yield fault(("variables",), list(spec.with_role("risk")), allowed)
     weight = spec.method.weight
     if weight is not None and weight not in spec.weights:
         allowed = f"a variable of role weight ({', '.join(spec.weights) or 'there is none'})"

@@ -24,11 +24,10 @@ from microguard.schemas.specification.faults import NOTHING, Fault, by_dimension
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.parameters import method_parameter_faults
 from microguard.schemas.specification.sections import Group, Method
+from microguard.sdc.algorithms.parameters import Variables
 
 OF_CLUSTERINGS = ("algorithm", "effort", "representative", "unit", "min_diversity", "weighted")
 """Keys of `[method]` that not every method heeds, next to the sections of algorithms."""
-MOST_SUPPRESSED = 63
-"""Most variables of local suppression: a pattern of missing values is a number of 64 bits."""
 
 
 def algorithm_faults(spec: Specification) -> Iterator[Fault]:
@@ -47,10 +46,6 @@ def algorithm_faults(spec: Specification) -> Iterator[Fault]:
     yield from _unheeded(spec, row)
     if not of_parameters:
         yield from _unfit(spec, row)
-    if method.name == "swapping" and not of_parameters:
-        yield from _swapping(spec)
-    if spec.coarsened and not of_parameters:
-        yield from _coarsening(spec)
     if method.name not in STRATEGIES:
         for key in method.sections:
             yield fault(("method", key), NOTHING, f"no such section with method {row.name}")
@@ -76,97 +71,26 @@ def _unheeded(spec: Specification, row: MethodRow) -> Iterator[Fault]:
                     ("quality", key), NOTHING, f"no such key with method {row.name}: it has no clusters"
                 )
     for name in spec.quasi_identifiers:
-        kind = spec.variables[name].kind
+        kind, costs = spec.variables[name].kind, spec.variables[name].costs
         if kind is not None and kind not in row.kinds:
             allowed = f"{', '.join(row.kinds)} with method {row.name}"
             yield fault(("variables", name, "kind"), kind, allowed)
+        if costs is not None and spec.coarsened:
+            allowed = f"no such key with method {row.name}, which publishes no other category"
+            yield fault(("variables", name, "costs"), costs, allowed)
+    if spec.with_role("risk") and "roles.risk" not in row.keys:
+        allowed = f"no variable of role risk with method {row.name}, which reads none"
+        yield fault(("variables",), list(spec.with_role("risk")), allowed)
 
 
 def _unfit(spec: Specification, row: MethodRow) -> Iterator[Fault]:
-    """Refuse parameters that do not fit the quasi-identifiers."""
+    """Refuse parameters that do not fit the variables."""
     parameters = spec.method.method_parameters(row)
-    kinds = {name: str(spec.variables[name].kind) for name in spec.quasi_identifiers}
-    for key, found, allowed in () if parameters is None else parameters.unfit(kinds):
-        yield fault(("method", "parameters", key), found, allowed)
-
-
-def _coarsening(spec: Specification) -> Iterator[Fault]:
-    """Refuse too many variables, costs that no suppression heeds, and folders counted by another k."""
-    method, found = spec.method, len(spec.quasi_identifiers)
-    if method.name == "local_suppression" and found > MOST_SUPPRESSED:
-        allowed = f"at most {MOST_SUPPRESSED} quasi-identifiers with this method, found {found}"
-        yield fault(("method", "name"), method.name, allowed)
-    for name in spec.quasi_identifiers:
-        if spec.variables[name].costs is not None:
-            allowed = f"no such key with method {method.name}, which publishes no other category"
-            yield fault(("variables", name, "costs"), spec.variables[name].costs, allowed)
-    if method.parameters.get("missing") == "any_value" and spec.publish.partition_by is not None:
-        allowed = 'no such key with method.parameters.missing = "any_value": folders are counted by category'
-        yield fault(("publish", "partition_by"), spec.publish.partition_by, allowed)
-
-
-def _swapping(spec: Specification) -> Iterator[Fault]:
-    """Refuse areas and risk variables that are no quasi-identifiers, and profiles of unknown variables."""
-    given = spec.method.parameters
-    geography, risk, similar = (list(given.get(key, ())) for key in ("geography", "risk", "similar"))
-    key = ("method", "parameters")
-    if spec.region is not None:
-        allowed = (
-            "quasi_identifier, the coarsest level of method.parameters.geography: beside a region that stays "
-            "where it is, an exchanged area of another region would be seen"
-        )
-        yield fault(("variables", spec.region, "role"), "region", allowed)
-    if not geography or len(set(geography)) < len(geography):
-        yield fault(
-            (*key, "geography"), geography, "one or more quasi-identifiers, coarse to fine, each once"
-        )
-    hierarchies = [list(each) for each in given.get("hierarchies", ())]
-    further = (
-        [name for each in hierarchies for name in each[each[0] in geography :]] if all(hierarchies) else []
-    )
-    for each in hierarchies:
-        if len(each) < 1 + (each[:1] != [] and each[0] in geography) or (
-            len(each) > 1 and each[0] not in geography
-        ):
-            allowed = "a level of geography and then further quasi-identifiers, or one quasi-identifier alone"
-            yield fault((*key, "hierarchies"), each, allowed)
-    if len(set(further)) < len(further) or set(further) & set(geography):
-        yield fault((*key, "hierarchies"), hierarchies, "each further level once, and none of geography")
-    nominal = [name for name in spec.quasi_identifiers if spec.variables[name].kind == "nominal"]
-    for place, names in (("geography", geography), ("hierarchies", further)):
-        for name in names:
-            if name not in nominal:
-                yield fault((*key, place), name, "quasi-identifiers of kind nominal", choices=nominal)
-    others = [name for name in spec.quasi_identifiers if name not in {*geography, *further}]
-    for name in risk:
-        if name not in others:
-            yield fault((*key, "risk"), name, "quasi-identifiers outside geography", choices=others)
-    if not others:
-        yield fault((*key, "risk"), NOTHING, "at least one quasi-identifier outside geography")
-    yield from _risk_values(spec, geography, hierarchies)
-    known = [*others, *spec.published, *(["household_size"] if spec.with_role("household") else [])]
-    for name in (name for profile in similar for name in profile):
-        if name not in known or name in {*geography, *further}:
-            yield fault((*key, "similar"), name, "published variables outside geography", choices=known)
-
-
-def _risk_values(spec: Specification, geography: list[str], hierarchies: list[list[str]]) -> Iterator[Fault]:
-    """Refuse supplied risks that are published, unused, or not one for all levels or one for each."""
-    given, key = spec.method.parameters, ("method", "parameters")
-    values, supplied = list(given.get("risk_values", ())), spec.with_role("risk")
-    for name in values:
-        if name not in supplied:
-            yield fault((*key, "risk_values"), name, "variables of role risk", choices=supplied)
-    if set(supplied) - set(values):
-        yield fault((*key, "risk_values"), values, f"every variable of role risk: {', '.join(supplied)}")
-    if len(values) > 1 and (hierarchies or len(values) != len(geography)):
-        allowed = "one variable, or one for each level of geography where there are no further hierarchies"
-        yield fault((*key, "risk_values"), values, allowed)
-    if bool(values) != ("risk_threshold" in given):
-        found = given.get("risk_threshold", NOTHING)
-        yield fault(
-            (*key, "risk_threshold"), found, "the value from which a record is at risk, with risk_values"
-        )
+    if parameters is None:
+        return
+    for key, found, allowed in parameters.unfit(spec.declared):
+        path = ("method", "parameters", key) if key else ("method", "name")
+        yield fault(path, NOTHING if found is None else found, allowed, choices=spec.variables)
 
 
 def method_faults(spec: Specification) -> Iterator[Fault]:
@@ -227,6 +151,10 @@ def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> 
         yield fault(("method", "algorithm"), method.algorithm, ", ".join(names) + of)
     else:
         yield from _effort(spec, strategy, of, weighted)
+    clustered = Variables({name: str(spec.variables[name].kind) for name in variables})
+    for key, section in method.sections.items():
+        for parameter, found, allowed in section.unfit(clustered):
+            yield fault(("method", key, parameter), found, allowed + of)
 
 
 def _carried(spec: Specification, strategy: Strategy, kinds: Kinds, variables: int) -> bool:

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from microguard.schemas.method_registry import method_row
+from microguard.schemas.method_registry import BUILT_IN, MethodRow, method_row
 from microguard.schemas.methods import BY_CONTROL_TABLES, STRATEGIES, Kinds, Strategy, max_records
 from microguard.schemas.paths import expanded
 from microguard.schemas.roles import CATEGORIES, PUBLISHED, PUBLISHED_AS_IT_IS
@@ -28,6 +28,7 @@ from microguard.schemas.specification.sections import (
     Variable,
 )
 from microguard.schemas.specification.table import Table
+from microguard.sdc.algorithms.parameters import Variables
 from pydantic import Field, PrivateAttr
 
 if TYPE_CHECKING:
@@ -276,10 +277,30 @@ class Specification(Section):
             return f"unit {self.method.unit}"
         return None
 
+    @cached_property
+    def declared(self) -> Variables:
+        """What methods are told of the variables."""
+        return Variables(
+            {name: str(self.variables[name].kind) for name in self.quasi_identifiers},
+            {name: variable.role for name, variable in self.variables.items()},
+            self.published,
+            self.publish.partition_by,
+        )
+
+    @property
+    def _row(self) -> MethodRow:
+        return method_row("records", self.method.name)
+
     @property
     def swapped(self) -> bool:
         """Whether areas are exchanged."""
-        return self.method.name == "swapping"
+        row = BUILT_IN.get(self.method.name)
+        return row is not None and row.changes == "areas"
+
+    @property
+    def coarsened(self) -> bool:
+        """Whether values are suppressed or generalised, so that no record gets another value."""
+        return self._row.changes == "coarser"
 
     @property
     def clustered(self) -> bool:
@@ -287,14 +308,9 @@ class Specification(Section):
         return self.method.name in STRATEGIES
 
     @property
-    def coarsened(self) -> bool:
-        """Whether values are suppressed or generalised, so that no record gets another value."""
-        return self.method.name in ("local_suppression", "recoding")
-
-    @property
     def perturbed(self) -> bool:
         """Whether the values of each quasi-identifier are changed at random."""
-        return not self.swapped and "measured only" in method_row("records", self.method.name).guarantees
+        return not self.swapped and "measured only" in self._row.guarantees
 
     @cached_property
     def withholds_values(self) -> bool:

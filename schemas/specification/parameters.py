@@ -13,6 +13,7 @@ from microguard.sdc.algorithms.microaggregation import (
     ColumnGenerationParameters,
     GeneticParams,
     KWardParameters,
+    ProjectionParameters,
     VmdavParameters,
 )
 from microguard.sdc.algorithms.nominal import ChiExactParameters, Guidance
@@ -46,6 +47,8 @@ class AlgorithmSections(Section):
     """Of vmdav."""
     k_ward: Annotated[KWardParameters, _FromTable()] | None = None
     """Of k-ward and k-ward-projected."""
+    projection: Annotated[ProjectionParameters, _FromTable()] | None = None
+    """Of projection-pv."""
     column_generation: Annotated[ColumnGenerationParameters, _FromTable()] | None = None
     """Of column-generation below effort exact."""
     genetic: Annotated[GeneticParams, _FromTable()] | None = None

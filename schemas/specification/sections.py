@@ -246,7 +246,8 @@ class Blocking(Section):
     """`[blocking]`: how records are cut into units that are solved together."""
 
     max_records: AutoOrCount = "auto"
-    """Most records of a block; "auto" by effort."""
+    """Most records of a block; "auto" by effort. A larger one is cut again unless a half lacks units or
+    sensitive values that every cluster needs."""
     small_regions: Literal["fail", "suppress"] = "fail"
     """What becomes of a region with fewer than k records."""
 

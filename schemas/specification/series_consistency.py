@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from microguard.schemas.specification.faults import NOTHING, Fault, fault
 from microguard.schemas.specification.model import Specification
@@ -20,6 +20,8 @@ class _Need:
     why : str
     of_nominal : bool
         Whether it is asked only where all quasi-identifiers are nominal.
+    why_not : mapping
+        The reason for a value that has one of its own.
     """
 
     section: str
@@ -27,6 +29,7 @@ class _Need:
     values: tuple[str, ...]
     why: str
     of_nominal: bool = False
+    why_not: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,13 @@ class _Kind:
     why_units: str
     needs: tuple[_Need, ...]
 
+
+#: Measured in tests/sdc/swapping/test_swapped_updates.py.
+_SWAPPED = (
+    "a record whose area differs between two updates was exchanged, and new units that are exchanged among "
+    "each other alone are so few that exchanges can be undone; publish swapped records once, with "
+    '[publish] series = "single", or this register by microaggregation'
+)
 
 _KINDS = {
     "register": _Kind(
@@ -56,6 +66,7 @@ _KINDS = {
                 ("microaggregation",),
                 "it publishes, suppresses and republishes classes as a whole, and other methods make none "
                 "that keep their members",
+                why_not={"swapping": _SWAPPED},
             ),
             _Need("method", "algorithm", ("auto",), "nominal variables are protected by cluster", True),
             _Need("method", "representative", ("auto", "mode", "medoid"), "its classes are clusters", True),
@@ -96,7 +107,8 @@ def _unmet(spec: Specification, kind: _Kind) -> Iterator[Fault]:
     for need in kind.needs:
         value = getattr(getattr(spec, need.section), need.key)
         if value not in need.values and (nominal or not need.of_nominal):
-            allowed = f"{', '.join(need.values)} {kind.where}: {need.why}"
+            why = need.why_not.get(value, need.why)
+            allowed = f"{', '.join(need.values)} {kind.where}: {why}"
             yield fault((need.section, need.key), value, allowed)
 
 

@@ -67,9 +67,13 @@ def _dimensions(spec: Specification, table: Table) -> Iterator[Fault]:
         held = [name for each in dimensions for name in table.levels_of(each)]
         if len(set(dimensions)) == len(dimensions) and len(set(held)) < len(held):
             yield fault(("table", "tables"), list(dimensions), "one dimension of a hierarchy in a table")
+    coarser = {name for each in table.dimensions for name in table.levels_of(each)} - set(table.dimensions)
     for name in set(table.columns) - set(table.parts):
         variable = spec.variables.get(name)
-        if variable is None or variable.role not in PUBLISHED - {"weight"} or variable.kind == "numeric":
+        allowed_roles = PUBLISHED - {"weight"}
+        if name in coarser:  # a level of a code names nobody, and the records may leave it out
+            allowed_roles |= {"identifier"}
+        if variable is None or variable.role not in allowed_roles or variable.kind == "numeric":
             allowed = "columns of [variables] that are nominal, and no identifier, unit, household or weight"
             yield fault(("table", "tables"), name, allowed, choices=spec.published)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from microguard.schemas.errors import SpecificationError
+from microguard.schemas.method_registry import method_row
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.sections import Blocking, Method, Variable
 from microguard.schemas.specification.table import Table
@@ -80,14 +81,21 @@ def as_input(specification: Specification) -> Specification:
 
 
 def _swapping(specification: Specification) -> tuple[Collection[str], Method]:
-    """Return the columns that swapping reads before a table is counted, and its section with all defaults."""
-    method = specification.method
-    if not table_of(specification).swapped:
+    """Return the columns that the method of the records reads before a table counts them, and its section."""
+    method, row = specification.method, method_row("records", specification.method.name)
+    given = method.method_parameters(row)
+    if not table_of(specification).swapped or given is None:
         return (), method
-    given = method.parameters
-    areas = {*given["geography"], *(name for names in given.get("hierarchies", ()) for name in names)}
-    others = [name for name in specification.quasi_identifiers if name not in areas]
-    risk = list(given.get("risk") or others)
-    similar = {name for profile in given.get("similar", ()) for name in profile}
-    read = {*areas, *risk, *similar, *specification.with_role("household", "risk")}
-    return read, method.model_copy(update={"parameters": {**given, "risk": risk}})
+    named = given.for_tables(specification.declared)
+    further = {key: value for key, value in vars(named).items() if value != getattr(given, key)}
+    read = {*_texts(tuple(vars(named).values())), *specification.with_role("household", "risk")}
+    return read, method.model_copy(update={"parameters": {**method.parameters, **further}})
+
+
+def _texts(values: tuple[object, ...]) -> Iterator[str]:
+    """Yield the texts in tuples and in tuples of tuples."""
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _texts(value)

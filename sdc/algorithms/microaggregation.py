@@ -19,13 +19,13 @@ The function of a row is
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le, MultipleOf
 from microguard.sdc.algorithms.algorithm import CONSTRUCTION, EFFORTS, PROGRAMS, SQUARE, Algorithm, loaded
-from microguard.sdc.algorithms.parameters import Parameters
+from microguard.sdc.algorithms.parameters import Parameters, Variables
 
 #: Column generation holds the squared distances of all pairs: 8 n^2 bytes, 200 MB here.
 MOST_PAIRED_RECORDS = 5_000
@@ -41,17 +41,44 @@ class VmdavParameters(Parameters):
 
 
 @dataclass(frozen=True)
-class KWardParameters(Parameters):
+class _OfVariable(Parameters):
+    """Parameters that may name a numeric variable."""
+
+    variable: str | None = field(default=None, kw_only=True)
+
+    def among(self, variables: Collection[str]) -> Parameters:
+        """Name no variable that the records do not have."""
+        return self if self.variable in variables else replace(self, variable=None)
+
+    def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
+        """Refuse a variable that is not numeric, or not clustered."""
+        numeric = [name for name, kind in variables.kinds.items() if kind == "numeric"]
+        if self.variable is not None and self.variable not in numeric:
+            yield "variable", self.variable, f"a numeric quasi-identifier: {', '.join(numeric) or 'none'}"
+
+
+@dataclass(frozen=True)
+class ProjectionParameters(_OfVariable):
+    """Parameters of projection on one variable (Domingo-Ferrer and Mateo-Sanz 2002, PF(PV) of Table 3)."""
+
+    variable: str | None = field(default=None, kw_only=True)
+    """Numeric variable whose ranking counts; by default the one that loses least. Blocks in which it is
+    missing take that one. In Python, a column of the DataFrame."""
+
+
+@dataclass(frozen=True)
+class KWardParameters(_OfVariable):
     """Parameters of k-Ward (Domingo-Ferrer and Mateo-Sanz 2002)."""
 
     ranking: Literal["maximum-distance", "md", "fpc", "sz", "pv"] | None = None
     """What makes records the first and the last: the two most distant records ("maximum-distance" or the
     paper's "md"; k-ward only, and its default), or the order along the first principal component (default of
-    k-ward-projected), the sum of z-scores, or the variable that loses least; the last two take numeric
-    variables only."""
+    k-ward-projected), the sum of z-scores, or one variable; the last two take numeric variables only."""
+    variable: str | None = field(default=None, kw_only=True)
+    """Numeric variable of ranking "pv", as in `projection`; by default the one that loses least."""
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
-        """A ranking that the algorithm, or nominal variables, cannot carry."""
+        """A ranking that the algorithm, or nominal variables, cannot carry, or a variable without one."""
         if self.ranking in ("maximum-distance", "md") and algorithm == "k-ward-projected":
             return "ranking", "fpc, sz, pv with algorithm k-ward-projected"
         if self.ranking in ("sz", "pv") and nominal:
@@ -59,6 +86,8 @@ class KWardParameters(Parameters):
                 "ranking",
                 "maximum-distance or fpc with nominal variables: sz and pv are of numeric ones alone",
             )
+        if self.variable is not None and self.ranking != "pv":
+            return "variable", 'no such key unless ranking = "pv"'
         return None
 
 
@@ -87,12 +116,20 @@ class ColumnGenerationParameters(Parameters):
     rounding: Literal["both", "simple", "spanning-tree"] = "both"
     """How fractional columns become clusters: columns of largest value, edges of largest value, or the better
     of both."""
+    pricing: Literal[
+        "branch-and-bound", "table-2", "enumeration", "edge-model", "edge-model-with-triangles"
+    ] = "branch-and-bound"
+    """How clusters of least reduced cost are found: by branch and bound over members; as in Table 2 of the
+    paper, by enumeration or the edge model; or always by the complete enumeration of 4.1, or by the edge
+    model (11) to (14) of 4.2, with or without the triangle inequalities. All find the same bound. The edge
+    model and enumeration take blocks of few records, or hours."""
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
-        """Effort exact rounds nothing."""
-        return (
-            ("rounding", "no such key with effort exact, which rounds nothing") if effort == "exact" else None
-        )
+        """Effort exact has another program, which takes no parameters."""
+        if effort != "exact":
+            return None
+        key = "rounding" if self.rounding != "both" else "pricing"
+        return key, "no such key with effort exact, which has a program of its own"
 
 
 @dataclass(frozen=True)
@@ -152,7 +189,10 @@ MICROAGGREGATION: dict[str, ClusteringAlgorithm] = {
         "microaggregation.heuristics.maximum_distance:solve", CONSTRUCTION, max_records=SQUARE
     ),
     "projection-pv": ClusteringAlgorithm(
-        "microaggregation.heuristics.projections:solve_variable", CONSTRUCTION, nominal=False
+        "microaggregation.heuristics.projections:solve_variable",
+        CONSTRUCTION,
+        ProjectionParameters,
+        nominal=False,
     ),
     "projection-sz": ClusteringAlgorithm(
         "microaggregation.heuristics.projections:solve_z_scores", CONSTRUCTION, nominal=False

@@ -6,8 +6,8 @@ validated by them, and the argument ``parameters`` of a method, which checks the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from math import isfinite
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -15,6 +15,30 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 from microguard.sdc.errors import InvalidParameter
+
+
+@dataclass(frozen=True)
+class Variables:
+    """What a specification says of the variables that a method reads.
+
+    Attributes
+    ----------
+    kinds : mapping of quasi-identifier to its kind
+    roles : mapping of variable to its role, of the whole file
+    published : tuple of str
+        Columns of the release.
+    folders : str or None
+        Variable whose categories are the folders of the release.
+    """
+
+    kinds: Mapping[str, str]
+    roles: Mapping[str, str] = field(default_factory=dict)
+    published: tuple[str, ...] = ()
+    folders: str | None = None
+
+    def with_role(self, role: str) -> tuple[str, ...]:
+        """Return the variables of a role."""
+        return tuple(name for name, each in self.roles.items() if each == role)
 
 
 @dataclass(frozen=True)
@@ -41,12 +65,18 @@ class Parameters:
         """Return a key that this algorithm cannot carry, and what it allows; None if there is none."""
         return None
 
-    def unfit(self, kinds: Mapping[str, str]) -> Iterator[tuple[str, object, str]]:
-        """Return what does not fit the quasi-identifiers: key, what was found, what is allowed.
+    def among(self, variables: Collection[str]) -> Parameters:
+        """Return the parameters for records that have only these variables."""
+        return self
 
-        Parameters
-        ----------
-        kinds : mapping of quasi-identifier to its kind
+    def for_tables(self, variables: Variables) -> Parameters:
+        """Return the parameters with all variables that a table reads to protect the records first."""
+        return self
+
+    def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
+        """Return what does not fit the variables: key, what was found (None for nothing), what is allowed.
+
+        The key is that of a parameter, or "" for the method itself.
         """
         return iter(())
 

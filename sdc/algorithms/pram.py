@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, Lt
-from microguard.sdc.algorithms.parameters import Parameters
+from microguard.sdc.algorithms.parameters import Parameters, Variables
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class PramParameters(Parameters):
     """Free matrices, `["sex", "f", "m", 0.1]` each: variable, category, another category, probability. What
     is left of 1 is the probability that the category is kept. Variables that are not named have `matrix`."""
 
-    def unfit(self, kinds: Mapping[str, str]) -> Iterator[tuple[str, object, str]]:
+    def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
         """Return variables that are not perturbed, and probabilities that do not add up."""
         leaving: dict[tuple[str, str], float] = {}
         seen: set[tuple[str, str, str]] = set()
         for variable, category, other, probability in self.transitions:
-            if variable not in kinds:
-                yield "transitions", variable, f"a quasi-identifier: {', '.join(kinds)}"
+            if variable not in variables.kinds:
+                yield "transitions", variable, f"a quasi-identifier: {', '.join(variables.kinds)}"
             if category == other or (variable, category, other) in seen:
                 yield "transitions", [variable, category, other], "two different categories, each pair once"
             seen.add((variable, category, other))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Le, Lt
-from microguard.sdc.algorithms.parameters import Parameters
+from annotated_types import Ge, Lt
+from microguard.sdc.algorithms.parameters import Parameters, Variables
+
+#: Most variables of local suppression: a pattern of missing values is a number of 64 bits.
+MOST_SUPPRESSED = 63
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,19 @@ class LocalSuppressionParameters(Parameters):
     """What a missing value is to k-anonymity: `category`, a category of its own, or `any_value`, so that k
     counts the records that show the values which a record shows."""
 
+    def unfit(self, variables: Variables) -> Iterator[tuple[str, object, str]]:
+        """Refuse too many variables, and folders that are counted by another k."""
+        found = len(variables.kinds)
+        if found > MOST_SUPPRESSED:
+            allowed = f"at most {MOST_SUPPRESSED} quasi-identifiers with this method, found {found}"
+            yield "", "local_suppression", allowed
+        if self.missing == "any_value" and variables.folders is not None:
+            yield (
+                "missing",
+                self.missing,
+                "category with publish.partition_by: folders are counted by category",
+            )
+
 
 @dataclass(frozen=True)
 class RecodingParameters(Parameters):
@@ -26,47 +43,3 @@ class RecodingParameters(Parameters):
     """What the published levels are chosen by."""
     max_suppressed: Annotated[float, Ge(0), Lt(1)] = 0.01
     """Largest share of records whose quasi-identifiers are all suppressed."""
-
-
-@dataclass(frozen=True)
-class SwappingParameters(Parameters):
-    """Parameters of targeted record swapping (Office for National Statistics 2021; Eurostat 2019)."""
-
-    geography: tuple[str, ...]
-    """Quasi-identifiers that are exchanged: levels of a nested geography, coarse to fine."""
-    hierarchies: tuple[tuple[str, ...], ...] = ()
-    """Further levels, which do not nest in those of `geography`. Each list names the level of `geography`
-    within whose areas units are exchanged, and then quasi-identifiers from coarse to fine; or one
-    quasi-identifier alone, exchanged across the whole file."""
-    risk: tuple[str, ...] = ()
-    """Quasi-identifiers whose combination makes a record a risk if fewer than k have it in an area; by
-    default all others."""
-    similar: tuple[tuple[str, ...], ...] = ()
-    """Profiles in the order in which they are tried: two units are exchanged if they agree in all variables
-    of a profile. With households `household_size` is one. By default the household size, then any unit."""
-    risk_values: tuple[str, ...] = ()
-    """Variables of role `risk` with the risk of each record, in place of k: one for all levels, or one for
-    each level of `geography`. A household has the largest risk of its records."""
-    risk_threshold: Annotated[float, Ge(0)] = 0.0
-    """With `risk_values`: a record is at risk from this value on; a missing value is a risk."""
-    rate: Annotated[float, Ge(0), Le(1)] = 0.05
-    """Least share of the units that are exchanged."""
-
-    @property
-    def levels(self) -> tuple[tuple[str, ...], ...]:
-        """Return the levels in the order of their exchange, each as its areas from coarse to fine.
-
-        The coarsest level of the geography comes first, then further levels of the whole file; the finest
-        level of the geography comes last, as the rate is met there.
-        """
-        chains = [self.geography[: depth + 1] for depth in range(len(self.geography))]
-        whole: list[tuple[str, ...]] = []
-        within: list[tuple[str, ...]] = []
-        for names in self.hierarchies:
-            place = self.geography.index(names[0]) if names[0] in self.geography else -1
-            start, further = (self.geography[: place + 1], names[1:]) if place >= 0 else ((), names)
-            (within if start else whole).extend(
-                (*start, *further[: depth + 1]) for depth in range(len(further))
-            )
-        first = chains[:1] if len(chains) > 1 else []
-        return (*first, *whole, *chains[1:-1], *within, chains[-1])

@@ -123,14 +123,6 @@ class Master:
             )
         )
 
-    def change_row_bounds(self, rows: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-        """Replace the bounds of rows, given by their positions."""
-        self._check(
-            self._highs.changeRowsBounds(  # type: ignore[attr-defined]  # missing in the stubs
-                len(rows), np.asarray(rows, np.int32), np.asarray(lower, float), np.asarray(upper, float)
-            )
-        )
-
     def change_cost(self, column: int, cost: float) -> None:
         """Replace the cost of one column."""
         self._check(self._highs.changeColCost(int(column), float(cost)))

@@ -29,6 +29,8 @@ from scipy.optimize import linear_sum_assignment
 BATCH, CANDIDATES = 128, 16
 #: Donors of one profile that are compared with a batch; of more, those that come first in the drawn order.
 DONORS = 4096
+#: Price of an exchange that is not possible.
+_FORBIDDEN = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ def swap(
         raise InvalidParameter("order: expected a different number for each unit, found equal ones")
     rank = np.empty(units, np.int64)
     rank[np.argsort(order)] = np.arange(units)
-    state = _State(geography, profiles, features, rank, np.arange(units), np.full(units, -1))
+    codes = [np.unique(each, return_inverse=True)[1].astype(np.int32) for each in features.T]
+    state = _State(geography, profiles, codes, rank, np.arange(units), np.full(units, -1))
     if taken is not None:
         state.level[taken] = depth
     unmatched = np.zeros(depth, np.int64)
@@ -133,11 +136,11 @@ def _areas_above(geography: np.ndarray, above: int) -> Iterator[np.ndarray]:
 
 @dataclass
 class _State:
-    """Units while they are exchanged; `rank` is the drawn order."""
+    """Units while they are exchanged; `rank` is the drawn order, `features` the codes of each variable."""
 
     geography: np.ndarray
     profiles: np.ndarray
-    features: np.ndarray
+    features: list[np.ndarray]
     rank: np.ndarray
     partner: np.ndarray
     level: np.ndarray
@@ -196,17 +199,36 @@ class _State:
                 near = np.concatenate([near, more[self.level[more] < 0]])
             if not len(batch) or not len(near):
                 continue
-            cost = (self.features[batch][:, None, :] != self.features[near][None, :, :]).sum(axis=2)
-            apart = (cost > 0) & (
-                self.geography[batch, level][:, None] != self.geography[near, level][None, :]
-            )
-            # Each donor's place in the drawn order decides between equal costs.
-            price = np.where(apart, cost + np.arange(len(near)) / (2.0 * len(near)), np.inf)
-            kept = np.unique(np.argpartition(price, min(CANDIDATES, len(near)) - 1, axis=1)[:, :CANDIDATES])
-            self._pair(batch, near[kept], price[:, kept], level)
+            price = self._prices(batch, near, level)
+            candidates = np.argpartition(price, min(CANDIDATES, len(near)) - 1, axis=1)[:, :CANDIDATES]
+            possible = np.take_along_axis(price, candidates, axis=1) < _FORBIDDEN
+            kept = np.unique(candidates[possible])
+            if len(kept):
+                chosen = price[:, kept]
+                costs = np.where(chosen < _FORBIDDEN, chosen / (2.0 * len(near)), np.inf)
+                self._pair(batch, near[kept], costs, level)
+
+    def _prices(self, batch: np.ndarray, near: np.ndarray, level: int) -> np.ndarray:
+        """Return what an exchange costs, and between equal costs a donor's place in the drawn order.
+
+        Returns
+        -------
+        (batch, near) int32 array
+            Number of differing variables times twice the number of donors, plus the place; `_FORBIDDEN` if
+            the two may not be exchanged.
+        """
+        price = np.zeros((len(batch), len(near)), np.int32)
+        for variable in self.features:
+            price += variable[batch][:, None] != variable[near]
+        area = self.geography[:, level]
+        apart = (price > 0) & (area[batch][:, None] != area[near])
+        price *= 2 * len(near)
+        price += np.arange(len(near), dtype=np.int32)
+        price[~apart] = _FORBIDDEN
+        return price
 
     def _pair(self, batch: np.ndarray, near: np.ndarray, price: np.ndarray, level: int) -> None:
-        forbidden = 2.0 * (self.features.shape[1] + 1) * (len(batch) + 1)
+        forbidden = 2.0 * (len(self.features) + 1) * (len(batch) + 1)
         rows, columns = linear_sum_assignment(np.where(np.isfinite(price), price, forbidden))
         for row, column in zip(rows, columns, strict=True):
             unit, donor = batch[row], near[column]

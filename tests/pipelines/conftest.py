@@ -1,5 +1,6 @@
 """What tests of several rooms start from."""
 
+import json
 from contextlib import contextmanager
 
 import pytest
@@ -12,6 +13,18 @@ from microguard.pipelines.publication.key import KEY_BYTES, KEY_VARIABLE
 
 from tests.pipelines import standard
 from tests.pipelines.releases import entry, manifest, staged
+
+
+@pytest.fixture
+def sent(tmp_path, monkeypatch):
+    """Configure the client of OpenLineage to append its events to a file, and return what reads them."""
+    pytest.importorskip("openlineage.client")
+    path = tmp_path / "sent" / "events.json"
+    path.parent.mkdir()
+    settings = {"TYPE": "file", "LOG_FILE_PATH": str(path), "APPEND": "true"}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"OPENLINEAGE__TRANSPORT__{name}", value)
+    return lambda: [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,12 @@ from pathlib import Path
 _STARTED = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"
 _PLANNED = "org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate"
 ROWS = "number of output rows"
+#: What differs between runs of the same input.
+_RANDOM = re.compile(
+    r"#\d+L?|_common_expr_\d+|\bx_\d+|plan_id=\d+|accumulatorId\W+\d+|RDD\[\d+|@[0-9a-f]+|Lambda\S*|"
+    r"sizeInBytes=[\d.E+]+ \w+|[0-9a-f]{16,}|codegen id : \d+"
+)
+_WORD = re.compile(r"[\w.'+-]+")
 
 
 @dataclass
@@ -79,3 +86,33 @@ def _scans(plan: dict) -> Iterator[tuple[int, str]]:
         yield from ((each["accumulatorId"], place) for each in plan["metrics"] if each["name"] == ROWS)
     for child in plan["children"]:
         yield from _scans(child)
+
+
+@contextmanager
+def planned(spark) -> Iterator[set[str]]:
+    """Collect the words of all plans that Spark shows inside the context; its event log is on.
+
+    Words that differ between any two runs are left out: numbers of expressions and plans, addresses of
+    functions, sizes of shuffles, names of random files and digests in hexadecimal.
+    """
+    (log,) = Path(spark.conf.get("spark.eventLog.dir").removeprefix("file://")).iterdir()
+    longest = ("spark.sql.debug.maxToStringFields", "spark.sql.maxMetadataStringLength")
+    before = {key: spark.conf.get(key) for key in longest}
+    for key in longest:
+        spark.conf.set(key, "100000")
+    _settled(spark)
+    start = log.stat().st_size
+    words: set[str] = set()
+    try:
+        yield words
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
+    _settled(spark)
+    with open(log, encoding="utf-8") as lines:
+        lines.seek(start)
+        for line in lines:
+            event = json.loads(line)
+            if event["Event"] in (_STARTED, _PLANNED):
+                shown = json.dumps([event["physicalPlanDescription"], event["sparkPlanInfo"]])
+                words |= set(_WORD.findall(_RANDOM.sub("", shown)))

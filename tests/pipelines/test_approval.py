@@ -21,7 +21,7 @@ def verified(spark, tmp_path_factory):
     folder.mkdir()
     persons().to_parquet(folder / "data", index=False)
     spec = specification(folder, publish={"approval": "required"})
-    outcome, areas = run(spark, spec)
+    outcome, areas = run(spark, spec, ())
     assert "waiting for approval" in outcome.text
     assert len(outcome.text.splitlines()) == 5
     assert "microguard approve" in outcome.brief
@@ -42,13 +42,18 @@ def waiting(verified):
     return spec, areas, record
 
 
-def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark, waiting):
+def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark, waiting, sent):
     spec, areas, record = waiting
     assert [row["release_id"] for row in pending(spec).content["pending"]] == [record.name]
     assert "<strong>Waiting for approval</strong>" in (record / "report.html").read_text()
-    assert "already" in run(spark, spec)[0].text
+    assert "already" in run(spark, spec, ())[0].text
+    before = len(sent())
     approve(str(record), by="A. Steward", note="as last year")
     assert areas.public.current() == record.name
+    start, complete = sent()[before:]
+    assert (start["eventType"], complete["eventType"]) == ("START", "COMPLETE")
+    assert start["job"]["name"] == spec.release.name
+    assert [each["name"] for each in complete["outputs"]] == [areas.public.name]
     assert audit(areas.public.release(record.name)).passed
     entry = Ledger(areas).status(record.name)
     assert (entry.event, entry.by, entry.note) == ("published", "A. Steward", "as last year")
@@ -73,7 +78,7 @@ def test_a_damaged_release_that_is_made_again_for_approval_is_removed_until_it_i
     approve(str(record), by="A. Steward")
     (file,) = (areas.public.release(record.name) / "microdata").glob("*.parquet")
     file.write_bytes(file.read_bytes()[:100])
-    outcome, _ = run(spark, spec)
+    outcome, _ = run(spark, spec, ())
     assert "its damaged files were removed from the public area; the release is not public" in outcome.text
     assert (areas.public.current(), areas.public.releases()) == (None, [])
     approve(str(record), by="A. Steward")

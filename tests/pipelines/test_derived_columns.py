@@ -38,11 +38,11 @@ def test_derived_columns_agree_with_what_is_published(spark, tmp_path):
     """The control protects the columns one by one: they contradict each other in many records."""
     records().to_parquet(tmp_path / "data", index=False)
     alone = ROLES | {name: {"role": "quasi_identifier", "kind": "numeric"} for name in EXPRESSIONS}
-    _, areas = run(spark, specification(tmp_path, alone, publish={"path": "l1", "evidence": "e1"}))
+    _, areas = run(spark, specification(tmp_path, alone, publish={"path": "l1", "evidence": "e1"}), ())
     assert wrong(published(areas)) > 0.3
     roles = ROLES | {name: {"role": "derived", "kind": "numeric"} for name in EXPRESSIONS}
     sections = {"derived": EXPRESSIONS, "publish": {"path": "l2", "evidence": "e2"}}
-    _, areas = run(spark, specification(tmp_path, roles, **sections))
+    _, areas = run(spark, specification(tmp_path, roles, **sections), ())
     frame = published(areas)
     assert wrong(frame) == 0
     assert np.array_equal(frame.total, frame.num + frame.pay)

@@ -75,7 +75,7 @@ def test_a_giant_is_counted_as_dominating_its_cluster_and_refused_where_the_gate
     roles = {name: role for name, role in ROLES.items() if name != "note"}
     limited = specification(tmp_path, roles, quality={"dominance": {"n": 1, "k": 85}})
     with pytest.raises(GateRefused, match="income") as refused:
-        run(spark, limited)
+        run(spark, limited, ("dominance",))
     assert "dominance of age" not in str(refused.value)
     (evidence,) = (tmp_path / "evidence").glob("*/quality.json")
     found = json.loads(evidence.read_text())["dominance"]
@@ -93,7 +93,7 @@ def test_bounds_are_stated_given_the_blocking_and_for_the_whole_file(spark, tmp_
             method={"effort": "exact", "weighted": False},
             publish={"path": f"lake-{name}", "evidence": f"evidence-{name}"},
         )
-        areas = run(spark, spec)[1]
+        areas = run(spark, spec, ("loss",))[1]
         found[name] = quality(areas)["loss"]["all"]
         assert set(
             pq.read_table(areas.record(areas.public.current()) / "blocks.parquet")["optimal"].to_pylist()
@@ -135,7 +135,7 @@ def test_the_same_records_in_any_order_and_files_give_the_same_release(kind, spa
     for name, value in generated.items():
         spark.conf.set(name, value)
     try:
-        _, areas = run(spark, spec)
+        _, areas = run(spark, spec, ())
     finally:
         for name, value in interpreted.items():
             spark.conf.set(name, value)
@@ -145,7 +145,7 @@ def test_the_same_records_in_any_order_and_files_give_the_same_release(kind, spa
 def test_groups_are_protected_each_and_said_to_be_so(spark, tmp_path):
     persons().to_parquet(tmp_path / "data", index=False)
     groups = [{"name": "who", "variables": ["sex", "age"]}, {"name": "what", "variables": ["income"]}]
-    _, areas = run(spark, specification(tmp_path, groups=groups))
+    _, areas = run(spark, specification(tmp_path, groups=groups), ("risk",))
     frame = published(areas)
     assert frame.groupby(["region", "sex", "age"]).size().min() >= 3
     assert frame.groupby(["region", "income"]).size().min() >= 3
@@ -169,7 +169,7 @@ def test_a_release_altered_in_staging_is_refused(spark, tmp_path, monkeypatch):
 
     monkeypatch.setattr(product, "stage", altering)
     with pytest.raises(ProtectionFailed):
-        run(spark, specification(tmp_path))
+        run(spark, specification(tmp_path), ())
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
@@ -187,7 +187,7 @@ def test_a_fault_that_tears_other_variables_from_their_records_is_refused(spark,
 
     monkeypatch.setattr(product.Records, "protect", torn)
     with pytest.raises(ProtectionFailed, match="columns published as they are hold the input's values"):
-        run(spark, specification(tmp_path))
+        run(spark, specification(tmp_path), ())
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
@@ -236,7 +236,7 @@ def odd_nominal(spark, tmp_path_factory):
     original.to_parquet(folder / "data", index=False)
     roles = ODD_NAMES | NOMINAL
     small = {"blocking": {"max_records": 12}, "method": {"effort": "fast"}}
-    return original, run(spark, specification(folder, roles, **small))[1]
+    return original, run(spark, specification(folder, roles, **small), ())[1]
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +248,9 @@ def odd_mixed(spark, tmp_path_factory):
     original.to_parquet(folder / "data", index=False)
     roles = {name: role for name, role in (ODD_NAMES | ROLES).items() if name != "region"}
     small = {"blocking": {"max_records": 12}, "method": {"effort": "fast"}}
-    return original, run(spark, specification(folder, roles, missing={"numeric": "own_cluster"}, **small))[1]
+    return original, run(
+        spark, specification(folder, roles, missing={"numeric": "own_cluster"}, **small), ()
+    )[1]
 
 
 @pytest.mark.parametrize("kind", ["nominal", "mixed"])
@@ -365,10 +367,10 @@ def test_an_input_that_changes_while_it_is_read_is_not_published(spark, tmp_path
 
     monkeypatch.setattr(microguard.pipelines.admission, "keep_fingerprint", changed)
     with pytest.raises((ProtectionFailed, InputRejected), match=r"changed during the run|cannot be read"):
-        run(spark, spec)
+        run(spark, spec, ())
     assert not (tmp_path / "lake").exists()
     monkeypatch.undo()
-    assert "Published" in run(spark, spec)[0].summary()
+    assert "Published" in run(spark, spec, ())[0].summary()
 
 
 def test_groups_that_together_single_out_everybody_need_a_steward(spark, tmp_path):
@@ -380,7 +382,7 @@ def test_groups_that_together_single_out_everybody_need_a_steward(spark, tmp_pat
     accepted = dict.fromkeys(("max_unique_published", "max_homogeneous"), "a test")
     with pytest.raises(GateRefused, match=r"(?s)unique with all published.*the groups of variables as one"):
         run(spark, specification(tmp_path, roles, **grouped, quality={"accept": accepted}))
-    answer, areas = run(spark, specification(tmp_path, roles, **grouped))
+    answer, areas = run(spark, specification(tmp_path, roles, **grouped), ("uniques_published",))
     assert "Published" in answer.summary()
     assert quality(areas)["uniques_published"]["jointly"] > 0
 
@@ -391,6 +393,6 @@ def test_disclosed_numbers_of_records_are_multiples_of_k(spark, tmp_path, few, d
     frame.loc[frame.index[:few], "region"] = "tiny"
     frame.to_parquet(tmp_path / "data", index=False)
     chosen = {"blocking": {"small_regions": "suppress"}, "publish": {"disclose": ["records_suppressed"]}}
-    _, areas = run(spark, specification(tmp_path, **chosen))
+    _, areas = run(spark, specification(tmp_path, **chosen), ())
     manifest = json.loads((areas.public.release(areas.public.current()) / "manifest.json").read_text())
     assert manifest["disclosed"] == {"records_suppressed": disclosed}

@@ -106,7 +106,7 @@ def lineage(areas, release_id):
 
 
 def test_a_table_of_a_catalogue_is_checked_protected_and_published_on_a_session_that_goes_on(
-    spark, table, tmp_path
+    spark, table, tmp_path, sent
 ):
     spec = specification(tmp_path)
     protection, areas = microguard.Protection(spec), areas_of(spec)
@@ -134,9 +134,12 @@ def test_a_table_of_a_catalogue_is_checked_protected_and_published_on_a_session_
     assert dict(spark.conf.getAll) == settings
     assert logging.getLogger().level == level
     assert spark.range(3).count() == 3
-    assert {path.name for path in tmp_path.iterdir()} == {"lake", "evidence"}
+    assert {path.name for path in tmp_path.iterdir()} == {"lake", "evidence", "sent"}
     with pytest.raises(GateRefused, match="already"):
         protection.protect(frame)
+    states = [each["eventType"] for each in sent()]
+    assert states == ["START", "COMPLETE"] * 2 + ["START", "FAIL"]
+    assert [len(each["outputs"]) for each in sent()] == [0, 0, 0, 1, 0, 0]
 
 
 def test_a_result_that_the_gate_refuses_is_there_to_look_at_and_is_not_published(spark, tmp_path):

@@ -296,6 +296,19 @@ def test_an_algorithm_of_one_variable_is_refused_for_two(algorithm: str) -> None
             },
             "rounding: .*exact",
         ),
+        (
+            {
+                "algorithm": "column-generation",
+                "effort": "exact",
+                "column_generation": {"pricing": "edge-model"},
+            },
+            "pricing: .*exact",
+        ),
+        ({"algorithm": "k-ward", "k_ward": {"variable": "x"}}, "variable: .*unless ranking"),
+        (
+            {"algorithm": "projection-pv", "projection": {"variable": "c"}},
+            "variable: .*a numeric quasi-identifier: ",
+        ),
         ({"algorithm": "mdav", "k_ward": {"ranking": "sz"}}, "k_ward: .*with k-ward or k-ward-projected"),
     ],
 )

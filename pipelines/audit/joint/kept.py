@@ -80,7 +80,7 @@ class Kept:
     def digest(self, files: Mapping[str, Path]) -> str:
         """Return the digest of files and their names.
 
-        A file with the size, inode and times of change of an earlier audit has the digest of then.
+        A file with the size, inode and times of change of an earlier audit has its earlier digest.
         """
         digests = {name: self._digest(path) for name, path in sorted(files.items())}
         return hashlib.sha256(json.dumps(digests).encode()).hexdigest()

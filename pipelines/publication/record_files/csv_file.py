@@ -1,4 +1,6 @@
-"""Write the records as one CSV file in a stream, and compare the file by reading it back.
+"""Write the records as one CSV file, and compare the file by reading it back.
+
+Several threads write and read parts of it in streams, so that memory does not grow with the records.
 
 RFC 4180 in UTF-8: text is quoted, so that `""` is the empty text and an unquoted empty field is missing.
 Spreadsheets run text that begins like a formula. Values are not changed for them; the columns with such text
@@ -7,7 +9,10 @@ are reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +29,8 @@ READING = (
 _FORMULA = "^[=+\\-@\t\r\n＝＋－＠]"
 #: Bytes that are read at a time: a record must fit.
 _BLOCK = 2**24
+#: Most parts of the file, and how many are written or read at the same time.
+PARTS, WRITERS = 64, 4
 _CARRIED: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_boolean,
     pa.types.is_integer,
@@ -45,48 +52,107 @@ def not_carried(schema: pa.Schema) -> list[str]:
     ]
 
 
-def write_csv(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> tuple[str, ...]:
-    """Write records; return the columns with text that a spreadsheet would run as a formula.
+def csv_parts(files: Sequence[Path]) -> list[Sequence[Path]]:
+    """Split record files into at most `PARTS` runs, each of which becomes a part of the CSV file."""
+    size = max(1, math.ceil(len(files) / PARTS))
+    return [files[start : start + size] for start in range(0, len(files), size)]
+
+
+def write_csv(
+    path: Path, parts: Sequence[Iterable[pa.RecordBatch]], schema: pa.Schema
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Write the records of several parts at the same time, and join the parts.
 
     Parameters
     ----------
-    batches : iterable of RecordBatch
+    parts : sequence of iterables of RecordBatch
         In the order of the file, with the columns and types of `schema`.
+
+    Returns
+    -------
+    tuple of str
+        The columns with text that a spreadsheet would run as a formula.
+    tuple of int
+        The position in the file where each part ends.
     """
+    hidden = [path.with_name(f".{path.name}-{number}") for number in range(len(parts))]
+
+    def write(number: int) -> set[str]:
+        return _write(hidden[number], parts[number], schema, number == 0)
+
+    with ThreadPoolExecutor(WRITERS) as threads:
+        formulas = set[str]().union(*threads.map(write, range(len(parts))))
+    ends = []
+    with open(path, "wb") as whole:
+        for each in hidden:
+            with open(each, "rb") as part:
+                shutil.copyfileobj(part, whole, _BLOCK)
+            each.unlink()
+            ends.append(whole.tell())
+    return tuple(name for name in schema.names if name in formulas), tuple(ends)
+
+
+def _write(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema, first: bool) -> set[str]:
+    """Write one part, the first with a header; return the columns with text that begins like a formula."""
     written = pa.schema([pa.field(each.name, _written_type(each.type)) for each in schema])
-    formulas = dict.fromkeys((each.name for each in schema if _is_text(each.type)), False)
-    options = csv.WriteOptions(eol="\r\n")
+    texts = [each.name for each in schema if _is_text(each.type)]
+    formulas = set[str]()
+    options = csv.WriteOptions(include_header=first, eol="\r\n")
     with csv.CSVWriter(path, written, write_options=options) as writer:
         for batch in batches:
-            for name, has_formula in formulas.items():
-                formulas[name] = has_formula or bool(
-                    pc.any(pc.match_substring_regex(batch[name], _FORMULA)).as_py()
-                )
+            for name in texts:
+                if name not in formulas and pc.any(pc.match_substring_regex(batch[name], _FORMULA)).as_py():
+                    formulas.add(name)
             columns = [_as_written(column) for column in batch.columns]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=written))
-    return tuple(name for name, has_formula in formulas.items() if has_formula)
+    return formulas
 
 
-def holds(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> bool:
-    """Return whether a CSV file has exactly these records, in this order."""
-    try:
-        return _equal(_read(path, schema), iter(batches))
-    except (OSError, pa.ArrowException):  # its text may quote a record
+def holds(
+    path: Path, parts: Sequence[Iterable[pa.RecordBatch]], schema: pa.Schema, ends: Sequence[int]
+) -> bool:
+    """Return whether a CSV file has exactly these records, in this order; parts are read at the same time.
+
+    Each part of the file must be whole lines, and together they are the file. Where they end is therefore
+    not trusted.
+    """
+
+    def equal(number: int) -> bool:
+        start = ends[number - 1] if number else 0
+        try:
+            return _equal(_read(path, schema, start, ends[number]), iter(parts[number]))
+        except (OSError, pa.ArrowException):  # its text may quote a record
+            return False
+
+    if not path.exists() or len(parts) != len(ends) or (ends and path.stat().st_size != ends[-1]):
         return False
+    with ThreadPoolExecutor(WRITERS) as threads:
+        return all(threads.map(equal, range(len(parts))))
 
 
-def _read(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    with csv.open_csv(
-        path,
-        read_options=csv.ReadOptions(use_threads=False, block_size=_BLOCK),
-        parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-        convert_options=csv.ConvertOptions(
-            column_types=schema, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
-        ),
-    ) as reader:
-        if reader.schema.names != schema.names:
-            raise pa.ArrowInvalid("other columns")
-        yield from reader
+def _read(path: Path, schema: pa.Schema, start: int, end: int) -> Iterator[pa.RecordBatch]:
+    """Read the lines from one position to another; those at the beginning have the header."""
+    if start and start == end:
+        return
+    with pa.OSFile(str(path)) as file, file.get_stream(start, end - start) as lines:
+        file.seek(max(end - 2, 0))
+        if file.read(2) != b"\r\n":
+            raise pa.ArrowInvalid("no whole lines")
+        names = schema.names if start else None
+        with csv.open_csv(
+            lines,
+            read_options=csv.ReadOptions(use_threads=False, block_size=_BLOCK, column_names=names),
+            parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+            convert_options=csv.ConvertOptions(
+                column_types=schema,
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        ) as reader:
+            if reader.schema.names != schema.names:
+                raise pa.ArrowInvalid("other columns")
+            yield from reader
 
 
 def _equal(ones: Iterator[pa.RecordBatch], others: Iterator[pa.RecordBatch]) -> bool:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.engine.parallelism import tasks_at_once
+from microguard.pipelines.engine.frames import tasks_at_once
 from microguard.pipelines.engine.row_hash import HASH, summed, with_hash
 from microguard.pipelines.intake.contract import Contract
-from microguard.pipelines.publication.record_files.encoding import encoded
 from microguard.pipelines.publication.record_files.partitions import partition_folder, require_partitions
 from microguard.pipelines.publication.staging.staging_area import StagingArea, part_file
 from microguard.pipelines.publication.staging.task_frames import write_parts_in_tasks
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-_FILE, _RECORDS = "__file", "__records"
+_FILE, _FILES, _OF_REGION, _RECORDS = "__file", "__files", "__of_region", "__records"
 
 
 def write_partitions(
@@ -50,8 +50,9 @@ def write_partitions(
     tasks = min(sum(files.values()), max(math.ceil(records / most), tasks_at_once(frame.sparkSession)))
     keys = [column(region), f.col(_FILE)]
     ordered = (
-        with_hash(frame, contract.names)
-        .withColumn(_FILE, f.pmod(f.col(HASH), _files_of(column(region), files)).cast("int"))
+        with_hash(_with_files(frame, region, files), contract.names)
+        .withColumn(_FILE, f.pmod(f.col(HASH), f.coalesce(f.col(_FILES), f.lit(1))).cast("int"))
+        .drop(_FILES)
         .repartition(max(1, tasks), *keys)
         .sortWithinPartitions(*keys, HASH, *[column(each) for each in contract.names])
     )
@@ -59,15 +60,14 @@ def write_partitions(
     return write_parts_in_tasks(place, ordered, name, task, frame.schema)
 
 
-def _files_of(region: Column, files: Mapping[str | int, int]) -> Column:
-    """Return the number of files of a record's region."""
-    cases = [(region == f.lit(value), f.lit(number)) for value, number in files.items() if number > 1]
-    if not cases:
-        return f.lit(1)
-    number = f.when(*cases[0])
-    for case in cases[1:]:
-        number = number.when(*case)
-    return number.otherwise(f.lit(1))
+def _with_files(frame: DataFrame, region: str, files: Mapping[str | int, int]) -> DataFrame:
+    """Add the number of files of a record's region if it has several; no plan contains the region."""
+    several = {value: number for value, number in files.items() if number > 1}
+    if not several:
+        return frame.withColumn(_FILES, f.lit(1))
+    table = pa.table({_OF_REGION: list(several), _FILES: list(several.values())})
+    known = f.broadcast(frame.sparkSession.createDataFrame(table))
+    return frame.join(known, f.col(_OF_REGION) == column(region), how="left").drop(_OF_REGION)
 
 
 def _encode(
@@ -98,3 +98,24 @@ def _runs(batches: Iterable[pa.RecordBatch], keys: tuple[str, ...]) -> Iterator[
             waiting.append(part)
     if waiting:
         yield pa.Table.from_batches(waiting)
+
+
+def encoded(table: pa.Table, schema: pa.Schema, categories: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Cast records of Spark to the types of the contract, without foreign metadata."""
+    arrays = [_typed(table[entry.name], entry.type, categories.get(entry.name)) for entry in schema]
+    plain = pa.schema([pa.field(entry.name, entry.type, entry.nullable) for entry in schema])
+    return pa.table(arrays, schema=plain)
+
+
+def _typed(array: pa.ChunkedArray, kind: pa.DataType, order: Sequence[Any] | None) -> pa.ChunkedArray:
+    if not pa.types.is_dictionary(kind):
+        return array.cast(kind)
+    values = array.cast(kind.value_type).combine_chunks()
+    occurring = values.unique().drop_null()
+    if order is None:
+        categories = occurring.sort()
+    else:
+        present = set(occurring.to_pylist())
+        categories = pa.array([value for value in order if value in present], kind.value_type)
+    codes = pc.index_in(values, value_set=categories).cast(kind.index_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, categories, ordered=kind.ordered)])

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import map_in_arrow
-from microguard.pipelines.engine.parallelism import tasks_at_once
+from microguard.pipelines.engine.frames import tasks_at_once
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.key import key_name

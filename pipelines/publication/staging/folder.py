@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow.parquet as pq
-from microguard.pipelines.engine.exact_paths import exact_paths
 from microguard.pipelines.engine.files import checksums, private_folder
+from microguard.pipelines.engine.frames import exact_paths
 from microguard.pipelines.publication.staging.staging_area import Part
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.files import parse_json, private_folder
-from microguard.pipelines.engine.parallelism import tasks_at_once
+from microguard.pipelines.engine.frames import tasks_at_once
 from microguard.pipelines.engine.tasks import in_tasks
 from microguard.pipelines.publication.record_files.partitions import partition_of
 from microguard.pipelines.publication.staging.staging_area import Part

@@ -17,10 +17,10 @@ from microguard.pipelines.engine.files import (
     copy_atomically,
     copy_durably,
     create_once,
+    locked,
     sync_folder,
     write_atomically,
 )
-from microguard.pipelines.engine.lock import locked
 from microguard.pipelines.publication.storage.faults import AreaTaken, ContentChanged, VersionChanged
 from microguard.pipelines.publication.storage.storage import PLACES, Content, Key
 from microguard.schemas.errors import SpecificationError

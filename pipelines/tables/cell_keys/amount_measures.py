@@ -3,10 +3,11 @@
 amount_noise
     sensitive (cells), examined (of them), within_level (largest probability that a reader's best guess of a
     sensitive amount is within its protection level, given its published value), linked_within_level (given
-    all published values), surer (share of those examined whose probability is above the limit), separation
-    (separation point of small amounts), exact (share of the cells above 0 that are published as they are),
-    error (mean absolute change relative to the amount), residual (largest difference of a total from its
-    parts, in values).
+    all published values, and those of related variables), related (sets of published variables of which this
+    one is a sum, difference or multiple), earlier (the same probability of their amounts), surer (share of
+    those examined whose probability is above the limit), separation (separation point of small amounts),
+    exact (share of the cells above 0 that are published as they are), error (mean absolute change relative to
+    the amount), residual (largest difference of a total from its parts, in values).
 
 ``cells.parquet`` has every cell: codes, original and published value, level, largest noise and probabilities.
 """
@@ -44,6 +45,10 @@ class AmountComparison:
     separation : float
     examined : (chosen,) positions of sensitive cells
     alone, linked : (chosen,) probabilities (`amounts.attacked`)
+    related : tuple of tuple of str
+        Published variables of which this one is a sum, difference or multiple; `linked` counts them.
+    earlier : float
+        Largest probability that this table leaves a sensitive amount of these variables.
     """
 
     table: Table
@@ -54,6 +59,8 @@ class AmountComparison:
     examined: np.ndarray
     alone: np.ndarray
     linked: np.ndarray
+    related: tuple[tuple[str, ...], ...] = ()
+    earlier: float = 0.0
 
     @cached_property
     def sections(self) -> dict[str, Any]:
@@ -69,7 +76,7 @@ class AmountComparison:
         unit = 10.0**-self.table.digits
         known = {
             "within_level": float(self.alone.max(initial=0.0)),
-            "linked_within_level": float(self.linked.max(initial=0.0)),
+            "linked_within_level": max(float(self.linked.max(initial=0.0)), self.earlier),
         }
         return {
             "table": {
@@ -86,6 +93,8 @@ class AmountComparison:
                 "examined": len(self.examined),
                 **known,
                 "surer": float(np.mean(surest > self.table.quality.max_posterior)) if len(surest) else 0.0,
+                "related": [list(names) for names in self.related],
+                "earlier": self.earlier,
                 "separation": self.separation,
                 "exact": float(np.mean(relative == 0)) if len(relative) else 0.0,
                 "error": float(relative.mean()) if len(relative) else 0.0,

@@ -19,6 +19,7 @@ from microguard.pipelines.tables.cell_keys.amount_measures import AmountComparis
 from microguard.pipelines.tables.cell_keys.noise import MOST_LINKED, drawn_cells, standing_counts
 from microguard.pipelines.tables.cell_keys.p_table import KEY, SMALL_KEY, read_amount_p_table
 from microguard.pipelines.tables.cell_keys.record_keys import keys_of_amounts
+from microguard.pipelines.tables.cell_keys.related_amounts import RelatedAmounts, related_amounts
 from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.cells.identity import identical_members
 from microguard.pipelines.tables.files import published
@@ -30,7 +31,7 @@ from microguard.pipelines.tables.published_before import (
     held_values,
     new_cells,
 )
-from microguard.pipelines.tables.published_cells import write_published_cells
+from microguard.pipelines.tables.published_cells import published_cells, write_published_cells
 from microguard.pipelines.tables.table_product import NO_TABLE, ProtectedTable, TableProduct
 from microguard.schemas.errors import InputRejected, ProtectionFailed
 from microguard.schemas.requirements.requirement import Requirement
@@ -42,6 +43,7 @@ from microguard.sdc.cta.cell_keys.amount_posterior import (
     insider_within_level,
     linked_within_level,
     solved,
+    uncertainty,
     within_level,
 )
 from microguard.sdc.cta.cell_keys.amounts import AmountNoise, AmountScaling, Perturbed
@@ -141,8 +143,8 @@ def published_amounts(
         raise StandingValueFails(
             f"{different} cell(s) stand published at another value than the noise of this table gives their "
             "amount, and two values of one amount give its noise away: the source was revised, the p-tables "
-            "or table.noise_scaling were others, or it was another method. Publish with those of then, the "
-            "table of another period, or without these cells"
+            "or table.noise_scaling were others, or it was another method. Publish with the earlier ones, "
+            "the table of another period, or without these cells"
         )
     in_units = replace(noisy, values=noisy.values / unit, first=noisy.first / unit, scale=noisy.scale / unit)
     return PublishedAmounts(values, fall, rise, in_units)
@@ -178,7 +180,7 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
 
     measures = measures_of("table", ("table", "amount_noise", "changes", "metrics"))
 
-    def protect(
+    def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[AmountComparison]:
         """Tabulate, add the noise, and compute what an attacker learns.
@@ -189,7 +191,6 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
         """
         key, noise = job.areas.key(), amount_noise(self.specification)
         factors = len(noise.scaling.factors)
-        screened = self._swapped(job, screened, release_id)
         with job.progress.stage("tabulate"):
             cells = self._tabulated(job, screened, release_id)
             keys = keys_of_amounts(screened.frame, self.specification, cells, key, factors)
@@ -217,7 +218,20 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
                     f"What the table gives away cannot be judged: {error}. Nothing was published. Name "
                     "fewer or smaller tables."
                 ) from error
-        comparison = AmountComparison(self.table, cells, rules, amounts, noise.separation, *known)
+        related = self._related_amounts(job, cells, amounts)
+        chosen, _, linked = known
+        levels = (rules.lower_protection + rules.upper_protection) / 2
+        np.maximum(linked, related.within_level(chosen, levels[chosen]), out=linked)
+        comparison = AmountComparison(
+            self.table,
+            cells,
+            rules,
+            amounts,
+            noise.separation,
+            *known,
+            related.measures,
+            related.earlier,
+        )
         nothing = few_with_nothing(cells, self.specification)
         return ProtectedTable(
             comparison,
@@ -225,6 +239,12 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
             standing,
             {**self._origin, "release_id": release_id},
         )
+
+    def _related_amounts(self, job: Job, cells: Cells, amounts: PublishedAmounts) -> RelatedAmounts:
+        """Return what other published variables say; a steward may accept that they are compared."""
+        accepted = self.specification.publish.successive == "accept"
+        before = () if accepted else published_cells(job.areas)
+        return related_amounts(cells, self.table, amounts.noisy, before, self._origin["period"])
 
     def original(self, protected: ProtectedTable[AmountComparison]) -> tuple[OriginalCells, CodeGroups]:
         """Return the cells before protection; no hierarchy groups codes anew."""
@@ -237,13 +257,24 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
         """The promise on the written files, and the limits of `[table.quality]`."""
-        return table_requirements(self.table, bool(measured.sections["amount_noise"]["sensitive"]))
+        section = measured.sections["amount_noise"]
+        return table_requirements(self.table, bool(section["sensitive"] or section["earlier"]))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[AmountComparison]) -> None:
         """Every cell: what it was, became, and how surely it is known; and which are published first here."""
         comparison = protected.comparison
+        cells, rules, noisy = comparison.cells, comparison.rules, comparison.noisy
+        levels = np.where(rules.sensitive, (rules.lower_protection + rules.upper_protection) / 2, 0.0)
+        unit = 10.0**-self.table.digits
+        variances, entropies = uncertainty(noisy.noisy)
+        private = {
+            "error": (noisy.noisy.first - cells.units) * unit,
+            "deviation": np.sqrt(variances) * unit,
+            "level": levels * unit,
+            "entropy": entropies,
+        }
         fresh = new_cells(
-            comparison.cells, self.table, comparison.noisy.values, protected.standing, protected.origin
+            cells, self.table, noisy.values, protected.standing, protected.origin, private=private
         )
         write_published_cells(folder, fresh)
         write_noisy_amounts(folder, comparison)

@@ -38,7 +38,9 @@ class NoisyTables(TableProduct[NoiseComparison]):
 
     measures = measures_of("table", ("table", "noise", "changes", "metrics"))
 
-    def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[NoiseComparison]:
+    def protect_counted(
+        self, job: Job, screened: ValidatedInput, release_id: str
+    ) -> ProtectedTable[NoiseComparison]:
         """Tabulate, add the noise, and compute what an attacker learns.
 
         Raises
@@ -46,7 +48,6 @@ class NoisyTables(TableProduct[NoiseComparison]):
         InputRejected, GateRefused, ProtectionFailed
         """
         key = job.areas.key()
-        screened = self._swapped(job, screened, release_id)
         with job.progress.stage("tabulate"):
             cells = cells_of(screened, self.specification, key)
             keys = keys_of_cells(screened.frame, self.specification, cells, key)

@@ -113,6 +113,7 @@ def test_parameters_of_a_third_party_are_checked_as_those_of_microguard(tmp_path
             {"__init__": ('"replacement",\n    "records"', '"swap",\n    "records"')},
             "a MethodRow of that name",
         ),
+        ({"__init__": ('kinds=("nominal",)', 'changes="areas"')}, 'changes = "values", found "areas"'),
         ({"__init__": ("from typing import", "from nowhere import")}, "found ModuleNotFoundError"),
         (
             {"__init__": ("replacement.adapter:Replacement", "replacement.adapter:Other")},

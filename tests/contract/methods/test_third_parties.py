@@ -77,7 +77,7 @@ def test_a_perturbation_that_claims_k_anonymity_is_not_published(spark, tmp_path
         ),
     )
     with pytest.raises(ProtectionFailed, match=r"records that hold any combination of all .*at least 30"):
-        run(spark, perturbing(tmp_path))
+        run(spark, perturbing(tmp_path), ())
     assert not (tmp_path / "lake" / "current.json").exists()
 
 

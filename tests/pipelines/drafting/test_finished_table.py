@@ -10,6 +10,7 @@ import pytest
 from microguard.pipelines.draft import draft
 from microguard.pipelines.drafting.finished_table import recognised
 from microguard.pipelines.tables.cells.finished import cells_of_rows
+from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification, read_specification
 
@@ -75,6 +76,43 @@ def test_a_column_that_does_not_distinguish_safe_from_sensitive_is_no_status(cod
     assert table.others == ["SEX"]
     frame["SEX"] = ["F", "N", "F"]
     assert recognised(frame).status == "SEX"
+
+
+@pytest.mark.parametrize("code", [*"ACDEGMNOSTX"])
+@pytest.mark.parametrize("free", ["F", "", "same"])
+def test_conf_status_is_read_by_the_code_list_of_sdmx(code, free):
+    """S is secondary confidentiality, and safe in tau-ARGUS only."""
+    other = code if free == "same" else free
+    frame = pd.DataFrame({"a": ["_T", "x", "y"], "OBS_VALUE": ["9.5", "4.5", "5.0"],
+                          "OBS_STATUS": ["A", "S", "A"], "CONF_STATUS": [other, code, other]})  # fmt: skip
+    table = recognised(frame)
+    assert table.status == "CONF_STATUS"
+    assert table.statuses == {each: "safe" if each == "F" else "sensitive" for each in {code, other} - {""}}
+
+
+def test_the_status_of_a_table_of_counts_is_drafted(tmp_path):
+    path = tmp_path / "cells.csv"
+    path.write_text("a,count,CONF_STATUS\n_T,9,F\nx,4,S\ny,5,F\n")
+    table = drafted(path).table
+    assert (table.kind, table.method, table.status) == ("frequency", "suppression", "CONF_STATUS")
+    assert table.statuses == {"F": "safe", "S": "sensitive"}
+
+
+def test_codes_of_tau_argus_are_no_statuses_of_sdmx():
+    frame = pd.DataFrame({"a": ["_T", "x", "y"], "OBS_VALUE": ["9.5", "4.5", "5.0"]})
+    assert recognised(frame.assign(flag=["S", "U", "S"])).status is None
+    with pytest.raises(InputRejected, match="expected codes of CL_CONF_STATUS"):
+        recognised(frame.assign(CONF_STATUS=["S", "U", "S"]))
+    assert recognised(frame.assign(CONF_STATUS="F")).status is None
+
+
+@pytest.mark.parametrize("code", ["Q", "C", "c"])
+def test_withheld_values_without_a_confidentiality_are_refused(code):
+    frame = pd.DataFrame({"a": ["_T", "x", "y"], "OBS_VALUE": ["9.5", "4.5", "5.0"],
+                          "OBS_STATUS": ["A", code, "A"]})  # fmt: skip
+    with pytest.raises(InputRejected, match=f"The column OBS_STATUS: .* found {code}"):
+        recognised(frame)
+    assert recognised(frame.assign(CONF_STATUS=["F", "C", "F"])).status == "CONF_STATUS"
 
 
 @pytest.mark.parametrize(("power", "counts"), [("0", True), ("3", False)])

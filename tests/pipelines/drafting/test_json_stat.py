@@ -84,6 +84,19 @@ def test_cells_without_a_value_are_left_out_and_measures_become_columns(tmp_path
     assert measures.rows[0] == ("NR", "_T", "21", "9", "12")
 
 
+@pytest.mark.parametrize("code", ["S", "C", "c", "Q", "U"])
+@pytest.mark.parametrize("several", [False, True], ids=["one value", "several measures"])
+def test_draft_refuses_statuses_that_may_be_of_confidential_cells(tmp_path, code, several):
+    """JSON-stat names no code list: S is a strike, secondary confidential, or safe."""
+    changes = {"role": {"metric": ["sex"]}} if several else {}
+    table = dataset(status={"5": code}, **changes)
+    with pytest.raises(InputRejected, match="Add a column CONF_STATUS"):
+        draft(str(written(tmp_path, table)), str(tmp_path / "cells.csv"))
+    (tmp_path / "cells.csv").unlink()
+    table["status"] = {"5": "p"}
+    assert draft(str(written(tmp_path, table)), str(tmp_path / "cells.csv")).summary()
+
+
 def test_draft_of_json_stat_nests_codes_and_its_cells_add_up(tmp_path):
     cells = tmp_path / "cells.csv"
     content = tomllib.loads(draft(str(written(tmp_path, dataset())), str(cells)).summary())

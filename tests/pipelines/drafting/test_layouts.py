@@ -1,6 +1,7 @@
 """Drafts of files in the layouts of published codebooks, next to the roles of an expert."""
 
 import tomllib
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from microguard.schemas.specification.read import build_specification
 
 from tests.pipelines.drafting.layouts.developed import DEVELOPED, disqualified, eu_silc, is_right, layouts
 from tests.pipelines.drafting.layouts.further import FURTHER
+from tests.pipelines.drafting.layouts.latest import LATEST
 
 LEAST_RIGHT = 0.95
 LAYOUTS = {layout.name: layout for layout in layouts(DEVELOPED)}
@@ -23,10 +25,22 @@ def drafted(path, folder):
     return answer["variables"], tomllib.loads(answer["draft"])
 
 
+@pytest.fixture(scope="module")
+def draft_of(tmp_path_factory):
+    """Return `drafted` of a developed layout by its name, computed once for all tests of the file."""
+
+    @cache
+    def of(name):
+        folder = tmp_path_factory.mktemp(name)
+        return drafted(LAYOUTS[name].write(folder), folder)
+
+    return of
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_draft_has_the_roles_of_an_expert_and_no_disqualifying_one(name, tmp_path):
+def test_draft_has_the_roles_of_an_expert_and_no_disqualifying_one(name, draft_of):
     layout = LAYOUTS[name]
-    variables, content = drafted(layout.write(tmp_path), tmp_path)
+    variables, content = draft_of(name)
     wrong = [
         column
         for column, expert in layout.expert.items()
@@ -48,8 +62,46 @@ def test_amounts_of_which_most_are_zero_are_no_keys_of_households(tmp_path):
         assert variables[name]["kind"] == "numeric", variables[name]["why"]
 
 
-def test_draft_of_rand_hie_recomputes_logarithms_and_sums(tmp_path):
-    _, content = drafted(LAYOUTS["rand_hie"].write(tmp_path), tmp_path)
+def test_draft_leaves_out_coarser_levels_of_protected_codes(tmp_path):
+    """Published as they are, they would show what protection changes in the code."""
+    rng, frame = np.random.default_rng(1), people(3_000)
+    frame["isco4"] = rng.choice(rng.choice(9_000, 60, replace=False) + 1_000, 3_000)
+    frame["isco2"], frame["isco1"] = frame["isco4"] // 100, frame["isco4"] // 1_000
+    frame["chapter"] = np.where(frame["isco1"] < 5, "office", "field")
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    found = drafted(tmp_path / "d.csv", tmp_path)[0]
+    assert (found["isco4"]["role"], found["isco4"]["kind"]) == ("quasi_identifier", "nominal")
+    for name in ("isco2", "isco1", "chapter"):
+        assert found[name]["role"] == "identifier"
+        assert "a coarser level of isco4" in found[name]["why"]
+    frame["isco2"] = rng.permutation(frame["isco2"])
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    assert drafted(tmp_path / "d.csv", tmp_path)[0]["isco2"]["role"] != "identifier"
+
+
+def test_what_a_numbering_of_sampling_units_determines_is_no_coarser_level(tmp_path):
+    rng, frame = np.random.default_rng(1), people(3_000)
+    frame["HH1"] = rng.integers(1, 151, 3_000)
+    frame["area"] = rng.integers(1, 3, 151)[frame["HH1"]]
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    assert "coarser level" not in drafted(tmp_path / "d.csv", tmp_path)[0]["area"]["why"]
+
+
+def test_draft_asks_whether_few_positive_numbers_with_decimals_are_weights(tmp_path):
+    strata = np.random.default_rng(1).choice([1.54, 22.1, 103.87, 260.41], 400)
+    people().assign(S006=strata).to_csv(tmp_path / "d.csv", index=False)
+    found = drafted(tmp_path / "d.csv", tmp_path)[0]["S006"]
+    assert (found["role"], found["confidence"], found["alternative"]["role"]) == ("other", "unsure", "weight")
+
+
+def test_amounts_that_many_do_not_have_are_no_keys_of_clusters(tmp_path):
+    (layout,) = [each for each in layouts(LATEST) if each.name == "time_use"]
+    variables, _ = drafted(layout.write(tmp_path), tmp_path)
+    assert variables["t050101"]["kind"] == "numeric"
+
+
+def test_draft_of_rand_hie_recomputes_logarithms_and_sums(draft_of):
+    _, content = draft_of("rand_hie")
     assert content["derived"] == {
         "lfam": "log(num)",
         "lnum": "log(num)",
@@ -58,7 +110,7 @@ def test_draft_of_rand_hie_recomputes_logarithms_and_sums(tmp_path):
 
 
 def test_draft_keeps_minus_one_of_newborn_children_and_asks(tmp_path):
-    frame, _ = eu_silc(np.random.default_rng(1))
+    frame, _ = eu_silc(np.random.default_rng(1), 1_000)
     frame.to_csv(tmp_path / "silc.csv", index=False)
     text = draft(str(tmp_path / "silc.csv")).summary()
     assert "missing" not in tomllib.loads(text)["variables"]["age"]
@@ -66,7 +118,7 @@ def test_draft_keeps_minus_one_of_newborn_children_and_asks(tmp_path):
 
 
 def test_draft_of_a_layout_does_not_depend_on_the_order_of_records(tmp_path):
-    frame = eu_silc(np.random.default_rng(1))[0].head(600)
+    frame = eu_silc(np.random.default_rng(1), 600)[0]
     texts = []
     for seed in (None, 5):
         ordered = frame if seed is None else frame.sample(frac=1, random_state=seed)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyspark
 import pytest
 from microguard.pipelines.engine import compat
+from microguard.pipelines.engine.session import open_session
 from microguard.schemas.errors import MicroguardError
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -44,6 +45,17 @@ def test_connect_frames_of_spark_3_5_are_refused_by_name(monkeypatch):
     monkeypatch.setattr(pyspark, "__version__", "3.5.6")
     with pytest.raises(MicroguardError, match=r"Spark Connect: expected Spark 4\.0 or newer, found 3\.5\.6"):
         compat.refuse_connect(frame)
+
+
+def test_a_pyspark_with_files_of_databricks_connect_is_refused_before_java_starts(monkeypatch, tmp_path):
+    compat.refuse_overlaid()
+    metadata = tmp_path / "databricks_connect-17.3.1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: databricks-connect\nVersion: 17.3.1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("microguard.pipelines.engine.session.start_java", pytest.fail)
+    with pytest.raises(MicroguardError, match="found also databricks-connect"):
+        open_session("local[1]")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8])

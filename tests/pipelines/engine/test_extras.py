@@ -37,7 +37,7 @@ def run_without(names: list[str], code: str) -> subprocess.CompletedProcess[str]
 
 def test_every_extra_is_declared_in_pyproject_with_its_packages():
     packages = {"pyspark", "duckdb", "jinja2", "great_expectations", "matplotlib", "deltalake", "pyiceberg",
-                "obstore", "nicegui", "tomlkit"}  # fmt: skip
+                "obstore", "nicegui", "tomlkit", "pandas", "pyarrow"}  # fmt: skip
     for extra, names in EXTRAS.items():
         declared = " ".join(PROJECT["optional-dependencies"][extra]).replace("-", "_")
         assert [name for name in names if name in packages and name not in declared] == []
@@ -70,16 +70,39 @@ def test_missing_extra_leaves_other_import_errors_alone():
     assert missing_extra(ImportError("no name")) is None
 
 
-def test_methods_and_specification_are_imported_without_any_extra():
-    code = (
-        "import pkgutil, importlib, microguard, microguard.sdc, microguard.schemas\n"
-        "for package in (microguard.sdc, microguard.schemas):\n"
-        "    for each in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
-        "        importlib.import_module(each.name)\n"
-        "print(len(microguard.microaggregate([[1.], [2.], [3.]], 3).labels))\n"
-    )
-    done = run_without(OPTIONAL, code)
+#: Modules of `sdc` that take or return data frames, and those of Arrow columns, which runs
+#: on Spark call.
+OF_FRAMES = ("nominal", "safe", "utility.changes", "precompile")
+OF_ARROW = tuple(f"clusters.{name}" for name in (
+    "codes", "cost_matrix", "exact_values", "hierarchical", "ordinal", "published_means", "representatives",
+))  # fmt: skip
+IMPORT_ALL = """
+import pkgutil, importlib, microguard, microguard.sdc, microguard.schemas
+for package in (microguard.sdc, microguard.schemas):
+    for each in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not each.name.startswith({excluded!r}):
+            importlib.import_module(each.name)
+print(len(microguard.microaggregate([[1.], [2.], [3.]], 3).labels))
+"""
+
+
+@pytest.mark.parametrize(
+    ("installed", "excluded"),
+    [((), (*OF_FRAMES, *OF_ARROW)), (("pandas",), OF_ARROW)],
+    ids=["base", "frames"],
+)
+def test_methods_and_specification_are_imported_without_any_other_extra(installed, excluded):
+    names = [name for name in OPTIONAL if name not in installed]
+    code = IMPORT_ALL.format(excluded=tuple(f"microguard.sdc.{name}" for name in excluded))
+    done = run_without(names, code)
     assert (done.stdout, done.returncode) == ("3\n", 0), done.stderr
+
+
+def test_a_method_of_frames_without_pandas_raises_one_sentence_that_names_its_extra():
+    done = run_without(["pandas"], "import microguard\nmicroguard.anonymise\n")
+    assert done.stderr.splitlines()[-1] == (
+        'ImportError: pandas: not installed. Install it: pip install "microguard[frames]"'
+    )
 
 
 def test_protection_without_the_extra_raises_one_sentence_that_names_it():

@@ -105,6 +105,10 @@ def test_a_worker_that_is_killed_while_the_input_is_read_is_no_fault_of_the_file
         ("ExecutorLostFailure (executor 1 exited)", "executor of Spark was lost"),
         ("java.lang.OutOfMemoryError: Java heap", "memory"),
         (
+            "IllegalStateException: Cannot call methods on a stopped SparkContext.",
+            "session of Spark was stopped",
+        ),
+        (
             "SparkException: \nError from python worker:\n  ModuleNotFoundError: Ilse\n",
             "could not start Python on a machine",
         ),
@@ -127,4 +131,23 @@ def test_a_machine_that_is_lost_while_the_input_is_read_is_no_fault_of_the_file(
             f"Job aborted due to stage failure: Lost task 0.3 in stage 5.0 (TID 9) (host executor 1): {told}"
         )
     assert not isinstance(caught.value, InputRejected)
+    assert "Ilse" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            PySparkException("x: java.nio.file.InvalidPathException: Malformed input: /Ilse"),
+            "LC_ALL to C.UTF-8",
+        ),
+        (PySparkException("org.apache.hadoop.security.AccessControlException: Ilse"), "may not read it"),
+        (PySparkException("java.io.FileNotFoundException: /Ilse (Permission denied)"), "may not read it"),
+        (PermissionError(13, "Ilse"), "may not read it"),
+        (PySparkException("Ilse"), "cannot be read as Parquet"),
+    ],
+)
+def test_a_path_that_cannot_be_opened_is_no_damaged_file(tmp_path: Path, error: Exception, said: str) -> None:
+    with pytest.raises(InputRejected, match=said) as caught, translate_read_errors(specification(tmp_path)):
+        raise error
     assert "Ilse" not in str(caught.value)

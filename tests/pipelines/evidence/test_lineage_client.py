@@ -7,7 +7,13 @@ import sys
 
 import pytest
 from microguard.pipelines.evidence.evidence import Counts, Description, Evidence
-from microguard.pipelines.evidence.lineage import lineage_event, sent_lineage, settle_lineage, write_lineage
+from microguard.pipelines.evidence.lineage import (
+    lineage_event,
+    sent_lineage,
+    sent_lineage_of,
+    settle_lineage,
+    write_lineage,
+)
 from microguard.schemas.errors import GateRefused
 
 ID, AT = "0123456789abcdef0123456789abcdef", "2026-11-22T16:00:00+00:00"
@@ -26,17 +32,6 @@ def evidence():
         ID, "persons", "records", "1", AT, "s3://lake/persons", 3, 1, "x", specification, "", ()
     )
     return Evidence(described, Counts(input=100, rejected={}, suppressed=0, published=100), (), {})
-
-
-@pytest.fixture
-def sent(tmp_path, monkeypatch):
-    """Configure the client to append its events to a file, and return a function that reads them."""
-    pytest.importorskip("openlineage.client")
-    path = tmp_path / "events.json"
-    settings = {"TYPE": "file", "LOG_FILE_PATH": str(path), "APPEND": "true"}
-    for name, value in settings.items():
-        monkeypatch.setenv(f"OPENLINEAGE__TRANSPORT__{name}", value)
-    return lambda: [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def test_column_lineage_names_the_columns_of_the_input_and_says_which_are_masked(evidence):
@@ -85,6 +80,18 @@ def test_a_release_that_waits_for_approval_has_no_output_yet(evidence, sent, tmp
         ended(tmp_path)
     assert sent()[1]["eventType"] == "COMPLETE"
     assert sent()[1]["outputs"] == []
+
+
+def test_a_decision_sends_the_job_the_input_and_the_columns_of_the_evidence(evidence, sent, tmp_path):
+    write_lineage(tmp_path, evidence, "/data")
+    with sent_lineage_of(tmp_path) as ended:
+        settle_lineage(tmp_path, "COMPLETE")
+        ended(tmp_path)
+    start, complete = sent()
+    assert (start["eventType"], complete["eventType"]) == ("START", "COMPLETE")
+    assert start["job"]["name"] == "persons"
+    assert start["inputs"][0]["name"] == "/data"
+    assert "income" in complete["outputs"][0]["facets"]["columnLineage"]["fields"]
 
 
 def test_without_configuration_nothing_is_imported_or_sent(monkeypatch):

@@ -55,7 +55,9 @@ QUALITY = {
                      "weighted_by": None, "trimmed": 0, "sampled": None}},
     "moments": {"income": {"mean_before": 1, "mean_after": 1, "variance_before": 2, "variance_after": 1.9}},
     "correlations": {"all": {"variables": ["income", "age"], "before": [[1, 0.5], [0.5, 1]],
-                             "after": [[1, 0.6], [0.6, 1]]}},
+                             "after": [[1, 0.6], [0.6, 1]],
+                             "impact": {"correlation_change": 0.1, "correlation_change_deviation": 0.0,
+                                        "weight_change": 0.03, "share_before": 0.75, "share_after": 0.8}}},
     "tables": [{"variables": ["sex"], "dimension": 1, "by_region": False, **TABLE}],
     "by_dimension": {"1": {"tables": 1, **TABLE}},
     "by_region": {"1": {"tables": 1, **TABLE}},
@@ -73,6 +75,7 @@ QUALITY = {
         "records": {"edges": [30, 40, 50], "counts": [2, 1]},
         "seconds": {"edges": [0.4, 0.5], "counts": [2]},
         "gaps": {"edges": [0, 1], "counts": [1]},
+        "heuristic_gaps": {"all": {"mdav": 0.2, "simple": 0.05}},
         "certified": {"all": {"blocks": 0.5, "records": 0.4, "gap": 0.01}},
     },
 }  # fmt: skip
@@ -135,7 +138,7 @@ def test_a_page_whose_template_is_missing_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_refused_run_says_so_first(tmp_path):
-    refused = QUALITY | {"verdicts": [QUALITY["verdicts"][0] | {"passed": False}]}
+    refused = PLAIN | {"verdicts": [QUALITY["verdicts"][0] | {"passed": False}]}
     page = page_of(tmp_path, refused, None)
     assert "<strong>Refused.</strong>" in page
     assert re.search(r"<li>.+: found .+, expected .+</li>", banner(page)[1])
@@ -144,12 +147,12 @@ def test_a_refused_run_says_so_first(tmp_path):
 
 
 def test_a_release_that_the_ledger_does_not_hold_is_not_called_published(tmp_path):
-    assert "<strong>Published</strong> on 2026-01-02" in page_of(tmp_path)
+    assert "<strong>Published</strong> on 2026-01-02" in page_of(tmp_path, PLAIN)
     for entry in (None, replace(PUBLISHED, event="intended"), replace(PUBLISHED, event="abandoned")):
-        page = page_of(tmp_path, entry=entry)
+        page = page_of(tmp_path, PLAIN, entry)
         assert "<strong>Verified, not published.</strong>" in page
         assert "<strong>Published</strong>" not in page
-    assert "<strong>Withdrawn</strong>" in page_of(tmp_path, entry=replace(PUBLISHED, event="withdrawn"))
+    assert "<strong>Withdrawn</strong>" in page_of(tmp_path, PLAIN, replace(PUBLISHED, event="withdrawn"))
 
 
 def test_the_same_evidence_gives_the_same_page(tmp_path):
@@ -279,7 +282,7 @@ def test_a_table_is_told_of_its_own_limits_and_cells(tmp_path):
 
 def with_dominance(failing):
     dominance = {"income": QUALITY["dominance"]["income"] | {"failing": failing}}
-    return QUALITY | {"dominance": dominance}
+    return PLAIN | {"dominance": dominance}
 
 
 def banner(page):
@@ -314,7 +317,7 @@ def test_a_published_page_is_amber_over_an_open_risk_and_says_what_to_do(tmp_pat
     ],
 )
 def test_heading_and_state_follow_the_ledger(tmp_path, event, heading, state):
-    page = page_of(tmp_path, entry=None if event is None else replace(PUBLISHED, event=event))
+    page = page_of(tmp_path, PLAIN, None if event is None else replace(PUBLISHED, event=event))
     others = {"What was found", "Before you sign"} - {heading}
     assert f">{heading}</h2>" in page
     assert not any(f">{other}</h2>" in page for other in others)

@@ -124,6 +124,6 @@ def test_the_original_records_must_meet_the_suite_to_be_published(spark, tmp_pat
     spec = written(tmp_path, between("age", max_value=29))
     bands = spec.variables["age"].model_copy(update={"kind": "nominal", "bands": (20.0, 25.0)})
     spec = spec.model_copy(update={"variables": spec.variables | {"age": bands}})  # judged as it was read
-    _, areas = run(spark, spec)
+    _, areas = run(spark, spec, ())
     verdicts = [row for row in quality(areas)["verdicts"] if row["metric"].startswith("expect_")]
     assert [(row["check"], row["variable"], row["passed"]) for row in verdicts] == [("input", "age", True)]

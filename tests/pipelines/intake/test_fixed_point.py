@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from microguard.pipelines.intake.fixed_point import compute_scales, fixed_point_sums, scales_from_sums
+from microguard.pipelines.intake.fixed_point import fixed_point_sums, scales_from_sums, with_units
 from microguard.pipelines.intake.totals import total_sums, totals_from_sums
 from pyspark.sql import functions as f
+
+from tests.pipelines.intake.scales import compute_scales
 
 NAMES, MAGNITUDE = ("a.b", "n1"), {"a.b": 2.0e6, "n1": 9.0}
 ROWS = [
@@ -21,7 +23,8 @@ def frame(spark):
 
 def test_scales_from_sums_of_parts_equal_the_scales_of_the_whole_file(frame):
     whole = compute_scales(frame, NAMES, MAGNITUDE)
-    parts = frame.groupBy("region", "part").agg(*fixed_point_sums(NAMES, MAGNITUDE)).toArrow()
+    scaled = with_units(frame, NAMES, MAGNITUDE)
+    parts = scaled.groupBy("region", "part").agg(*fixed_point_sums(NAMES)).toArrow()
     assert scales_from_sums(parts, NAMES, MAGNITUDE) == whole
     values = np.array([row[2] for row in ROWS if row[2] is not None])
     assert whole["a.b"].present == len(values)

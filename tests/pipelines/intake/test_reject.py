@@ -27,7 +27,7 @@ def test_validate_accepts_repeated_units_if_k_counts_units(spark, tmp_path):
     screened = validate(read(spark, counting), counting)
     accept_input(screened, counting, tmp_path / "intake")
     assert (screened.remaining, dict(screened.rejected)) == (60, {})
-    _, areas = run(spark, counting)
+    _, areas = run(spark, counting, ())
     both = published(areas).merge(original[["note", "person"]], on="note")
     assert "person" not in published(areas)
     assert both.groupby(["region", "sex", "age", "income"])["person"].nunique().min() >= 3

@@ -122,6 +122,24 @@ def test_snapshot_of_iceberg_applies_position_deletes_and_renames(tmp_path):
     assert len(ids(snapshot_of(of(tmp_path, path=current, version=snapshots[0])))) == 100
 
 
+def test_snapshot_of_iceberg_has_the_records_that_duckdb_recounts_from_its_files(tmp_path):
+    pytest.importorskip("polars")
+    from tests.pipelines.intake.iceberg_recount import recount_iceberg
+
+    folder, _, snapshots = iceberg_with_position_deletes(tmp_path / "warehouse")
+    current = current_metadata(folder)
+    for snapshot_id, names in zip(snapshots, (["income"], ["earnings"], ["earnings"]), strict=True):
+        snapshot = snapshot_of(of(tmp_path, path=str(current), version=snapshot_id))
+        assert snapshot.schema.names == ["person_id", "region", "sex", *names]
+        records = snapshot.batches(snapshot.schema.names).read_all().to_pydict()
+        recounted = recount_iceberg(current, snapshot_id)
+        assert sorted(zip(*records.values(), strict=True)) == recounted
+    assert not [each for each in recounted if None in each]  # the renamed column has the values of both files
+    ignored = recount_iceberg(current, snapshots[-1], with_deletes=False)  # control: what the files contain
+    assert len(ignored) - len(recounted) == 10
+    assert ignored == recount_iceberg(current, snapshots[1]) != recounted
+
+
 def test_snapshot_of_iceberg_asks_for_the_metadata_file_unless_a_hint_or_a_single_file_names_it(tmp_path):
     folder, expected, _ = iceberg_with_position_deletes(tmp_path / "warehouse")
     (tmp_path / "table").symlink_to(folder)
@@ -178,7 +196,7 @@ def test_protect_publishes_exactly_the_records_of_a_snapshot(spark, tmp_path):
     expected = delta_with_deletion_vectors(tmp_path / "table")
     spec = of(tmp_path)
     with Areas.from_places(spec.public_area, spec.evidence_area).session():
-        _, areas = run(spark, spec)
+        _, areas = run(spark, spec, ())
     released = pd.concat(map(pd.read_parquet, (tmp_path / "lake").rglob("microdata/*.parquet")))
     assert len(released) == len(expected)
     assert not list((tmp_path / "evidence" / ".work").iterdir())

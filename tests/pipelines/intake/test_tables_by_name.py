@@ -92,7 +92,7 @@ def test_a_run_reads_a_table_of_sparks_catalogue_once_and_names_it_in_the_eviden
         assert microdata.frame.count() == 200
         assert "person_id" not in microdata.raw.columns
         frame.write.mode("overwrite").option("path", str(tmp_path / "stored")).saveAsTable("office.persons")
-        _, areas = run(spark, spec)
+        _, areas = run(spark, spec, ())
         assert quality(areas)["release"]["snapshot"] == "table office.persons of Spark's catalogue"
         with pytest.raises(InputRejected, match="does not exist in the catalogue of Spark"):
             read(spark, of(tmp_path, table="office.firms"), lambda: staging)

@@ -80,7 +80,7 @@ def test_validate_treats_nullable_integers_of_pandas_as_numbers(spark, tmp_path)
     frame = persons().astype({"age": "Int16"})
     pd.DataFrame(frame).to_parquet(tmp_path / "data", index=False)
     spec = specification(tmp_path)
-    assert validate(read(spark, spec), spec).magnitude["age"] == 29
+    assert validate(read(spark, spec), spec).scales["age"].present == len(frame)
 
 
 def test_accept_input_names_the_key_that_reads_a_decimal_comma(spark, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from microguard.pipelines.measures.blocks import Certified
+from microguard.pipelines.measures.blocks import Certified, heuristic_gaps
 
 
 def _report(records, objective, lower_bound, file_bound=None):
@@ -31,3 +31,12 @@ def test_certified_counts_blocks_records_and_the_gap_of_the_file():
 
 def test_certified_of_blocks_without_loss_has_no_gap():
     assert Certified.of([_report(30, 0.0, 0.0)]) == Certified(1.0, 1.0, 0.0)
+
+
+def test_heuristic_gaps_are_those_of_equation_15_over_all_blocks():
+    blocks = [
+        {"lower_bound": 2.0, "sse_by_heuristic": {"mdav": 4.0, "simple": 2.5}},
+        {"lower_bound": 1.0, "sse_by_heuristic": {"mdav": 2.0}},
+    ]
+    assert heuristic_gaps(blocks) == {"mdav": 0.5}  # 1 - 3 / 6; "simple" did not run in one block
+    assert heuristic_gaps([*blocks, {"lower_bound": None}]) == {}

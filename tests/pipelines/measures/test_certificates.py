@@ -138,7 +138,7 @@ def test_a_nominal_release_keeps_the_certificates_of_its_steps(spark, tmp_path):
         tmp_path / "data", index=False
     )
     method = {"algorithm": "own-hhg", "effort": "fast"}
-    _, areas = run(spark, specification(tmp_path, ROLES, method=method))
+    _, areas = run(spark, specification(tmp_path, ROLES, method=method), ("certificates",))
     assert_certified(areas, ["partition", "aggregation"])
 
 

@@ -88,7 +88,7 @@ def test_who_knows_one_of_two_sensitive_variables_reads_the_other_and_the_page_s
 ):
     persons(60).to_parquet(tmp_path / "data", index=False)
     roles = ROLES | {"note": {"role": "sensitive"}, "weight": {"role": "identifier"}}
-    _, areas = run(spark, specification(tmp_path, roles))
+    _, areas = run(spark, specification(tmp_path, roles), ("uniques_published",))
     frame, section = published(areas), quality(areas)["uniques_published"]
     keys = ["region", "sex", "age", "income"]
     by_hand = {name: int((frame.groupby([*keys, name]).size() == 1).sum()) for name in ("diagnosis", "note")}
@@ -111,7 +111,7 @@ def test_min_diversity_counts_close_numbers_as_one_value(spark, tmp_path, least)
         "quality": {"accept": {}},
         "publish": {"accept_dependencies": ["salary"]},
     }
-    _, areas = run(spark, specification(tmp_path, roles, **given))
+    _, areas = run(spark, specification(tmp_path, roles, **given), ("homogeneity",))
     keys = ["region", "sex", "age"]
     salaries = published(areas).groupby(keys)["salary"].agg(["min", "max"])
     apart = 0.01 * np.minimum(np.ptp(salary), salaries["max"])
@@ -143,9 +143,9 @@ def test_spellings_and_missing_values_hide_no_diagnosis(spark, tmp_path, wanted)
     release = specification(tmp_path, SPELT, method=method, quality={"accept": {}})
     if wanted == 1:
         with pytest.raises(GateRefused, match="share of records whose class tells diagnosis"):
-            run(spark, release)
+            run(spark, release, ("homogeneity",))
         return
-    _, areas = run(spark, release)
+    _, areas = run(spark, release, ("homogeneity", "diversity"))
     frame = published(areas)
     known = frame.assign(diagnosis=frame["diagnosis"].str.normalize("NFKC").str.lower().str.strip())
     known = known.replace({"diagnosis": ""}, None)

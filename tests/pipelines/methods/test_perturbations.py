@@ -213,26 +213,6 @@ def test_noise_does_not_hang_on_the_last_bit_and_fits_the_type_of_its_column(spa
 
 
 @pytest.mark.spark
-def test_the_mean_of_a_constant_variable_is_not_in_the_plan_of_the_correlations(spark):
-    seen = []
-
-    class Spied:
-        """A frame that keeps the plan of its aggregates."""
-
-        def agg(self, *sums):
-            made = spark.createDataFrame([(7.0, 1.0, 2.0), (7.0, 2.0, 4.5)], "a double, b double, c double")
-            made = made.agg(*sums)
-            seen.append(made._jdf.queryExecution().toString())
-            return made
-
-    means, deviations = np.array([7015.625, 8015.625, 3.25]), np.array([0.0, 1.0, 2.0])
-    sums = correlated_noise._sums(Spied(), ("a", "b", "c"), means, deviations)
-    assert list(sums) == [(2, 1)]
-    assert "8015.625" in seen[0]  # the control
-    assert "7015.625" not in seen[0]
-
-
-@pytest.mark.spark
 def test_a_sample_of_a_perturbed_file_of_few_distinct_records_has_the_size_of_any_other(spark, tmp_path):
     frame = population()[["sex", "job", "note"]].assign(sex="f", note=1)
     frame["job"] = np.array(["a", "b"])[np.arange(RECORDS) % 2]

@@ -8,10 +8,12 @@ from dataclasses import replace
 
 import pytest
 from microguard.pipelines.approval import approve, reject
+from microguard.pipelines.clean import clean
 from microguard.pipelines.engine.files import FileDamaged
 from microguard.pipelines.publication import publish
 from microguard.pipelines.publication.area_identity import AreaNotThere
 from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.find_release import find_release
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.pending_approval import PendingRelease, submit_for_approval
 from microguard.pipelines.publication.public_area import PublicArea
@@ -70,6 +72,20 @@ def _publish(areas, release_id=SECOND, **keys):
     publish.publish(
         staged(areas, release_id), manifest(release_id), areas, entry(release_id), accepted=True, **keys
     )
+
+
+def test_release_and_work_are_found_although_another_program_removes_a_folder_nearby(released, monkeypatch):
+    (released.evidence.parent / "removed" / "deeper").mkdir(parents=True)
+    scandir = os.scandir
+
+    def removing(path):
+        if "removed" in str(path):
+            raise FileNotFoundError(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", removing)
+    assert find_release(str(released.public.release(ID))).evidence == str(released.evidence)
+    assert clean([str(released.evidence.parent)]).content["removed"] == 1
 
 
 def test_the_area_identity_is_random_and_in_every_ledger_line(released, tmp_path):

@@ -15,7 +15,11 @@ from microguard.pipelines.records.block import protect_block
 from microguard.pipelines.records.blocks import BLOCK, Plan
 from microguard.pipelines.records.coordinates import Coordinates
 from microguard.pipelines.records.sampling_weights import SamplingWeights
-from microguard.sdc.algorithms.microaggregation import VmdavParameters
+from microguard.sdc.algorithms.microaggregation import (
+    ColumnGenerationParameters,
+    ProjectionParameters,
+    VmdavParameters,
+)
 from microguard.sdc.microaggregation import microaggregate
 
 from tests.pipelines.records.one_block import block, clustering, plan
@@ -31,6 +35,32 @@ def test_a_block_is_clustered_with_the_parameters_given():
         protected, _, _ = protect_block(block(income, pa.float64()), task)
         sizes[gain] = sorted(protected["income"].value_counts().field("counts").to_pylist())
     assert sizes == {0.0: [2, 2, 2, 2], 0.2: [2, 3, 3]}
+
+
+def test_a_block_is_projected_on_the_variable_named_if_it_has_values():
+    rent = [4.0, 1.0, 3.0, 2.0]
+    scales = {"income": Scale(2.0, 1.0, 4), "rent": Scale(2.0, 1.0, 4)}
+    named = ProjectionParameters(variable="rent")
+    task = clustering(plan=plan(scales), algorithm="projection-pv", parameters=named)
+    protected, report, _ = protect_block(block([1.0, 2.0, 9.0, 12.0], rent=rent), task)
+    assert report["status"] == "done"
+    assert protected["rent"].to_pylist() == [3.5, 1.5, 3.5, 1.5]
+    table = pa.table({"income": [1.0, 2.0, 9.0, 12.0], "rent": pa.nulls(4, pa.float64()), BLOCK: [0] * 4})
+    protected, report, _ = protect_block(table, task)
+    assert (report["status"], report.get("fallback")) == ("done", None)
+    assert protected["income"].to_pylist() == [1.5, 1.5, 10.5, 10.5]
+
+
+def test_a_block_reports_the_loss_of_each_heuristic_and_refuses_the_edge_model_of_many_records():
+    edges = ColumnGenerationParameters(pricing="edge-model")
+    task = clustering(effort="standard", algorithm="column-generation", parameters=edges)
+    values = np.random.default_rng(0).normal(size=41).tolist()
+    _, report, _ = protect_block(block(values[:10]), task)
+    assert set(report["sse_by_heuristic"]) == {"mdav", "vmdav", "simple", "spanning-tree"}
+    assert min(report["sse_by_heuristic"].values()) == pytest.approx(report["objective"])
+    _, report, _ = protect_block(block(values), task)
+    assert report["status"] == "unsupported"
+    assert "at most 40 records, found 41" in report["why"]
 
 
 def test_four_records_become_two_pairs_at_their_means():

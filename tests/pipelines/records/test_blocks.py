@@ -5,7 +5,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from microguard.pipelines.engine.row_hash import HASH
-from microguard.pipelines.intake.fixed_point import compute_scales
 from microguard.pipelines.intake.validate import PATTERN
 from microguard.pipelines.measures.pairs import ORIGINAL
 from microguard.pipelines.records.blocks import (
@@ -26,6 +25,7 @@ from microguard.schemas.errors import InputRejected, ProtectionFailed
 from microguard.sdc.microaggregation.principal_cuts import CutTree
 from pyspark.sql import functions as f
 
+from tests.pipelines.intake.scales import compute_scales
 from tests.pipelines.microdata import specification
 
 
@@ -151,17 +151,3 @@ def test_the_sample_of_trees_does_not_depend_on_units_and_outlasts_an_outlier(sp
     for factor in (100, 2.0**-9, 1e-3):
         np.testing.assert_allclose(sampled(values * factor) / factor, first)
     assert 0.2 < len(sampled(np.append(values[1:], 2.0**80))) / len(values) < 0.4
-
-
-@pytest.mark.spark
-def test_the_value_of_a_constant_variable_is_not_in_the_plan_of_its_blocks(spark, tmp_path):
-    roles = {name: {"role": "quasi_identifier", "kind": "numeric"} for name in ("age", "income")}
-    chosen = specification(tmp_path, roles)
-    frame = pd.DataFrame({"age": 7015.625, "income": [8015.25, 8015.75] * 10})
-    frame = spark.createDataFrame(frame).withColumn(PATTERN, f.lit(0))
-    strata = pa.table({PATTERN: [0], "records": [20], "__first": [0], "__tree": [-1]})
-    scales = compute_scales(frame, ["age", "income"], {"age": 7015.625, "income": 8015.75})
-    placed = blocked(frame, Plan(strata, (), Coordinates(scales, {}), 1), ["age", "income"], 0, chosen)
-    plan_text = placed._jdf.queryExecution().toString()
-    assert "8015.5" in plan_text  # the mean of a variable that varies
-    assert "7015.625" not in plan_text

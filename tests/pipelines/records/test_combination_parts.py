@@ -94,7 +94,7 @@ def test_a_release_in_parts_is_k_anonymous_by_region_and_moves_nobody_across(spa
     frame = persons()
     frame.to_parquet(tmp_path / "data")
     spec = asked_for(tmp_path)
-    _, areas = run(spark, spec)
+    _, areas = run(spark, spec, ())
     released = published(areas)
     classes = Counter(tuple(map(str, row)) for row in released[list(ROLES)].itertuples(index=False))
     assert min(classes.values()) >= 3

@@ -55,7 +55,9 @@ def test_where_k_counts_records_fewer_households_may_share_a_combination_and_are
     """Without weights a household is as exposed as its classes in the file are small."""
     original = families()
     original.to_parquet(tmp_path / "data", index=False)
-    _, areas = run(spark, specification(tmp_path, HOUSEHOLD | {"weight": {"role": "identifier"}}))
+    _, areas = run(
+        spark, specification(tmp_path, HOUSEHOLD | {"weight": {"role": "identifier"}}), ("household_risk",)
+    )
     assert fewest_homes(original, areas) < 3
     found = quality(areas)["household_risk"]
     assert found["largest_before"] > found["largest_after"]
@@ -73,7 +75,11 @@ def by_households(spark, tmp_path_factory):
             roles = HOUSEHOLD | {name: NOMINAL[name] for name in ("age", "income")}
             publish = {"accept_dependencies": ["income"]}
         families().to_parquet(folder / "data", index=False)
-        return run(spark, specification(folder, roles, method={"unit": "household"}, publish=publish))[1]
+        return run(
+            spark,
+            specification(folder, roles, method={"unit": "household"}, publish=publish),
+            ("risk", "household_risk"),
+        )[1]
 
     return released
 
@@ -100,7 +106,7 @@ def test_where_k_counts_households_every_combination_is_shared_by_k_of_them(by_h
 
 def test_households_decide_alike_whatever_the_order_of_the_records(spark, tmp_path, by_households):
     families().sample(frac=1, random_state=0).to_parquet(tmp_path / "data", index=False)
-    _, areas = run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}))
+    _, areas = run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}), ())
     pd.testing.assert_frame_equal(published(areas), published(by_households("mixed")))
 
 
@@ -111,9 +117,9 @@ def test_a_region_of_too_few_households_is_refused_or_suppressed(spark, tmp_path
         tmp_path / "data", index=False
     )
     with pytest.raises(InputRejected, match=r"units of the smallest region +2  at least 3"):
-        run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}))
+        run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}), ())
     suppress = {"method": {"unit": "household"}, "blocking": {"small_regions": "suppress"}}
-    _, areas = run(spark, specification(tmp_path, HOUSEHOLD, **suppress))
+    _, areas = run(spark, specification(tmp_path, HOUSEHOLD, **suppress), ())
     assert fewest_homes(original, areas) >= 3
     assert quality(areas)["counts"]["suppressed"] == 6
 
@@ -129,7 +135,7 @@ def test_a_household_that_fills_blocks_does_not_stand_alone(spark, tmp_path):
     both["age"] = both["age"].astype(np.int16)
     both.to_parquet(tmp_path / "data", index=False)
     blocks = {"method": {"unit": "household"}, "blocking": {"max_records": 40}}
-    _, areas = run(spark, specification(tmp_path, HOUSEHOLD, **blocks))
+    _, areas = run(spark, specification(tmp_path, HOUSEHOLD, **blocks), ())
     assert fewest_homes(both, areas) >= 3
 
 
@@ -138,4 +144,4 @@ def test_a_class_that_lost_households_is_not_published(spark, tmp_path, monkeypa
     task = protecting._clustering_task
     monkeypatch.setattr(protecting, "_clustering_task", lambda *given: replace(task(*given), counted=None))
     with pytest.raises(ProtectionFailed, match="units that hold any combination of all"):
-        run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}))
+        run(spark, specification(tmp_path, HOUSEHOLD, method={"unit": "household"}), ())

@@ -83,7 +83,7 @@ def test_records_are_carried_to_combinations_that_are_near_in_the_order(spark, t
         original = with_orders(pd.DataFrame(index=range(300)), rng)
         original["job"] = rng.choice(list("abcdefgh"), 300)
         original.to_parquet(folder / "data", index=False)
-        _, areas = run(spark, specification(folder, roles))
+        _, areas = run(spark, specification(folder, roles), ("certificates",))
         frame = published(areas)
         assert frame.groupby(["size", "grade", "job"], dropna=False).size().min() >= 3
         assert quality(areas)["certificates"]["all"][0]["lower_bound"] > 0

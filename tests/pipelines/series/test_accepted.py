@@ -18,6 +18,7 @@ def test_a_rebase_is_audited_with_the_series_and_the_gate_limits_updates_after_a
     spark, tmp_path, monkeypatch, audited
 ):
     series, people = Series(spark, tmp_path), population(84)
+    series.measures = ()
     first = series.night(people.iloc[:60])["release_id"]
     with monkeypatch.context() as patched:  # a series stays one source, whatever the source is called
         plain = series.specified()

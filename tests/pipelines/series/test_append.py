@@ -15,20 +15,19 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.joint_audit import audit_source
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.publish import finish_what_died
-from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import run
 from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused, InputRejected
 from pyiceberg.table import StaticTable
 
-from tests.pipelines.microdata import specification
+from tests.pipelines.microdata import records, specification
 from tests.pipelines.series.test_register import ROLES, population
 
 pytestmark = pytest.mark.spark
 
 
 class Stream:
-    """A specification whose input is replaced every night."""
+    """A specification whose input is replaced every night; no measures are computed."""
 
     def __init__(self, spark, folder, roles=ROLES, table="parquet", **sections):
         self.spark, self.folder, self.roles, self.sections = spark, folder, roles, sections
@@ -50,7 +49,7 @@ class Stream:
         spec = self.spec(**missing)
         with self.areas.lock():
             finish_what_died(self.areas)
-            return run(Records(spec), Job(self.spark, spec, self.areas, Progress(quiet=True))).content
+            return run(records(spec, ()), Job(self.spark, spec, self.areas, Progress(quiet=True))).content
 
     def manifest(self, release_id):
         return json.loads((self.areas.public.release(release_id) / "manifest.json").read_text())

@@ -10,12 +10,12 @@ import pytest
 from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.intake.unit_key import ROW
 from microguard.pipelines.job import Job
-from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import run
 from microguard.pipelines.series.identifiers import renamed
 from microguard.pipelines.series.settings import EVENT, SUPERSEDED
 from microguard.schemas.errors import GateRefused
 
+from tests.pipelines.microdata import records
 from tests.pipelines.series.test_append import Stream
 from tests.pipelines.series.test_register import Series, population
 
@@ -102,12 +102,13 @@ def anew(series, frame, **publish):
     spec = series.specified(**publish)
     with series.areas.lock():
         job = Job(series.spark, spec, series.areas, Progress(quiet=True))
-        return run(Records(spec), job, rebase=True).content
+        return run(records(spec, series.measures), job, rebase=True).content
 
 
 @pytest.fixture(scope="module")
 def begun(spark, tmp_path_factory):
     series = Series(spark, tmp_path_factory.mktemp("identifiers"))
+    series.measures = ()
     series.first = series.night(numbered())["release_id"]
     return series
 

@@ -36,6 +36,7 @@ def rows(folder):
 @pytest.mark.long
 def test_updates_of_a_register_are_published_in_folders_by_region(spark, tmp_path, monkeypatch):
     register = Series(spark, tmp_path, **LAYOUT)
+    register.measures = ()
     first, second, third, *_ = nights(pd.concat([population(), alike()], ignore_index=True))
     reports = [register.night(first), register.approved_night(second)]
     asked = []

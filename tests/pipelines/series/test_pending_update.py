@@ -77,7 +77,7 @@ def test_approve_returns_the_counts_of_the_update(areas):
     counts = {"units": 9, "comers": 2, "leavers": 1, "matched": 6}
     (areas.record(B) / JOINT).write_text(json.dumps({"night": counts}))
     answer = approve(str(areas.record(B)), by="A. Steward")
-    assert answer.summary().startswith("Update: 9 units, 2 comers, 1 leavers\n")
+    assert answer.summary().startswith("Update: 9 units, 2 entrants, 1 exits\n")
     assert answer.as_json()["night"] == counts
 
 

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from microguard.pipelines.approval import approve
-from microguard.pipelines.audit.differencing.alignment import align_releases
 from microguard.pipelines.audit.differencing.exposure import joint_exposure
 from microguard.pipelines.audit.differencing.published import read_records
 from microguard.pipelines.engine.progress import Progress
@@ -25,7 +24,6 @@ from microguard.pipelines.joint_audit import audit_source
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Ledger
 from microguard.pipelines.publication.publish import finish_what_died
-from microguard.pipelines.records.product import Records
 from microguard.pipelines.release import run
 from microguard.pipelines.series.membership import MEMBERS
 from microguard.pipelines.verify import verify
@@ -33,8 +31,9 @@ from microguard.pipelines.withdraw import withdraw
 from microguard.schemas.errors import GateRefused
 from microguard.sdc.microaggregation.microaggregate import microaggregate
 
+from tests.pipelines.audit.differencing.alignment import align_releases
 from tests.pipelines.audit.differencing.public_files import write_records
-from tests.pipelines.microdata import specification
+from tests.pipelines.microdata import records, specification
 
 pytestmark = pytest.mark.spark
 ROLES = {
@@ -82,7 +81,9 @@ def nights(everybody):
 
 
 class Series:
-    """A specification whose input is replaced every night."""
+    """A specification whose input is replaced every night; `measures` as in `microdata.run`."""
+
+    measures: tuple[str, ...] | None = None
 
     def __init__(self, spark, folder, **publish):
         self.spark, self.folder = spark, folder
@@ -101,7 +102,9 @@ class Series:
         spec = self.specified(**publish)
         with self.areas.lock():
             finish_what_died(self.areas)
-            return run(Records(spec), Job(self.spark, spec, self.areas, Progress(quiet=True))).content
+            return run(
+                records(spec, self.measures), Job(self.spark, spec, self.areas, Progress(quiet=True))
+            ).content
 
     def approved_night(self, frame):
         """A night that waits until a person approves it."""
@@ -298,7 +301,7 @@ def diverse(spark, tmp_path_factory):
     """Three updates of diverse classes: six new units of each region have one diagnosis, as a later six of
     one region; the other six have several."""
     register = Series(spark, tmp_path_factory.mktemp("diverse"), format="iceberg")
-    register.method = {"min_diversity": 2}
+    register.method, register.measures = {"min_diversity": 2}, ("homogeneity", "diversity")
     begun = population(80)
     second = pd.concat([begun, alike(80)], ignore_index=True)
     mixed = alike(92)

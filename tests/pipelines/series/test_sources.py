@@ -92,7 +92,7 @@ def test_another_evidence_area_that_shares_the_ledger_refuses_them_too(agency):
 
 
 def test_newer_software_and_another_limit_find_the_release_published_already(agency, monkeypatch):
-    monkeypatch.setattr(verification, "version", lambda _: "99.0")
+    monkeypatch.setattr(verification, "microguard_version", lambda: "99.0")
     report = agency.run(frame=persons(), quality={"max_information_loss": 0.99})
     assert report["release_id"] == agency.first
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from microguard.pipelines.tables.adjusted import adjusted
+from microguard.pipelines.tables.disclosure_audit import intervals_of
 from microguard.pipelines.tables.infeasible_lines import capacity_needed, named
 from microguard.pipelines.tables.problem import table_problem
 from microguard.pipelines.tables.published_before import PublishedValues
@@ -15,8 +16,11 @@ from microguard.sdc.cta import CellTable
 from microguard.sdc.cta.program import infeasible
 from microguard.sdc.cta.program.infeasible import ImpossibleConstraints, check_constraints, prove_or_give_up
 from microguard.sdc.cta.program.problem import Problem
+from microguard.sdc.cta.table.check import check
 
+from tests.attacks.suppressing_office import cells_of_finished, of_finished
 from tests.pipelines.tables.regions import KEY, regional, regional_cells
+from tests.pipelines.tables.suppression.test_references import OWN, pizzas
 
 LEVELS = "region,status,lower_protection,upper_protection\nn,sensitive,40,40\n"
 
@@ -108,3 +112,20 @@ def test_a_deletion_filter_leaves_the_lines_that_prove_it_together(monkeypatch) 
     with pytest.raises(ImpossibleConstraints, match="2 constraints") as caught:
         prove_or_give_up(problem, 5000, 10**6, 60.0)
     assert caught.value.constraints.tolist() == [0, 200]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("effort", ["fast", "standard", "thorough", "exact"])
+def test_the_reference_table_of_four_dimensions_is_adjusted_if_its_zeros_are_safe(effort: str) -> None:
+    frame, table = pizzas(**OWN)
+    frame.loc[frame["pizzas_tot"] == 0, "is_secret_prim"] = "FALSE"
+    specification = of_finished(frame, {"method": "adjustment", "effort": effort, "tolerance": 1e9, **table})
+    cells = cells_of_finished(frame, specification.table)
+    problem = table_problem(cells, specification, KEY)
+    problem, adjustment = adjusted(problem, specification, specification.table, KEY)
+    assert adjustment.stopped_by == ("work" if effort == "fast" else "proof")
+    assert check(problem.secret, adjustment.values, "at-least").sound
+    intervals = intervals_of(problem, adjustment, specification.table, most_cells=200, seed=0)
+    assert cells.input_columns["status"].tolist().count("sensitive") == 104
+    assert len(intervals.cells) == problem.known.sensitive.sum() >= 60  # identical cells are one
+    assert not intervals.below_protection.any()

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from microguard.pipelines.engine.lock import locked
+from microguard.pipelines.engine.files import locked
 from microguard.pipelines.workbench.lock_holder import LOCKS, holder_of
 
 pytestmark = pytest.mark.skipif(not LOCKS.exists(), reason="this system does not list the locks of processes")

@@ -48,6 +48,17 @@ def test_what_a_register_cannot_carry_is_refused_by_name(sections, key, tmp_path
     assert key in str(caught.value)
 
 
+def test_a_register_of_swapped_records_is_refused_with_the_reason_and_what_to_do(tmp_path):
+    method = {"name": "swapping", "parameters": {"geography": ["ward"]}}
+    ward = VARIABLES | {"ward": {"role": "quasi_identifier", "kind": "nominal"}}
+    with pytest.raises(SpecificationError) as caught:
+        build_specification(content(method=method, variables=ward), tmp_path)
+    message = str(caught.value)
+    assert "[method] name" in message
+    assert "area differs between two updates" in message
+    assert 'series = "single"' in message
+
+
 @pytest.mark.parametrize(
     ("sections", "key"),
     [

@@ -45,6 +45,16 @@ def test_a_dimension_has_the_levels_above_it_and_none_below() -> None:
     assert table.columns == ("a10", "a21", "region")
 
 
+def test_a_column_that_records_leave_out_is_a_level_above_a_dimension_and_no_dimension() -> None:
+    variables = {name: {"role": "other"} for name in ("region", "a21")} | {
+        "a10": {"role": "identifier"},
+        "turnover": {"role": "sensitive", "kind": "numeric"},
+    }
+    assert table_of(build(TABLE, variables=variables)).columns == ("a10", "a21", "region")
+    with pytest.raises(SpecificationError, match='found "a10"'):
+        build(TABLE | {"tables": [["a10", "region"]]}, variables=variables)
+
+
 @pytest.mark.parametrize(
     ("changes", "digits"),
     [
@@ -210,3 +220,15 @@ def test_rows_of_a_finished_table_are_no_units() -> None:
 )
 def test_no_magnitude_of_records_is_without_a_rule_on_its_largest(changes: dict[str, Any], p: float) -> None:
     assert table_of(build({"value": "turnover", "tables": [["a21"]], **changes})).estimable_within == p
+
+
+def test_no_column_is_named_like_the_statuses_of_suppressed_cells() -> None:
+    variables = {"status": {"role": "other"}, "turnover": {"role": "sensitive", "kind": "numeric"}}
+    dimension = {"value": "turnover", "tables": [["status"]], "p_percent": 10}
+    assert build(dimension, variables=variables).table is not None
+    with pytest.raises(SpecificationError, match=r"(?s)table.*tables.*the statuses of the cells"):
+        build(dimension | {"method": "suppression"}, variables=variables)
+    value = {"value": "status", "tables": [["region"]], "p_percent": 10, "method": "suppression"}
+    variables = {"region": {"role": "region"}, "status": {"role": "sensitive", "kind": "numeric"}}
+    with pytest.raises(SpecificationError, match=r"(?s)table.*value.*the statuses of the cells"):
+        build(value, variables=variables)

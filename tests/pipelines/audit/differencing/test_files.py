@@ -7,12 +7,12 @@ import hashlib
 import numpy as np
 import pandas as pd
 import pytest
-from microguard.pipelines.audit.differencing.alignment import align_releases
 from microguard.pipelines.audit.differencing.cells import count_disclosed_cells, is_table, read_table
 from microguard.pipelines.audit.differencing.exposure import joint_exposure
 from microguard.pipelines.audit.differencing.members import Members, classes_from_members
 from microguard.pipelines.audit.differencing.published import is_records, read_records, rounding_unit
 
+from tests.pipelines.audit.differencing.alignment import align_releases
 from tests.pipelines.audit.differencing.public_files import write_members, write_records, write_table
 
 ROLES = {"region": ("region", None), "income": ("quasi_identifier", "numeric"), "hours": ("other", None)}

@@ -21,7 +21,7 @@ def test_a_run_publishes_into_a_catalogue_and_withdraw_leaves_nothing_there(spar
     publish = {"format": "iceberg", "catalog": "sqlite:///catalog.db", "table": "statistics.persons"}
     spec = specification(tmp_path, publish=publish)
     assert areas_of(spec).public.releases() == []
-    outcome, areas = run(spark, spec)
+    outcome, areas = run(spark, spec, ())
     release_id = outcome.content["release_id"]
     catalog = load_catalog(uri=f"sqlite:///{tmp_path}/catalog.db")
     found = catalog.load_table("statistics.persons").scan().use_ref(release_id).to_arrow().to_pandas()

@@ -21,6 +21,7 @@ from tests.pipelines.publication.catalogs.rest_server import TOKEN
 from tests.pipelines.releases import ID, RECORDS, Killed, kill, manifest, staged
 
 SECOND, THIRD = "f" * 32, "e" * 32
+BUCKET = "rest-bucket"
 
 
 def put(lake, release_id=ID, records=RECORDS, **changes):
@@ -123,6 +124,24 @@ def test_a_release_of_events_has_the_records_of_the_releases_before_it(lake):
     assert not [name for name in names_of(SECOND, lake) if name.startswith(catalog_table.FOLDER)]
 
 
+def in_both_places_once(steps):
+    """Kill at each step in a folder, and at the last one also in a bucket; at all others there by --long.
+
+    The steps are of the table, whatever stores its files.
+    """
+    return pytest.mark.parametrize(
+        ("lake", "step"),
+        [
+            pytest.param(
+                lake, step, marks=pytest.mark.long if lake == BUCKET and step != [*steps][-1] else ()
+            )
+            for lake in ("sql-folder", BUCKET)
+            for step in steps
+        ],
+        indirect=["lake"],
+    )
+
+
 STEPS = {
     "intended": (publish, "_commit"),
     "table made": (catalog_table.CatalogTable, "_add"),
@@ -131,7 +150,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("step", STEPS)
+@in_both_places_once(STEPS)
 def test_a_publication_killed_at_any_step_leaves_the_state_before_it(lake, monkeypatch, step):
     put(lake)
     before = state(lake)
@@ -166,7 +185,7 @@ WITHDRAWAL = {
 }
 
 
-@pytest.mark.parametrize("step", WITHDRAWAL)
+@in_both_places_once(WITHDRAWAL)
 @pytest.mark.parametrize("only", [True, False], ids=["the only release", "one of two"])
 def test_a_withdrawal_killed_at_any_step_is_finished_by_the_next_run(lake, monkeypatch, step, only):
     if not only:

@@ -18,7 +18,7 @@ from microguard.pipelines.guarantees.queries import quiet_engine
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.read_back import _csv_holds
 from microguard.pipelines.publication.record_files.batches import record_batches
-from microguard.pipelines.publication.record_files.csv_file import CSV, holds, write_csv
+from microguard.pipelines.publication.record_files.csv_file import CSV, csv_parts, holds, write_csv
 
 MOMENT = datetime(2026, 3, 29, 1, 30, 0, 5)
 RECORDS = pa.table(
@@ -53,13 +53,18 @@ class Written:
             pq.write_table(part, folder / "microdata" / f"part-{number:05d}.parquet")
         self.folder, self.path, self.contract = folder, folder / CSV, Contract(table.schema, csv=True)
         self.files = sorted((folder / "microdata").iterdir())
-        self.formulas = write_csv(self.path, self.batches(), self.contract.plain)
+        self.formulas, self.ends = write_csv(self.path, self.parts(), self.contract.plain)
 
-    def batches(self):
-        return record_batches(self.files, self.contract)
+    def parts(self):
+        return [record_batches(part, self.contract) for part in csv_parts(self.files)]
 
     def holds(self):
-        return holds(self.path, self.batches(), self.contract.plain)
+        """Whether the file holds the records, as it was written and as one part, whose size is no hint."""
+        whole = [record_batches(self.files, self.contract)]
+        in_one = holds(self.path, whole, self.contract.plain, [self.path.stat().st_size])
+        in_parts = holds(self.path, self.parts(), self.contract.plain, self.ends)
+        assert in_parts == in_one
+        return in_one
 
     def wrong(self):
         """What the audit finds, which is another engine."""
@@ -144,12 +149,31 @@ def test_holds_is_false_for_a_csv_with_a_missing_added_or_moved_record(tmp_path)
 
 def test_verify_written_is_not_as_staged_if_the_csv_differs(tmp_path):
     written = Written(tmp_path, RECORDS)
-    staged = SimpleNamespace(contract=written.contract, microdata=written.files, folder=tmp_path)
+    staged = SimpleNamespace(
+        contract=written.contract, microdata=written.files, folder=tmp_path, csv_ends=written.ends
+    )
     assert _csv_holds(staged)
     written.path.write_bytes(written.path.read_bytes().replace(b'"007"', b'"008"'))
     assert not _csv_holds(staged)
     written.path.unlink()
     assert not _csv_holds(staged)
+
+
+def test_holds_does_not_trust_where_parts_end(tmp_path):
+    written = Written(tmp_path, pa.table({"a": ["x", "y", "z", "w"], "b": [1, 2, 3, 4]}))
+    schema, (first, last) = written.contract.plain, written.ends
+    assert written.path.read_bytes()[:first] == b'"a","b"\r\n"x",1\r\n"y",2\r\n'
+    for ends in ((first - 1, last), (first - 2, last), (first + 7, last), (first, last - 2), (last,), ()):
+        assert not holds(written.path, written.parts(), schema, ends)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_csv_parts_are_runs_of_all_files():
+    for number in (0, 1, 64, 65, 1000):
+        files = [str(place) for place in range(number)]
+        parts = csv_parts(files)
+        assert len(parts) == min(number, 64) or number > 64 > len(parts) > 32
+        assert [each for part in parts for each in part] == files
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)

@@ -52,7 +52,7 @@ def areas(spark, tmp_path_factory) -> Areas:
     folder = tmp_path_factory.mktemp("layout") / "env=test"  # what looks like a partition, and is none
     folder.mkdir()
     wild().to_parquet(folder / "data", index=False)
-    return run(spark, specification(folder, method=FAST, publish=LAYOUT))[1]
+    return run(spark, specification(folder, method=FAST, publish=LAYOUT), ())[1]
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def test_the_csv_has_the_records_of_the_parquet_files_in_their_order(release):
 
 def test_the_order_of_published_records_is_independent_of_the_input_order(spark, tmp_path, release):
     wild().sample(frac=1, random_state=5).to_parquet(tmp_path / "data", index=False)
-    _, shuffled = run(spark, specification(tmp_path, method=FAST, publish=LAYOUT))
+    _, shuffled = run(spark, specification(tmp_path, method=FAST, publish=LAYOUT), ())
     other = shuffled.public.release(shuffled.public.current())
     names = [name for name in manifest_of(release)["files"] if name.endswith((".parquet", ".csv"))]
     assert {name: checksum(release / name) for name in names} == {
@@ -344,13 +344,15 @@ def test_a_partitioned_release_altered_in_staging_is_refused(spark, tmp_path, mo
 
     monkeypatch.setattr(product.Records, "read_back", altering)
     with pytest.raises(ProtectionFailed, match="the files hold what was protected"):
-        run(spark, specification(tmp_path, method=FAST, publish=LAYOUT))
+        run(spark, specification(tmp_path, method=FAST, publish=LAYOUT), ())
     assert not (tmp_path / "lake" / "current.json").exists()
 
 
 def test_a_delta_release_can_have_a_csv_in_addition(spark, tmp_path):
     wild().to_parquet(tmp_path / "data", index=False)
-    _, areas = run(spark, specification(tmp_path, method=FAST, publish={"csv": True, "format": "iceberg"}))
+    _, areas = run(
+        spark, specification(tmp_path, method=FAST, publish={"csv": True, "format": "iceberg"}), ()
+    )
     folder = areas.public.release(areas.public.current())
     assert {"CSV", "Iceberg table"} <= {finding.check for finding in audit(folder).findings}
     assert audit(folder).passed
@@ -363,7 +365,7 @@ def test_withdraw_removes_partition_folders_and_csv(spark, tmp_path):
     frame = persons()
     regions = frame["region"].map(numbers).astype(np.int8)
     frame.assign(region=regions).to_parquet(tmp_path / "data", index=False)
-    _, areas = run(spark, specification(tmp_path, method=FAST, publish=LAYOUT))
+    _, areas = run(spark, specification(tmp_path, method=FAST, publish=LAYOUT), ())
     folder = areas.public.release(areas.public.current())
     assert {path.name for path in (folder / "microdata").iterdir()} == {"region=1", "region=-2", "region=30"}
     assert audit(folder).passed

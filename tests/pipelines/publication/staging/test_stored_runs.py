@@ -43,7 +43,9 @@ def in_a_folder(spark, tmp_path_factory):
     def records(by_cluster: bool) -> pd.DataFrame:
         folder = tmp_path_factory.mktemp("here")
         persons().to_parquet(folder / "data", index=False)
-        return published(run(spark, specification(folder, ROLES if by_cluster else NOMINAL, method=FAST))[1])
+        return published(
+            run(spark, specification(folder, ROLES if by_cluster else NOMINAL, method=FAST), ())[1]
+        )
 
     return records
 
@@ -82,7 +84,7 @@ def test_runs_killed_before_commits_of_parts_continue_on_another_machine(
     while True:
         deaths_before, orphans = len(deaths), set(work(place))
         try:
-            _, areas = run(spark, spec)
+            _, areas = run(spark, spec, ())
         except Killed:
             assert len(deaths) == deaths_before + 1
             if deaths[-1] == RECORDS:  # a run that can still do so removes the copy of its input
@@ -139,9 +141,9 @@ def test_a_part_altered_in_the_store_is_refused_and_written_again_by_the_next_ru
         with monkeypatch.context() as patched:
             patched.setattr(PartListStagingArea, "commit_parts", tampering(frame))
             with pytest.raises(MicroguardError), without_values_of_records():
-                run(spark, spec)
+                run(spark, spec, ())
         assert names(connected(place["path"])) == []
-    _, areas = run(spark, spec)
+    _, areas = run(spark, spec, ())
     pd.testing.assert_frame_equal(released(areas), in_a_folder(by_cluster=True))
 
 

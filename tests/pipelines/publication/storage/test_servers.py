@@ -107,7 +107,7 @@ def test_a_run_with_evidence_in_a_bucket_publishes_the_same_files_as_in_a_folder
         folder.mkdir()
         frame.assign(region=frame["region"].map(regions)).to_parquet(folder / "data", index=False)
         spec = specification(folder, publish={"path": str(place), "evidence": evidence, **layout})
-        outcome, areas = run(spark, spec)
+        outcome, areas = run(spark, spec, ())
         assert outcome.content["release"] == f"{place}/{outcome.content['release_id']}"
         with areas.public.reading(areas.public.current()) as release:
             files[name] = {
@@ -123,7 +123,7 @@ def test_a_run_with_evidence_in_a_bucket_publishes_the_same_files_as_in_a_folder
     assert "keeps what its manifest promises" in verified
     assert "partitions: in each of them" in verified
     monkeypatch.setenv(VARIABLE, str(tmp_path / "south"))  # another machine
-    again, _ = run(spark, spec)
+    again, _ = run(spark, spec, ())
     assert "published its release already" in again.text
     record = f"{agency}/{again.content['release_id']}"
     assert again.content["report"] == f"{record}/report.html"

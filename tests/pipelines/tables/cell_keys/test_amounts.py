@@ -127,6 +127,35 @@ def test_a_table_of_amounts_is_recomputed_cell_for_cell_audited_and_equal_elsewh
         adjusted(elsewhere(negative))
 
 
+def test_a_sum_published_next_to_its_terms_is_counted_as_a_second_look(adjusted, tmp_path):
+    frame = firms()
+    frame.loc[frame.index[-1], ["region", "turnover"]] = ["island", 800.0]  # one contributor
+    share = np.random.default_rng(3).random(len(frame))
+    frame["domestic"] = (frame["turnover"] * share).round(1)
+    frame["turnover"] = frame["turnover"].round(1)
+    frame["foreign"] = (frame["turnover"] - frame["domestic"]).round(1)
+    keys = {"tables": [["region"]], "hierarchies": None, "p_percent": 10, "quality": {"max_posterior": 1.0}}
+
+    def noise_of(chosen):
+        report = Path(adjusted(chosen)["report"])
+        return json.loads((report.parent / "quality.json").read_text())["amount_noise"]
+
+    def published(value, **further):
+        chosen = noisy(tmp_path, frame, {"name": value, "source": "firms"}, value=value, **keys | further)
+        return noise_of(
+            chosen.model_copy(update={"publish": chosen.publish.model_copy(update={"path": value})})
+        )
+
+    assert [published(value)["related"] for value in ("domestic", "foreign")] == [[], []]
+    alone = noise_of(elsewhere(noisy(tmp_path, frame, {"name": "alone"}, **keys)))["linked_within_level"]
+    with pytest.raises(GateRefused, match="within its level"):
+        published("turnover", quality={"max_posterior": alone + 0.01})
+    together = published("turnover")
+    assert together["related"] == [["domestic", "foreign"]]
+    assert together["linked_within_level"] > alone + 0.05
+    assert together["earlier"] > 0
+
+
 def elsewhere(chosen):
     """The same specification with areas of its own."""
     name = chosen.release.name

@@ -11,7 +11,7 @@ from microguard.pipelines.tables.suppression.earlier_tables import kept_original
 from microguard.schemas.errors import GateRefused
 
 from tests.attacks.office import specification
-from tests.attacks.suppressing_office import SuppressingOffice, cells_of_firms
+from tests.attacks.suppressing_office import SuppressingOffice, cells_of_finished, cells_of_firms, of_finished
 from tests.attacks.test_suppressed_cells import firms
 from tests.pipelines import turnover
 
@@ -114,3 +114,29 @@ def test_a_published_cell_that_a_stricter_rule_finds_sensitive_is_refused_with_t
         GateRefused, match=r"finds sensitive were published before with their values, by release0"
     ):
         office.publish(cells_of_firms(frame, strict), strict)
+
+
+@pytest.mark.parametrize("decimals", [0, 1])
+def test_a_total_that_another_table_sums_from_rounded_parts_is_refused_by_that_cause(tmp_path, decimals):
+    inner = pd.DataFrame(
+        {"a": list("xxxyyy"), "b": list("pqr") * 2, "v": [10.4, 20.4, 30.4, 40.0, 50.0, 60.0], "n": 9.0}
+    )
+    margins = [inner.groupby(by, as_index=False)[["v", "n"]].sum() for by in ("a", "b")]
+    margin = pd.concat([margins[0], inner[["v", "n"]].sum().to_frame().T], ignore_index=True)
+    whole = pd.concat([inner, margin, margins[1]], ignore_index=True)
+    office = SuppressingOffice(tmp_path)
+    rule = {"value": "v", "contributors": "n", "decimals": decimals, "minimum_frequency": 3, "tolerance": 2.0}
+
+    def publish(frame, *dimensions):
+        frame = frame[[*dimensions, "v", "n"]].fillna("Total")
+        spec = of_finished(frame, {**rule, "tables": [list(dimensions)]})
+        return office.publish(cells_of_finished(frame, spec.table), spec)
+
+    publish(margin, "a")
+    if decimals:
+        assert publish(whole, "a", "b").broken == []
+        return
+    with pytest.raises(
+        GateRefused, match=r"other values, which the rounding .* table\.decimals = 0 explains"
+    ):
+        publish(whole, "a", "b")

@@ -310,19 +310,6 @@ def tau_argus_table(**table):
     return cells_of_finished(frame, spec.table), spec
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        {"status": "Status", "statuses": {"S": "safe", "U": "sensitive", "E": "safe"}},
-        {"largest": ["Top1", "Top2"], "dominance": {"n": 1, "k": 70.0}},
-    ],
-)
-def test_the_reference_table_of_tau_argus_is_protected_from_every_attacker(tmp_path, rule):
-    published = SuppressingOffice(tmp_path).publish(*tau_argus_table(**rule))
-    assert published.broken == []
-    assert published.protected.comparison.by_rule.sensitive.sum() == 9
-
-
 def test_suppress_table_refuses_rows_without_a_code_or_a_unit():
     for name in ("activity", "firm"):
         frame = firms(2).astype({name: object})

@@ -60,7 +60,9 @@ def test_partition_of_the_motivating_example_clusters_equal_records() -> None:
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 6))]
+)
 def test_partition_agrees_with_brute_force(k: int, seed: int) -> None:
     frame = small_frame(seed, 9 if k > 2 else 8)
     result = partition(frame, k, effort="exact")
@@ -155,7 +157,11 @@ def test_partition_handles_extreme_frames(frame: pd.DataFrame, algorithm: str) -
 
 
 @pytest.mark.parametrize(
-    ("records", "files"), [(number, 60 if number in (6, 7) else 8) for number in range(3, 12)]
+    ("records", "files"),
+    [
+        *((number, 4) for number in range(3, 12)),
+        *(pytest.param(number, 60, marks=pytest.mark.long) for number in (6, 7)),
+    ],
 )
 def test_local_search_assigns_remaining_records_if_all_clusters_are_full(records: int, files: int) -> None:
     """Regression: 1 % of the files of 6 and 7 records raised an error."""

@@ -1,0 +1,109 @@
+"""Find the column of a finished table that says which cells are confidential, and what its codes mean.
+
+The same letter means different things: S is safe in tau-ARGUS, secondary confidential in the code list
+CL_CONF_STATUS of SDMX, and a strike in CL_OBS_STATUS. A code is therefore read by the standard that the file
+says it has, and refused if it does not say one.
+
+Sources: SDMX cross-domain code lists CL_CONF_STATUS 1.3 and CL_OBS_STATUS 2.3; tau-ARGUS 4.2, `<STATUS>` of
+the metadata; Eurostat, flag c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+from microguard.schemas.errors import InputRejected
+
+SDMX = ("DATAFLOW", "STRUCTURE", "STRUCTURE_ID", "ACTION")
+"""Columns of SDMX-CSV that name the data flow."""
+OBSERVATION = "OBS_VALUE"
+CONFIDENTIALITY = ("CONF_STATUS", "OBS_CONF")
+"""Columns that SDMX codes by CL_CONF_STATUS; OBS_CONF is its name in older messages."""
+QUALITY = ("OBS_STATUS", "OBS_FLAG")
+"""Columns that say how a value was made, and of a confidential one at most that it is suppressed."""
+
+_CONF_STATUS = {"F": "safe", **dict.fromkeys("ACDEGMNOSTX", "sensitive")}
+_WORDS = (
+    {"safe": "safe", "sensitive": "sensitive", "fixed": "fixed"},
+    {"TRUE": "sensitive", "FALSE": "safe"},
+    {"True": "sensitive", "False": "safe"},
+)
+_TAU_ARGUS = {"S": "safe", "U": "sensitive", "P": "fixed", "E": "safe"}
+_WITHHELD = frozenset(["Q", "C", "c"])
+"""Suppressed in CL_OBS_STATUS, confidential as a flag of Eurostat; CL_OBS_STATUS has no C."""
+_AMBIGUOUS = _WITHHELD | {"S", "U"}
+"""Codes that one of the standards reads as confidential and another one does not."""
+
+
+def cell_status(frame: pd.DataFrame, others: Iterable[str]) -> tuple[str, Mapping[str, str]] | None:
+    """Return the column of statuses and the meaning of its codes; None if there is none.
+
+    A column that no standard names is a status only if it has codes of both safe and sensitive cells: SEX is
+    F in a table of women.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        All columns as text.
+    others : iterable of str
+        Columns that are neither dimensions nor numbers.
+
+    Raises
+    ------
+    InputRejected
+        If a column of confidentiality has codes of no standard, or only a column of quality says that cells
+        with a value are withheld.
+    """
+    others = list(others)
+    for name in (each for each in others if each.upper() in CONFIDENTIALITY):
+        codes = _codes(frame[name])
+        if not codes <= _CONF_STATUS.keys():
+            raise InputRejected(
+                f"The column {name}: expected codes of CL_CONF_STATUS of SDMX ({', '.join(_CONF_STATUS)}), "
+                "found others. Replace them by F for cells that are free and C for confidential ones."
+            )
+        if codes - {"F"}:
+            return name, {code: _CONF_STATUS[code] for code in sorted(codes)}
+    is_sdmx = any(name in frame for name in (*SDMX, OBSERVATION))
+    standards = (*_WORDS, _CONF_STATUS) if is_sdmx else (*_WORDS, _CONF_STATUS, _TAU_ARGUS)
+    for name in (each for each in others if each.upper() not in (*CONFIDENTIALITY, *QUALITY)):
+        codes = _codes(frame[name])
+        for meaning in standards:
+            if codes <= meaning.keys() and {"safe", "sensitive"} <= {meaning[code] for code in codes}:
+                return name, {code: meaning[code] for code in sorted(codes)}
+    for name in (each for each in others if each.upper() in QUALITY):
+        refuse_withheld(_codes(frame[name]) & _WITHHELD, name)
+    return None
+
+
+def refuse_withheld(codes: Iterable[str], name: str) -> None:
+    """Refuse codes by which cells may be confidential, in a column whose standard does not say so.
+
+    Raises
+    ------
+    InputRejected
+        If there is one.
+    """
+    listed = ", ".join(sorted(codes))
+    if listed:
+        raise InputRejected(
+            f"The column {name}: expected codes that say nothing about confidentiality, found {listed}, by "
+            "which cells with a value may be confidential. Add a column CONF_STATUS with F for cells that "
+            "are free and C for confidential ones, and draft that file; or leave the codes out if no cell is."
+        )
+
+
+def refuse_unsaid(statuses: Iterable[str], name: str) -> None:
+    """Refuse statuses of a source that names no standard for them, if the standards contradict each other.
+
+    Raises
+    ------
+    InputRejected
+        If there is one.
+    """
+    refuse_withheld(_AMBIGUOUS.intersection(statuses), name)
+
+
+def _codes(column: pd.Series) -> set[str]:
+    return set(column.dropna().str.strip().unique()) - {""}

@@ -1,0 +1,81 @@
+"""Cut a block again in its task if it has more records than a block may have.
+
+Trees are grown on samples, and cut by the content of records: a leaf is too large if the sample does not show
+how many records it has, or if too many records are equal in everything that is published. A task has all
+records of its block in their total order, so that the cut depends on neither partitions nor order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from microguard.pipelines.records.block import clusterable
+from microguard.pipelines.records.block_config import BlockConfig
+from microguard.pipelines.records.blocks import BLOCK
+from microguard.pipelines.records.coordinates import TREE_GRID
+from microguard.sdc.microaggregation.principal_cuts import CutTree
+
+
+@dataclass(frozen=True)
+class BlockPart:
+    """A part of a block that is solved like a block.
+
+    Attributes
+    ----------
+    records : pyarrow.Table
+        With a block number of their own.
+    margins : (n,) float array
+        Distance within which the block has no record of another part.
+    """
+
+    records: pa.Table
+    margins: np.ndarray
+
+
+def cut_to_limit(block: pa.Table, clustering: BlockConfig) -> Iterator[BlockPart]:
+    """Cut a block in halves until no part has more records than `Plan.most`.
+
+    A part stays whole if one of its halves had fewer units or sensitive values than a cluster needs. The
+    first part keeps the number of the block; the others have numbers that no block of the plan has.
+
+    Parameters
+    ----------
+    block : pyarrow.Table
+        All records of a block, sorted by content.
+    """
+    plan = clustering.plan
+    if len(block) <= plan.most:
+        yield BlockPart(block, np.full(len(block), np.inf))
+        return
+    points = clustering.coordinates.points(block)
+    rounding = TREE_GRID * math.sqrt(points.shape[1])  # both records of a pair, by half a step each
+    number, place = block[BLOCK][0].as_py(), block.column_names.index(BLOCK)
+    for position, (rows, margins) in enumerate(_parts(block, points, clustering)):
+        own = pa.array(np.full(len(rows), number + position * plan.blocks, np.int64))
+        records = block.take(pa.array(rows)).set_column(place, BLOCK, own)
+        yield BlockPart(records, np.maximum(margins - rounding, 0.0))
+
+
+def _parts(
+    block: pa.Table, points: np.ndarray, clustering: BlockConfig
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Return the rows of each part, and their distances to the nearest cut."""
+    open_parts = [(np.arange(len(block)), np.full(len(block), np.inf))]
+    while open_parts:
+        rows, margins = open_parts.pop()
+        if len(rows) > clustering.plan.most:
+            # equal projections are cut by position
+            tree = CutTree.grow(points[rows], rows, 2)
+            sides = tree.assign(points[rows], rows)
+            halves = [
+                (rows[of], np.minimum(margins[of], tree.margins(points[rows[of]], side)))
+                for side, of in enumerate((sides == 0, sides == 1))
+            ]
+            if all(clusterable(block.take(pa.array(half)), clustering) for half, _ in halves):
+                open_parts += halves[::-1]
+                continue
+        yield rows, margins

@@ -1,0 +1,288 @@
+"""Attack program: the interval of every sensitive cell, recomputed from the rows of the published files.
+
+Lines are built from codes and parents, and the programs are its own: nothing is shared with the product. For
+each sensitive cell and side a table that reaches the level is looked for; each attacker who can exclude that
+table gets a program of his own. Levels are relative to the level of the cell, so that tolerances are as well.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from scipy.optimize import linprog
+
+Cell = frozenset[tuple[str, str]]
+"""Codes of a cell by column, without those that are the total."""
+Parents = Mapping[str, Mapping[str, str]]
+TOLERANCE = 1e-5
+_FAR = 1e6  # levels beyond which a deviation is cut off
+_WATCHED = 5.0  # weight of a cell that some attacker knows in a table that few should exclude
+
+
+@dataclass(frozen=True)
+class Secret:
+    """What the office knows of a cell: the true value, levels if it is sensitive, and what readers know."""
+
+    value: float
+    lower: float
+    upper: float
+    fall: float
+    rise: float
+
+
+@dataclass(frozen=True)
+class Contributor:
+    """An attacker: his own amount by cell, and the cells to which nobody else contributes."""
+
+    kind: str
+    amounts: Mapping[Cell, float]
+    alone: frozenset[Cell]
+
+
+def key(codes: Mapping[str, str], total: str = "Total") -> Cell:
+    """Return the cell of a row."""
+    return frozenset((name, code) for name, code in codes.items() if code != total)
+
+
+def covers(cell: Cell, parents: Parents) -> Iterator[Cell]:
+    """Return a cell and all cells that contain it."""
+    choices: list[list[tuple[tuple[str, str], ...]]] = []
+    for name, code in sorted(cell):
+        above: list[tuple[tuple[str, str], ...]] = [((name, code),)]
+        at: str | None = code
+        while (at := parents.get(name, {}).get(at)) is not None:
+            above.append(((name, at),))
+        choices.append([*above, ()])
+    found: list[tuple[tuple[str, str], ...]] = [()]
+    for options in choices:
+        found = [(*one, *option) for one in found for option in options]
+    return map(frozenset, found)
+
+
+class PublishedRows:
+    """The cells of the files of one or more tables, and the lines that they form."""
+
+    def __init__(self, tables: Iterable[pd.DataFrame], parents: Parents, total: str = "Total") -> None:
+        self.value: dict[Cell, float] = {}
+        lines: dict[tuple[Cell, str, str], list[Cell]] = defaultdict(list)
+        own: list[tuple[Cell, tuple[str, ...]]] = []
+        for rows in tables:
+            *columns, value, _ = rows.columns
+            for row in rows.to_dict("records"):
+                cell = key({name: str(row[name]) for name in columns}, total)
+                amount = np.nan if row[value] is None else float(row[value])
+                if np.isnan(self.value.get(cell, np.nan)):
+                    self.value[cell] = amount
+                own.append((cell, tuple(columns)))
+        for cell, columns in dict.fromkeys(own):
+            codes = dict(cell)
+            for name in columns:
+                if name in codes:
+                    above = parents.get(name, {}).get(codes[name], total)
+                    whole = key({**codes, name: above}, total)
+                    lines[whole, name, total].append(cell)
+        self.cells = list(self.value)
+        self.place = {cell: position for position, cell in enumerate(self.cells)}
+        self.hidden = np.isnan(np.array([self.value[cell] for cell in self.cells]))
+        entries = [
+            (number, self.place[cell], sign)
+            for number, ((whole, *_), parts) in enumerate(
+                (line, list(dict.fromkeys(parts))) for line, parts in lines.items() if line[0] in self.place
+            )
+            for cell, sign in ((whole, -1.0), *((part, 1.0) for part in parts))
+        ]
+        rows_, columns_, signs = (np.array(each) for each in zip(*entries, strict=True))
+        self.lines = sparse.csr_matrix((signs, (rows_, columns_)), shape=(rows_.max() + 1, len(self.cells)))
+
+
+class Attack:
+    """Programs over the suppressed cells of published rows."""
+
+    def __init__(
+        self, rows: PublishedRows, secrets: Mapping[Cell, Secret], attackers: Iterable[Contributor] = ()
+    ) -> None:
+        self._rows, self._secrets, self._attackers = rows, secrets, list(attackers)
+        given = [secrets[cell] for cell in rows.cells]
+        self._fall, self._rise = (np.array([getattr(s, n) for s in given]) for n in ("fall", "rise"))
+        self._values = np.array([s.value for s in given])
+        self._lines_of = {True: self._part(rows.hidden), False: self._part(np.ones(len(given), bool))}
+        facts = [
+            (number, rows.place[cell], *self._known(attacker, cell))
+            for number, attacker in enumerate(self._attackers)
+            for cell in attacker.amounts
+            if cell in rows.place and rows.hidden[rows.place[cell]]
+        ]
+        table = np.array(facts, dtype=float).reshape(-1, 4)
+        self._who, self._where = table[:, 0].astype(int), table[:, 1].astype(int)
+        self._least, self._most = table[:, 2], table[:, 3]
+        self._weight = np.ones(len(given))
+        self._weight[self._where] = _WATCHED
+
+    def narrow(self) -> dict[str, set[Cell]]:
+        """Return the sensitive cells that each kind of attacker narrows below their levels."""
+        found: dict[str, set[Cell]] = {"outsider": set()} | {each.kind: set() for each in self._attackers}
+        for cell, secret in self._secrets.items():
+            for side, level in ((1.0, secret.upper), (-1.0, secret.lower)):
+                if level <= 0 or cell not in self._rows.place:
+                    continue
+                if not self._rows.hidden[self._rows.place[cell]]:
+                    found["outsider"].add(cell)
+                    continue
+                table = self._witness(cell, side, level)
+                if table is None:
+                    found["outsider"].add(cell)
+                    continue
+                for number in self._excluding(table, level):
+                    attacker = self._attackers[number]
+                    if cell not in attacker.alone and self._narrowed(cell, side, level, attacker):
+                        found[attacker.kind].add(cell)
+        return found
+
+    def _known(self, attacker: Contributor, cell: Cell) -> tuple[float, float]:
+        """Return the decrease and increase that an attacker considers possible of his own cell."""
+        place = self._rows.place[cell]
+        fall, rise = self._fall[place], self._rise[place]
+        if cell in attacker.alone:
+            return 0.0, 0.0
+        if self._values[place] - fall < 0:
+            return fall, rise
+        return min(fall, max(self._values[place] - attacker.amounts[cell], 0.0)), rise
+
+    def _part(self, free: np.ndarray) -> tuple[np.ndarray, sparse.csr_matrix]:
+        cells = np.flatnonzero(free)
+        lines = self._rows.lines[:, cells]
+        return cells, sparse.csr_matrix(lines[np.diff(lines.indptr) > 0])
+
+    def _witness(self, cell: Cell, side: float, level: float) -> np.ndarray | None:
+        """Return a table of deviations, in levels, of which the cell has one; None if there is none."""
+        cells, lines = self._lines_of[True]
+        fall, rise = (np.minimum(each[cells] / level, _FAR) for each in (self._fall, self._rise))
+        own = int(np.searchsorted(cells, self._rows.place[cell]))
+        fall[own], rise[own] = (0.0, 1.0) if side > 0 else (1.0, 0.0)
+        if (self._rise if side > 0 else self._fall)[cells[own]] < level * (1 - TOLERANCE):
+            return None
+        low = np.zeros(2 * len(cells))
+        low[own if side > 0 else own + len(cells)] = 1.0 - TOLERANCE / 2
+        ended = linprog(
+            np.tile(self._weight[cells], 2),
+            A_eq=sparse.hstack([lines, -lines]),
+            b_eq=np.zeros(lines.shape[0]),
+            bounds=np.column_stack([low, np.concatenate([rise, fall])]),
+        )
+        if ended.status == 2:
+            return None
+        assert ended.status == 0, ended.message
+        table = np.zeros(len(self._values))
+        table[cells] = ended.x[: len(cells)] - ended.x[len(cells) :]
+        return table
+
+    def _excluding(self, table: np.ndarray, level: float) -> np.ndarray:
+        """Return the attackers who know that a table is not the true one."""
+        moved = table[self._where]
+        bad = (moved < -self._least / level - TOLERANCE / 10) | (moved > self._most / level + TOLERANCE / 10)
+        return np.unique(self._who[bad])
+
+    def _narrowed(self, cell: Cell, side: float, level: float, attacker: Contributor) -> bool:
+        """Whether a contributor's interval is below the level, and below what he knew beforehand."""
+        reached = self._furthest(cell, side, level, attacker, published=True)
+        if reached >= 1 - TOLERANCE:
+            return False
+        return reached < min(1.0, self._furthest(cell, side, level, attacker, published=False)) - TOLERANCE
+
+    def _furthest(
+        self, cell: Cell, side: float, level: float, attacker: Contributor, *, published: bool
+    ) -> float:
+        cells, lines = self._lines_of[published]
+        fall, rise = self._fall.copy(), self._rise.copy()
+        for own in attacker.amounts:
+            if own in self._rows.place:
+                place = self._rows.place[own]
+                fall[place], rise[place] = self._known(attacker, own)
+        aim = np.zeros(len(cells))
+        aim[np.searchsorted(cells, self._rows.place[cell])] = -side
+        bounds = np.column_stack(
+            [-np.minimum(fall[cells] / level, _FAR), np.minimum(rise[cells] / level, _FAR)]
+        )
+        ended = linprog(aim, A_eq=lines, b_eq=np.zeros(lines.shape[0]), bounds=bounds)
+        assert ended.status == 0, ended.message
+        return -float(ended.fun)
+
+
+def contributors_of_records(
+    records: pd.DataFrame, columns: list[str], value: str, parents: Parents, total: str = "Total"
+) -> list[Contributor]:
+    """Return sole contributors, pairs of contributors and all contributors of a table of records.
+
+    Parameters
+    ----------
+    records : frame of `columns`, `value` and ``unit``
+    """
+    amounts: dict[str, dict[Cell, float]] = defaultdict(lambda: defaultdict(float))
+    members: dict[Cell, set[str]] = defaultdict(set)
+    for row in records.to_dict("records"):
+        if row[value] == 0:
+            continue
+        for cell in set(covers(key({name: str(row[name]) for name in columns}, total), parents)):
+            amounts[row["unit"]][cell] += float(row[value])
+            members[cell].add(row["unit"])
+
+    def coalition(kind: str, units: frozenset[str]) -> Contributor:
+        together: dict[Cell, float] = defaultdict(float)
+        for unit in units:
+            for cell, amount in amounts[unit].items():
+                together[cell] += amount
+        return Contributor(kind, together, frozenset(cell for cell in together if members[cell] <= units))
+
+    few = {frozenset(each) for each in members.values() if len(each) <= 2}
+    found = [coalition("single" if len(each) == 1 else "pair", each) for each in sorted(few, key=sorted)]
+    return found + [coalition("unit", frozenset([unit])) for unit in sorted(amounts)]
+
+
+def contributors_of_numbers(
+    numbers: Mapping[Cell, int], values: Mapping[Cell, float], parents: Parents
+) -> list[Contributor]:
+    """Return those who alone, and the two who together, contribute to a cell, by numbers of contributors.
+
+    Cells with one contributor that contain each other have the same one. Whoever contributes to a cell does
+    so to all that contain it. Of a cell with two parts that are his, the larger amount is heeded.
+    """
+    above: dict[Cell, set[Cell]] = {cell: set(covers(cell, parents)) & set(numbers) for cell in numbers}
+    below: dict[Cell, set[Cell]] = defaultdict(set)
+    for cell, wider in above.items():
+        for each in wider:
+            below[each].add(cell)
+    first = {cell: cell for cell, number in numbers.items() if number == 1}
+
+    def root(cell: Cell) -> Cell:
+        while first[cell] != cell:
+            cell = first[cell]
+        return cell
+
+    for cell in first:
+        for wider in above[cell]:
+            if numbers[wider] == 1:
+                first[root(wider)] = root(cell)
+    groups: dict[Cell, set[Cell]] = defaultdict(set)
+    for cell in first:
+        groups[root(cell)].add(cell)
+    starts = [("single", group) for group in groups.values()]
+    starts += [("pair", {cell}) for cell, number in numbers.items() if number == 2]
+    found = []
+    for kind, group in starts:
+        amounts: dict[Cell, float] = {}
+        alone: set[Cell] = set()
+        for cell in group:
+            for each in below[cell]:
+                amounts[each] = values[each]
+                alone.add(each)
+            for wider in above[cell]:
+                amounts[wider] = max(amounts.get(wider, 0.0), values[cell])
+                if numbers[wider] == numbers[cell]:
+                    alone.add(wider)
+        found.append(Contributor(kind, amounts, frozenset(alone)))
+    return found

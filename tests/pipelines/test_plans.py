@@ -1,0 +1,151 @@
+"""Plans of Spark, which its event log and user interface show, contain nothing that is computed of values."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyspark.sql import functions as f
+
+from tests.pipelines import turnover
+from tests.pipelines.event_log import planned
+from tests.pipelines.microdata import run, specification
+
+pytestmark = pytest.mark.spark
+VARIABLES = {
+    "person": {"role": "unit"},
+    "name": {"role": "identifier"},
+    "home": {"role": "household"},
+    "region": {"role": "region"},
+    "sex": {"role": "quasi_identifier", "kind": "nominal"},
+    "job": {"role": "quasi_identifier", "kind": "nominal"},
+    "age": {"role": "quasi_identifier", "kind": "numeric"},
+    "income": {"role": "quasi_identifier", "kind": "numeric"},
+    "debt": {"role": "sensitive", "kind": "numeric"},
+    "illness": {"role": "sensitive", "kind": "nominal"},
+    "weight": {"role": "weight"},
+    "hours": {"role": "other"},
+}
+NUMBERS = {"age": int, "income": float, "debt": float, "hours": int, "weight": float}
+
+
+def persons(other: bool) -> pd.DataFrame:
+    """Return records in three regions; the `other` ones differ in every value and in no count."""
+    rng = np.random.default_rng(3)
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "person": [f"p{i}" for i in range(n)],
+            "name": [f"n{i}" for i in range(n)],
+            "home": np.arange(n) // 3,
+            "region": np.array(["north", "south", "west"])[np.arange(n) // 3 % 3],
+            "sex": np.array(["f", "m"])[rng.integers(0, 2, n)],
+            "job": np.array(["a", "b", "c"])[rng.integers(0, 3, n)],
+            "age": rng.integers(18, 90, n),
+            "income": np.round(rng.lognormal(7, 1, n), 2),
+            "debt": np.round(rng.lognormal(5, 1, n), 2),
+            "illness": np.array(["x", "y", "z", "w"])[rng.integers(0, 4, n)],
+            "weight": np.round(rng.uniform(1, 5, n), 1),
+            "hours": rng.integers(10, 40, n),
+        }
+    )
+    if other:
+        for name, kind in NUMBERS.items():
+            frame[name] = (frame[name] * 16 + 7).round(2).astype(kind)
+        for name in frame.columns.difference([*NUMBERS, "home"]):
+            frame[name] = "o" + frame[name]
+        frame["home"] += 5000
+    return frame
+
+
+def variables(*names: str, **changed: dict) -> dict:
+    return {name: VARIABLES[name] | changed.get(name, {}) for name in names}
+
+
+def method(name: str, effort: str = "standard", **parameters) -> dict:
+    chosen = {"parameters": parameters} if parameters else {}
+    return {"method": {"name": name, "effort": effort, **chosen}}
+
+
+MIXED = (VARIABLES, {"method": {"effort": "fast", "min_diversity": 2}, "publish": {"partition_by": "region"}})
+NOMINAL = variables("sex", "job", "illness", "hours")
+NUMERIC = variables("age", "income", "hours")
+GEOGRAPHY = variables("home", "region", "sex", "job", "hours", region=VARIABLES["job"])
+#: Kinds of runs, each with its variables and sections.
+KINDS = {
+    "numeric without regions": (NUMERIC | variables("weight"), {}),
+    "safe": (NOMINAL, method("safe", "fast")),
+    "correlated noise": (NUMERIC, method("correlated_noise")),
+    "rank swapping": (NUMERIC, method("rank_swapping")),
+    "pram": (NOMINAL, method("pram")),
+    "local suppression": (NOMINAL, method("local_suppression")),
+    "swapping": (GEOGRAPHY, method("swapping", geography=["region"], rate=0.2)),
+}
+COUNTS = dict.fromkeys(("value", "dominance", "decimals", "effort"))
+TABLES = {
+    "adjustment": {},
+    "suppression": {"method": "suppression"},
+    "cell keys": COUNTS | {"kind": "frequency", "method": "cell_key", "quality": {"max_posterior": 0.9}},
+}
+
+
+def emptied(folder: Path) -> Path:
+    """Return an empty folder: both runs have the same paths."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
+
+
+def words_of_runs(spark, folder, monkeypatch, chosen: dict, sections: dict) -> list[set[str]]:
+    """Return the words of plans of two runs whose values differ; trees of blocks are grown on a sample."""
+    for name, value in (("blocks.LEAST_SAMPLED", 20), ("blocks.SAMPLED_PER_BLOCK", 10)):
+        monkeypatch.setattr(f"microguard.pipelines.records.{name}", value)
+    monkeypatch.setattr("microguard.pipelines.publication.stage.RECORDS_PER_FILE", 15)
+    found = []
+    for other in (False, True):
+        place = emptied(folder / "run")
+        persons(other)[list(chosen)].to_parquet(place / "data", index=False)
+        spec = specification(place, chosen, blocking={"max_records": 12}, **sections)
+        with planned(spark) as words:
+            _, areas = run(spark, spec)
+        assert areas.public.current() is not None
+        found.append(words)
+    return found
+
+
+def test_planned_finds_a_literal(spark):
+    with planned(spark) as words:
+        spark.range(4).select(f.col("id") * f.lit(7015.625)).collect()
+    assert "7015.625" in words
+
+
+def test_plans_of_a_mixed_run_do_not_depend_on_values(spark, tmp_path, monkeypatch):
+    first, second = words_of_runs(spark, tmp_path, monkeypatch, *MIXED)
+    assert first ^ second == set()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_plans_of_a_run_do_not_depend_on_values(spark, tmp_path, monkeypatch, kind):
+    first, second = words_of_runs(spark, tmp_path, monkeypatch, *KINDS[kind])
+    assert first ^ second == set()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", TABLES)
+def test_plans_of_a_table_do_not_depend_on_values(spark, tmp_path, adjusted, kind):
+    found = []
+    for other in (False, True):
+        place = emptied(tmp_path / "run")
+        firms = turnover.records(count=300).assign(person=[f"p{i}" for i in range(300)])
+        if other:
+            firms["turnover"] = (firms["turnover"] * 16 + 7).round(3)
+            for name in ("a10", "a21", "region", "firm"):
+                firms[name] = "o" + firms[name]
+        units = {"person": {"role": "unit"}} if kind == "cell keys" else {}
+        chosen = turnover.specification(place, firms, units, **TABLES[kind])
+        with planned(spark) as words:
+            adjusted(chosen)
+        found.append(words)
+    assert found[0] ^ found[1] == set()
