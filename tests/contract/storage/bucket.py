@@ -15,7 +15,6 @@ from pathlib import Path
 
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-
 _MUTEX = threading.RLock()
 
 
