@@ -19,7 +19,7 @@ def run_next_to_package(name: str, folder: Path, code: str) -> subprocess.Comple
     (folder / name / "__init__.py").write_text("")
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(folder), str(ROOT)]))
     return subprocess.run(
-        [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, timeout=300
     )
 
 
@@ -54,7 +54,7 @@ def test_import_sdc_warns_and_returns_the_objects_of_microguard_sdc(tmp_path: Pa
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         assert done.returncode == 0, done.stderr
         assert "import microguard.sdc instead" in done.stdout
@@ -68,7 +68,7 @@ def test_a_process_that_loaded_duckdb_prints_only_its_reason(tmp_path: Path) -> 
         env=dict(os.environ, PYTHONPATH=str(ROOT)),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 2
     reason = " ".join(done.stderr.split())
@@ -91,7 +91,7 @@ def run_from_archive(folder: Path, code: str) -> subprocess.CompletedProcess[str
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -54,7 +54,7 @@ def run_with_signals(
     for each in signals:
         run.send_signal(each)
         time.sleep(0.3)
-    out, err = run.communicate(timeout=60)
+    out, err = run.communicate(timeout=300)
     return subprocess.CompletedProcess(run.args, run.returncode, out, err)
 
 
@@ -190,7 +190,7 @@ def test_a_second_signal_ends_a_command_that_does_not_stop() -> None:
         pass"""
     began = time.monotonic()
     done = run_with_signals(stubborn, signal.SIGINT, signal.SIGINT)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 55
     assert done.returncode == 130
     assert " ".join(done.stderr.split()) == f"Interrupted by SIGINT. Nothing was published. {AGAIN}"
     assert json.loads(done.stdout)["exit_code"] == 130
@@ -247,7 +247,7 @@ sys.exit(microguard.main(["draft", "x.csv"]))"""
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         preexec_fn=_restore_default_handlers,
     )
     assert done.returncode == 130

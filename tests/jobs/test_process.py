@@ -43,7 +43,7 @@ def run_printing_verb(
         env={"PYTHONPATH": f"{ROOT}:{folder}"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 
@@ -85,7 +85,7 @@ def test_prepare_process_raises_the_limit_of_open_files(tmp_path: Path) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     soft = min(65_536, hard if hard != resource.RLIM_INFINITY else 65_536)
     assert done.stderr.split()[0] == str(soft), done.stderr
@@ -99,7 +99,7 @@ def test_a_removed_working_folder_is_refused_by_name(tmp_path: Path) -> None:
         env={"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 1
     assert done.stderr.startswith("The working folder: expected a folder that exists")

@@ -32,7 +32,7 @@ def run_without(names: list[str], code: str) -> subprocess.CompletedProcess[str]
     """Run code where these packages are not installed."""
     words = [sys.executable, "-P", "-c", WITHOUT.format(names=names) + code]
     environment = dict(os.environ, PYTHONPATH=str(ROOT))
-    return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def test_every_extra_is_declared_in_pyproject_with_its_packages():

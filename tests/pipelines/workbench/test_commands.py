@@ -83,7 +83,7 @@ def test_workbench_that_ends_waits_for_the_command_that_it_stops(tmp_path, numbe
         assert process.stdout is not None
         assert process.stdout.readline().strip() == "runs"
         process.send_signal(number)
-        process.wait(timeout=60)
+        process.wait(timeout=300)
         assert (tmp_path / "ended").exists()
 
 

@@ -61,7 +61,7 @@ def started(folder: Path, named: str, prepared: str = "") -> Iterator[tuple[str,
     finally:
         timer.cancel()
         process.terminate()
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=300)
         printed.write_text(line + rest + printed.read_text())
 
 

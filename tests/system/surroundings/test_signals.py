@@ -96,7 +96,7 @@ def interrupted(folder: Path, stage: str, status: str, number: signal.Signals) -
     assert run.returncode or stage == "publish"
     assert events[-1]["exit_code"] == run.returncode
     assert not list((folder / "evidence" / ".work").glob("*/spark"))
-    assert seconds < 60
+    assert seconds < 180
     until = time.monotonic() + 30
     while alive(run.pid) and time.monotonic() < until:
         time.sleep(0.1)
