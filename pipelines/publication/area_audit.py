@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: Folder of the evidence area with results of earlier audits (hidden, thus not stored where that is an object
 #: store), and file in the evidence of a release.
 KEPT, EXPOSURE = ".joint", "joint_area.json"
-#: Stated in that file if a steward accepted the release unseen.
+#: Stated in that file if a steward accepted what the audit counts.
 ACCEPTED = 'publish.successive = "accept"'
 #: Largest noise of a cell where neither manifest nor specification states it.
 _NOISE = 5
@@ -52,7 +52,8 @@ def area_exposure(areas: Areas) -> AreaExposure:
 def refuse_joint_exposure(entry: Entry, areas: Areas, staged: Path, manifest: Mapping[str, Any]) -> None:
     """Refuse a release that discloses more together with earlier ones of its population than these alone.
 
-    What the audit counted, or that a steward accepted the release without it, is written to its evidence.
+    What the audit counted is written to the evidence of the release. If a steward accepted it, that file
+    says so, and nothing is refused.
 
     Parameters
     ----------
@@ -75,13 +76,11 @@ def refuse_joint_exposure(entry: Entry, areas: Areas, staged: Path, manifest: Ma
     if not related or not any(map(_is_audited, (*related, entry))):
         return
     place = private_folder(areas.record(entry.release_id)) / EXPOSURE
-    if entry.successive == "accept":
-        not_audited = {"not_audited": ACCEPTED, "releases": [each.release_id for each in related]}
-        write_atomically(place, json.dumps(not_audited, indent=2))
-        return
+    accepted = entry.successive == "accept"
     exposure = _exposure(areas, [*related, entry], populations, (staged, manifest))
-    write_atomically(place, json.dumps(exposure.content(), indent=2, sort_keys=True))
-    if exposure.safe:
+    content = exposure.content() | ({"accepted": ACCEPTED} if accepted else {})
+    write_atomically(place, json.dumps(content, indent=2, sort_keys=True))
+    if accepted or exposure.safe:
         return
     added = exposure.beyond(_exposure(areas, related, populations, None))
     if not added.safe:

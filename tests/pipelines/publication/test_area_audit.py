@@ -101,11 +101,12 @@ def test_an_area_that_was_examined_in_part_is_not_called_safe(office, tmp_path, 
     assert "evidence area determine no secret" not in outcome.text
 
 
-def test_a_steward_may_accept_and_the_verb_still_refuses(office, tmp_path):
+def test_a_steward_may_accept_what_the_audit_counts_and_the_verb_still_refuses(office, tmp_path):
     for release_id, release in zip(IDS, two_values(tmp_path / "leak", 3, True), strict=True):
         office.publish(release_id, release, successive="accept")
     kept = json.loads((office.evidence / IDS[1] / EXPOSURE).read_text())
-    assert kept == {"not_audited": 'publish.successive = "accept"', "releases": [IDS[0]]}
+    assert kept["accepted"] == 'publish.successive = "accept"'
+    assert (kept["verdict"], kept["releases"], kept["repeated_draws"]) == ("red", list(IDS), 1)
     with pytest.raises(GateRefused, match="sensitive cells have two published values"):
         audit_source(office.specification)
 
