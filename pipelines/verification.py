@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic
 
-from microguard.pipelines.description.describe import ForEach, at_once, describe
+from microguard.pipelines.description.describe import ForEach, describe, few_at_once
 from microguard.pipelines.engine.files import AT_ONCE, checksum
 from microguard.pipelines.engine.versions import microguard_version
 from microguard.pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
@@ -172,11 +172,11 @@ def _description(
 
 def _for_each_column(job: Job, staged: Staged) -> ForEach:
     """Return how to compute statistics of columns: in tasks if there are many files and tasks reach them."""
-    return partial(staged.place.for_each, job.spark) if len(staged.microdata) > AT_ONCE else at_once
+    return partial(staged.place.for_each, job.spark) if len(staged.microdata) > AT_ONCE else few_at_once
 
 
 def add_descriptors(
-    staged: StagedFiles, manifest: Mapping[str, Any], for_each: ForEach = at_once
+    staged: StagedFiles, manifest: Mapping[str, Any], for_each: ForEach = few_at_once
 ) -> StagedFiles:
     """Write descriptors from the staged files and the manifest alone; return the files including them.
 

@@ -28,7 +28,7 @@ OfColumn = Callable[[str], ColumnStatistics]
 ForEach = Callable[[OfColumn, Sequence[str]], list[ColumnStatistics]]
 
 
-def at_once(function: OfColumn, names: Sequence[str]) -> list[ColumnStatistics]:
+def few_at_once(function: OfColumn, names: Sequence[str]) -> list[ColumnStatistics]:
     """Compute the statistics of columns in threads, `AT_ONCE` of them at the same time."""
     with ThreadPoolExecutor(AT_ONCE) as threads:
         return list(threads.map(function, names))
@@ -38,7 +38,7 @@ def describe(
     folder: Path,
     manifest: Mapping[str, Any],
     checksums: Mapping[str, str],
-    for_each: ForEach = at_once,
+    for_each: ForEach = few_at_once,
 ) -> tuple[str, ...]:
     """Write the description files of a staged release, and return their names.
 
