@@ -41,7 +41,7 @@ def published(spark, folder, monkeypatch, at_once):
     }
     assert areas.public.is_whole(release.name)
     described = json.loads((release / "datapackage.json").read_text())["resources"]
-    return files, [each["schema"] for each in described], calls
+    return files, [each.get("schema") for each in described], calls
 
 
 def test_many_files_are_hashed_described_and_written_as_csv_in_tasks_as_few_are_in_threads(

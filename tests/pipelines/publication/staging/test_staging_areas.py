@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.engine.failures import without_values_of_records
-from microguard.pipelines.engine.files import AT_ONCE, checksum
+from microguard.pipelines.engine.files import checksum
 from microguard.pipelines.engine.row_hash import contents
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.record_files.partition_files import write_partitions
 from microguard.pipelines.publication.record_files.partitions import partition_folder
+from microguard.pipelines.publication.staging import folder as folder_area
 from microguard.pipelines.publication.staging import part_lists
 from microguard.pipelines.publication.staging.folder import FolderStagingArea
 from microguard.pipelines.publication.staging.part_lists import PartListStagingArea
@@ -159,7 +160,9 @@ def test_a_failed_task_reveals_no_value(spark, place):
 
 
 @pytest.mark.spark
-def test_parts_have_the_checksums_of_the_fetched_files(spark, place):
+@pytest.mark.parametrize("most_in_threads", [0, 2**33], ids=["in tasks", "in threads"])
+def test_parts_have_the_checksums_of_the_fetched_files(most_in_threads, spark, place, monkeypatch):
+    monkeypatch.setattr(folder_area, "IN_THREADS", most_in_threads)
     frame = spark.range(60, numPartitions=6)
     parts = write_in_tasks(place, frame, "made", _as_they_are, frame.schema).parts
     folder = place.fetch("made")
@@ -167,7 +170,7 @@ def test_parts_have_the_checksums_of_the_fetched_files(spark, place):
         path.name: checksum(path) for path in folder.iterdir()
     }
     assert place.checksums(spark, "made") == {part.name: part.checksum for part in parts}
-    assert len(parts) == 6 > AT_ONCE
+    assert len(parts) == 6
 
 
 @pytest.mark.spark
