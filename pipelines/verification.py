@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic
 
-from microguard.pipelines.description.describe import describe
-from microguard.pipelines.engine.files import checksum
+from microguard.pipelines.description.describe import ForEach, describe, few_at_once
+from microguard.pipelines.engine.files import AT_ONCE, checksum
 from microguard.pipelines.engine.versions import microguard_version
 from microguard.pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
 from microguard.pipelines.evidence.lineage import write_lineage
@@ -23,7 +24,7 @@ from microguard.pipelines.product import P, Product, W
 from microguard.pipelines.publication.identity import SOFTWARE
 from microguard.pipelines.publication.ledger import Entry, Ledger
 from microguard.pipelines.publication.pending_approval import PendingRelease
-from microguard.pipelines.publication.stage import StagedFiles
+from microguard.pipelines.publication.stage import Staged, StagedFiles
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification
 
@@ -122,7 +123,7 @@ def verify(
         manifest["catalog_table"] = job.specification.catalog_table
     require_stated(manifest, product.guarantees)
     with progress.stage("describe"):
-        files = add_descriptors(staged.files, manifest)
+        files = add_descriptors(staged.files, manifest, _for_each_column(job, staged))
     return Verified(protected, PendingRelease(files, manifest, entry, accepted), evidence, page, verdicts)
 
 
@@ -169,12 +170,19 @@ def _description(
     )
 
 
-def add_descriptors(staged: StagedFiles, manifest: Mapping[str, Any]) -> StagedFiles:
+def _for_each_column(job: Job, staged: Staged) -> ForEach:
+    """Return how to compute statistics of columns: in tasks if there are many files and tasks reach them."""
+    return partial(staged.place.for_each, job.spark) if len(staged.microdata) > AT_ONCE else few_at_once
+
+
+def add_descriptors(
+    staged: StagedFiles, manifest: Mapping[str, Any], for_each: ForEach = few_at_once
+) -> StagedFiles:
     """Write descriptors from the staged files and the manifest alone; return the files including them.
 
     Data files keep the checksums under which they were verified, so that a file that changed since is not
     published.
     """
-    names = describe(staged.folder, manifest, staged.checksums)
+    names = describe(staged.folder, manifest, staged.checksums, for_each)
     fresh = {name: checksum(staged.folder / name) for name in names}
     return replace(staged, checksums={**staged.checksums, **fresh})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -22,9 +22,24 @@ from microguard.pipelines.description.statistics import ColumnStatistics, column
 MICRODATA, TABLE = "microdata", "table"
 #: Number of columns that are counted in parallel; each needs up to three times its size in memory.
 AT_ONCE = 2
+#: A function of the name of a column.
+OfColumn = Callable[[str], ColumnStatistics]
+#: Returns the results of such a function for several columns.
+ForEach = Callable[[OfColumn, Sequence[str]], list[ColumnStatistics]]
 
 
-def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, str]) -> tuple[str, ...]:
+def few_at_once(function: OfColumn, names: Sequence[str]) -> list[ColumnStatistics]:
+    """Compute the statistics of columns in threads, `AT_ONCE` of them at the same time."""
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return list(threads.map(function, names))
+
+
+def describe(
+    folder: Path,
+    manifest: Mapping[str, Any],
+    checksums: Mapping[str, str],
+    for_each: ForEach = few_at_once,
+) -> tuple[str, ...]:
     """Write the description files of a staged release, and return their names.
 
     Parameters
@@ -35,8 +50,12 @@ def describe(folder: Path, manifest: Mapping[str, Any], checksums: Mapping[str, 
         Manifest of the release, without its list of files.
     checksums : mapping of file name to SHA-256
         Checksums of the data files.
+    for_each : callable
+        Returns the results of a function of the name of a column, which can be pickled, for several names.
     """
-    statistics = {MICRODATA: _record_statistics(folder, manifest)} if manifest.get("columns") else {}
+    statistics = (
+        {MICRODATA: _record_statistics(folder, manifest, for_each)} if manifest.get("columns") else {}
+    )
     exchanged = _write_tables(folder, manifest) if manifest["tables"] else []
     every = {**checksums, **{name: _checksum(folder / name) for name in exchanged}}
     package = descriptor(folder, manifest, every, statistics)
@@ -52,14 +71,15 @@ def _write_tables(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     return write_sdmx(folder, manifest)
 
 
-def _record_statistics(folder: Path, manifest: Mapping[str, Any]) -> tuple[ColumnStatistics, ...]:
+def _record_statistics(
+    folder: Path, manifest: Mapping[str, Any], for_each: ForEach
+) -> tuple[ColumnStatistics, ...]:
     files = sorted((folder / MICRODATA).rglob("*.parquet"))
     weights = [column["name"] for column in manifest["columns"] if column["role"] == "weight"]
     weight = manifest.get("method", {}).get("weighted_by") or (weights[0] if weights else None)
     partition = partition_field(manifest)
     statistics_of_column = partial(column_statistics, files, weight=weight, partition=partition)
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        return tuple(threads.map(statistics_of_column, [column["name"] for column in manifest["columns"]]))
+    return tuple(for_each(statistics_of_column, [column["name"] for column in manifest["columns"]]))
 
 
 def _checksum(path: Path) -> str:

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import io
 import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
 from microguard.schemas.errors import MicroguardError
 
 PRIVATE, PRIVATE_FILE, ANY_FOLDER, ANY_FILE = 0o700, 0o600, 0o777, 0o666
 """Modes of a folder and a file for their owner alone, and of those whose modes follow the umask."""
-#: Files that are read at the same time for their checksums.
-READERS = 4
+#: Files that are read, copied or sent at the same time.
+AT_ONCE = 4
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class FileDamaged(MicroguardError):
@@ -173,12 +176,47 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def checksums(paths: Sequence[Path]) -> list[str]:
-    """Return the checksum of each file; several are read at the same time."""
-    if len(paths) < 2:
-        return [checksum(path) for path in paths]
-    with ThreadPoolExecutor(READERS) as threads:
-        return list(threads.map(checksum, paths))
+class HashedFile(io.RawIOBase):
+    """A file that is written from its beginning to its end, and hashed meanwhile.
+
+    Parameters
+    ----------
+    file : BinaryIO
+        Stays open when this object is closed.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._digest = file, hashlib.sha256()
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, content: Any) -> int:
+        """Write bytes."""
+        self._digest.update(content)
+        return self._file.write(content)
+
+    def tell(self) -> int:
+        """Return the number of bytes that were written."""
+        return self._file.tell()
+
+    @property
+    def checksum(self) -> str:
+        """Return the SHA-256 of what was written, hexadecimal."""
+        return self._digest.hexdigest()
+
+
+def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Return the results of `function` in the order of the items, a few of them computed at the same time.
+
+    If a call raises an error, calls that have not begun are left out, and the error is raised once no call is
+    under way.
+    """
+    if len(items) < 2:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return list(threads.map(function, items))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from microguard.pipelines.engine.files import AT_ONCE, in_threads
 from pyspark.sql import SparkSession
 
 Item = TypeVar("Item")
@@ -43,3 +44,14 @@ def in_tasks(spark: SparkSession, function: Callable[[Item], Any], items: Sequen
         .sort_by("number")
     )
     return [pickle.loads(answer) for answer in answers["answer"].to_pylist()]
+
+
+def in_threads_or_tasks(
+    spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]
+) -> list[Any]:
+    """Return the results of `function` in the order of the items.
+
+    Threads of the driver compute the results of a few items sooner than Spark starts a job. The results of
+    more items are computed in tasks (`in_tasks`), so that the work of the driver does not grow with them.
+    """
+    return in_threads(function, items) if len(items) <= AT_ONCE else in_tasks(spark, function, items)

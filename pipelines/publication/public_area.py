@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from microguard.pipelines.engine.files import FileDamaged, damaged, parse_json
+from microguard.pipelines.engine.files import FileDamaged, damaged, in_threads, parse_json
 from microguard.pipelines.publication.storage.faults import AreaTaken, ContentChanged, VersionChanged
 from microguard.pipelines.publication.storage.storage import Storage, storage_at
 from microguard.schemas.errors import ProtectionFailed
@@ -223,9 +223,8 @@ class PublicArea:
             )
             files = dict(parse_json(found.content, what, remedy, "files")["files"])
             expected = {name: each["sha256"] for name, each in files.items()}
-            whole = all(
-                self.storage.checksum(f"{release_id}/{name}")[0] == each for name, each in expected.items()
-            )
+            found_now = in_threads(self.storage.checksum, [f"{release_id}/{name}" for name in expected])
+            whole = [each for each, _ in found_now] == list(expected.values())
         except (FileNotFoundError, NotADirectoryError, FileDamaged, ValueError, KeyError, TypeError):
             return None
         return expected if whole else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from microguard.pipelines.guarantees.guarantee import Count, Guarantee
 from microguard.pipelines.guarantees.record_files import RecordFiles, class_sizes_query, sizes_in
 from microguard.pipelines.intake.untouched_columns import UntouchedColumns
 from microguard.pipelines.publication.record_files.batches import record_batches
-from microguard.pipelines.publication.record_files.csv_file import CSV, csv_parts, holds
+from microguard.pipelines.publication.record_files.csv_file import CSV, ForEach, csv_parts, holds
 from microguard.pipelines.publication.stage import Staged
 from microguard.schemas.requirements.requirement import MetricKey
 from microguard.schemas.specification.model import Specification
@@ -81,7 +82,7 @@ def verify_written(
     counts = tuple(guarantee.count(files) for guarantee in guarantees)
     written, written_others = files.contents()
     declared = [(entry.name, entry.type) for entry in staged.contract.file_schema]
-    as_staged = written == staged.content and _csv_holds(staged)
+    as_staged = written == staged.content and _csv_holds(staged, partial(staged.place.for_each, spark))
     if original is None:
         others_as_read = as_staged
     else:
@@ -188,8 +189,8 @@ class ProtectedUnits:
         return 0 if row is None else int(row[0] or 0)
 
 
-def _csv_holds(staged: Staged) -> bool:
+def _csv_holds(staged: Staged, for_each: ForEach) -> bool:
     """Return whether the CSV file, if there is one, has the records of the other files in their order."""
     contract = staged.contract
-    parts = [record_batches(part, contract) for part in csv_parts(staged.microdata)]
-    return not contract.csv or holds(staged.folder / CSV, parts, contract.plain, staged.csv_ends)
+    parts = [partial(record_batches, part, contract) for part in csv_parts(staged.microdata)]
+    return not contract.csv or holds(staged.folder / CSV, parts, contract.plain, staged.csv_ends, for_each)

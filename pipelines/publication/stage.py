@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.engine.files import checksums
+from microguard.pipelines.engine.files import checksum, in_threads
 from microguard.pipelines.engine.row_hash import HASH, summed, with_hash
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.areas import Areas
@@ -22,7 +23,7 @@ from microguard.pipelines.publication.record_files.batches import record_batches
 from microguard.pipelines.publication.record_files.csv_file import CSV, csv_parts, write_csv
 from microguard.pipelines.publication.record_files.partition_files import encoded, write_partitions
 from microguard.pipelines.publication.staging.staging_area import StagingArea
-from microguard.pipelines.publication.staging.task_frames import write_in_tasks
+from microguard.pipelines.publication.staging.task_frames import WrittenParts, write_in_tasks
 from microguard.schemas.specification.consistency import FREQUENCY
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -40,7 +41,7 @@ class StagedFiles:
     Attributes
     ----------
     checksums : mapping of file name to checksum
-        Of every file before it was verified: only files with these checksums may be published.
+        Of every file as it was written: only files with these checksums may be published.
     """
 
     release_id: str
@@ -48,11 +49,20 @@ class StagedFiles:
     checksums: Mapping[str, str]
 
     @classmethod
-    def from_folder(cls, release_id: str, folder: Path) -> StagedFiles:
-        """Return all files in the folder, except those that a task is still writing under a hidden name."""
-        files = sorted(path for path in folder.rglob("[!.]*") if path.is_file())
-        names = [path.relative_to(folder).as_posix() for path in files]
-        return cls(release_id, folder, dict(zip(names, checksums(files), strict=True)))
+    def from_folder(
+        cls, release_id: str, folder: Path, written: Mapping[str, str] = MappingProxyType({})
+    ) -> StagedFiles:
+        """Return all files in the folder, except those that a task is still writing under a hidden name.
+
+        Parameters
+        ----------
+        written : mapping of file name to checksum
+            Of files that were hashed when they were written; the others are read for their checksums.
+        """
+        found = {path.relative_to(folder).as_posix() for path in folder.rglob("[!.]*") if path.is_file()}
+        others = sorted(found - set(written))
+        read = dict(zip(others, in_threads(checksum, [folder / name for name in others]), strict=True))
+        return cls(release_id, folder, dict(sorted({**written, **read}.items())))
 
 
 @dataclass(frozen=True)
@@ -131,19 +141,21 @@ def stage(
     published, place = frame.select(*columns), areas.staging_area(release_id, "staging")
     whole = contract.partition_by is None
     write = _write_files if whole else write_partitions
-    said = write(place, published, RECORDS, contract, records, RECORDS_PER_FILE)
+    written = write(place, published, RECORDS, contract, records, RECORDS_PER_FILE)
+    hashed = {f"{RECORDS}/{part.path}": part.checksum for part in written.parts}
     place.fetch(RECORDS)
     _write_tables(tables, contract, folder / "tables")
     formulas: tuple[str, ...] = ()
     ends: tuple[int, ...] = ()
     if contract.csv:
-        parts = [record_batches(part, contract) for part in csv_parts(record_files(folder))]
-        formulas, ends = write_csv(folder / CSV, parts, contract.plain)
-    handed_over = [json.loads(each) for each in said]
+        parts = [partial(record_batches, part, contract) for part in csv_parts(record_files(folder))]
+        for_each = partial(place.for_each, frame.sparkSession)
+        formulas, ends, hashed[CSV] = write_csv(folder / CSV, parts, contract.plain, for_each)
+    handed_over = [json.loads(each) for each in written.said]
     content = (sum(rows for rows, _ in handed_over), sum(total for _, total in handed_over))
     schema = None if whole else published.schema
     return Staged(
-        StagedFiles.from_folder(release_id, folder), contract, content, place, formulas, ends, schema
+        StagedFiles.from_folder(release_id, folder, hashed), contract, content, place, formulas, ends, schema
     )
 
 
@@ -154,8 +166,8 @@ def record_files(folder: Path) -> list[Path]:
 
 def _write_files(
     place: StagingArea, frame: DataFrame, name: str, contract: Contract, records: int, most: int
-) -> list[str]:
-    """Write files of at most about `most` records each; return what `_encode` said of each file."""
+) -> WrittenParts:
+    """Write files of at most about `most` records each, with what `_encode` said of each file."""
     columns = [column(each) for each in contract.names]
     ordered = (
         with_hash(frame, contract.names)

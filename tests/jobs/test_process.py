@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.jobs.endings import ROOT
 
 #: A library that prints during its import, like highspy 1.16, and again from C when the process ends.
@@ -103,3 +105,15 @@ def test_a_removed_working_folder_is_refused_by_name(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert done.stderr.startswith("The working folder: expected a folder that exists")
+
+
+@pytest.mark.parametrize(("before", "after"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
+def test_prepare_process_limits_the_threads_of_libraries_that_are_not_loaded_yet(
+    before: dict[str, str], after: str
+) -> None:
+    program = (
+        "import os, sys; from microguard.jobs.process import prepare_process; prepare_process([]); "
+        "print(os.environ['OPENBLAS_NUM_THREADS'], 'numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], env=before, capture_output=True, text=True)
+    assert done.stdout.split() == [after, "False"], done.stderr

@@ -1,4 +1,7 @@
-"""A run on a cluster of several processes publishes the same records as a run on one machine."""
+"""A run on a cluster of several processes publishes the same records as a run on one machine.
+
+It does so, too, if executors come and go, tasks run twice, and an executor is lost with its shuffle files.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +28,39 @@ from tests.system.ports import free_port, wait_for
 DEPLOY = Path(__file__).parents[2] / "deploy"
 #: Secret that the machines of a standalone cluster share for authentication.
 SECRET = ("spark.authenticate=true", "spark.authenticate.secret=of-this-test")
+JOB = DEPLOY.parent / "jobs" / "protect.py"
 VARIABLES = """
 region = { role = "region" }
 sex = { role = "quasi_identifier", kind = "nominal" }
 income = { role = "quasi_identifier", kind = "numeric" }
 """
+#: Two small executors, of which an idle one is returned; a task that takes longer than 50 ms runs twice.
+#: Shuffle files are read over the network, as between machines.
+UNSTEADY = {
+    "spark.executor.cores": "2",
+    "spark.executor.memory": "1g",
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.timeout": "2s",
+    "spark.dynamicAllocation.minExecutors": "1",
+    "spark.dynamicAllocation.initialExecutors": "2",
+    "spark.dynamicAllocation.maxExecutors": "2",
+    "spark.dynamicAllocation.executorIdleTimeout": "2s",
+    "spark.speculation": "true",
+    "spark.speculation.interval": "10ms",
+    "spark.speculation.minTaskRuntime": "0ms",
+    "spark.speculation.task.duration.threshold": "50ms",
+    "spark.shuffle.readHostLocalDisk": "false",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+    "spark.eventLog.rolling.enabled": "false",
+}
+#: The executor that completes one of these stages with shuffle files is killed, counted from 1.
+KILLED_AFTER = (3, 8)
 
 
 @contextmanager
-def running(scratch: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def running(scratch: Path, *arguments: str, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process of the cluster with a folder for its files, and stop it at the end."""
     process = subprocess.Popen(
         [DEPLOY / "cluster", *arguments],
@@ -42,7 +71,8 @@ def running(scratch: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]
         | {
             "TMPDIR": str(scratch),
             "SPARK_DAEMON_JAVA_OPTS": " ".join([*QUICK, *(f"-D{each}" for each in SECRET)]),
-        },
+        }
+        | variables,
     )
     try:
         yield process
@@ -70,8 +100,78 @@ def settings(folder: Path) -> list[str]:
     return ["--properties-file", str(path), *[f"--conf={each}" for each in (*SECRET, few)]]
 
 
-@pytest.mark.spark
-def test_protect_on_a_cluster_publishes_the_records_of_a_run_on_one_machine(tmp_path):
+@dataclass(frozen=True)
+class Cluster:
+    """A master and two workers.
+
+    Attributes
+    ----------
+    master : str
+        Address.
+    scratch : Path
+        Folder of the files of the workers.
+    workers : tuple of int
+        Processes.
+    """
+
+    master: str
+    scratch: Path
+    workers: tuple[int, ...]
+
+    def submit(self, folder: Path, path: Path, *conf: str) -> subprocess.CompletedProcess[str]:
+        """Protect the records of a specification."""
+        given = ["--master", self.master, *settings(folder), *(f"--conf={each}" for each in conf)]
+        return subprocess.run(
+            [DEPLOY / "local", "shell", "--", "spark-submit", *given, JOB, path, "--quiet"],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+
+    def kill(self, executor: str) -> None:
+        """Kill an executor as a machine that is lost; its worker starts another one."""
+        for process in _descendants(self.workers):
+            with suppress(OSError):
+                command = Path(f"/proc/{process}/cmdline").read_bytes()
+                if b"\0--executor-id\0%s\0" % executor.encode() in command:
+                    os.kill(process, signal.SIGKILL)
+
+
+def _descendants(roots: Sequence[int]) -> list[int]:
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
+    found = set(roots)
+    while grown := {child for child, parent in parents.items() if parent in found} - found:
+        found |= grown
+    return sorted(found - set(roots))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    port, scratch = free_port(), tmp_path_factory.mktemp("scratch")
+    master = f"spark://127.0.0.1:{port}"
+    with running(scratch, "master", "127.0.0.1", str(port)):
+        wait_for(port)
+        # The first has the resources of an executor in the recommended settings. Spark runs no task twice on
+        # one host: the second has another name.
+        with (
+            running(scratch, "worker", master, "4", "9g") as first,
+            running(scratch, "worker", master, "2", "2g", SPARK_LOCAL_HOSTNAME="localhost") as second,
+        ):
+            yield Cluster(master, scratch, (first.pid, second.pid))
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """Protect the records on one machine."""
+    folder = tmp_path_factory.mktemp("machine")
+    assert microguard("protect", persons(folder), "--quiet").code == 0
+    return published(folder)
+
+
+def persons(folder: Path) -> Path:
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(
         {
@@ -80,39 +180,73 @@ def test_protect_on_a_cluster_publishes_the_records_of_a_run_on_one_machine(tmp_
             "income": rng.lognormal(10, 1, 400).round(2),
         }
     )
-    paths = []
-    for place in ("cluster", "machine"):
-        (tmp_path / place).mkdir()
-        paths.append(specification(tmp_path / place, frame, VARIABLES, '[method]\neffort = "fast"'))
-    port = free_port()
-    master = f"spark://127.0.0.1:{port}"
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with running(scratch, "master", "127.0.0.1", str(port)):
-        wait_for(port)
-        with running(
-            scratch, "worker", master, "4", "9g"
-        ):  # resources of an executor in the recommended settings
-            job = [DEPLOY.parent / "jobs" / "protect.py", paths[0], "--quiet"]
-            done = subprocess.run(
-                [
-                    DEPLOY / "local",
-                    "shell",
-                    "--",
-                    "spark-submit",
-                    "--master",
-                    master,
-                    *settings(tmp_path),
-                    *job,
-                ],
-                capture_output=True,
-                text=True,
-                timeout=TIMEOUT,
-            )
-            logs = [path.read_text() for path in scratch.rglob("stderr")]
+    return specification(folder, frame, VARIABLES, '[method]\neffort = "fast"')
+
+
+@pytest.mark.spark
+def test_protect_on_a_cluster_publishes_the_records_of_a_run_on_one_machine(cluster, machine, tmp_path):
+    done = cluster.submit(tmp_path, persons(tmp_path))
+    logs = [path.read_text() for path in cluster.scratch.rglob("stderr")]
     assert logs
     assert not any(" INFO " in log for log in logs)  # the traceback of a task would be logged
-    assert not list(scratch.glob("tmp.*"))
     assert done.returncode == 0, done.stderr
-    assert microguard("protect", paths[1], "--quiet").code == 0
-    pd.testing.assert_frame_equal(published(tmp_path / "cluster"), published(tmp_path / "machine"))
+    pd.testing.assert_frame_equal(published(tmp_path), machine)
+
+
+@pytest.mark.spark
+def test_executors_that_come_go_and_die_do_not_change_the_published_records(cluster, machine, tmp_path):
+    events = tmp_path / "events"
+    events.mkdir()
+    over, killed = threading.Event(), list[str]()
+    watch = threading.Thread(target=kill_executors, args=[cluster, events, over, killed])
+    watch.start()
+    try:
+        conf = UNSTEADY | {"spark.eventLog.dir": events.as_uri()}
+        done = cluster.submit(tmp_path, persons(tmp_path), *(f"{key}={value}" for key, value in conf.items()))
+    finally:
+        over.set()
+        watch.join()
+    assert done.returncode == 0, done.stderr
+    pd.testing.assert_frame_equal(published(tmp_path), machine)
+    happened = [event for path in events.iterdir() for event in lines_of(path.read_text())]
+    assert len(killed) == len(KILLED_AFTER)
+    assert any(event["Task Info"]["Speculative"] for event in of_kind(happened, "TaskStart"))
+    reasons = [event["Removed Reason"] for event in of_kind(happened, "ExecutorRemoved")]
+    assert len(reasons) >= len(killed)
+    assert len(of_kind(happened, "ExecutorAdded")) > len(killed)
+    again = [event["Stage Info"]["Stage Attempt ID"] for event in of_kind(happened, "StageSubmitted")]
+    lost = [event["Task End Reason"]["Reason"] for event in of_kind(happened, "TaskEnd")]
+    assert max(again) > 0 or "Resubmitted" in lost  # shuffle files were lost and written again
+
+
+def kill_executors(cluster: Cluster, events: Path, over: threading.Event, killed: list[str]) -> None:
+    """Kill the executor that completed a stage with shuffle files, as soon as the event log has the stage."""
+    read, stages, ran_on = 0, 0, dict[int, str]()
+    while not over.wait(0.02):
+        for path in events.iterdir():
+            with open(path, "rb") as file:
+                file.seek(read)
+                whole, end, _ = file.read().rpartition(b"\n")
+            read += len(whole) + len(end)
+            for event in lines_of(whole.decode()):
+                if event["Event"] == "SparkListenerTaskEnd":
+                    ran_on[event["Stage ID"]] = event["Task Info"]["Executor ID"]
+                elif event["Event"] == "SparkListenerStageCompleted" and wrote_shuffle(event["Stage Info"]):
+                    stages += 1
+                    if stages in KILLED_AFTER:
+                        cluster.kill(ran_on[event["Stage Info"]["Stage ID"]])
+                        killed.append(ran_on[event["Stage Info"]["Stage ID"]])
+
+
+def wrote_shuffle(stage: dict) -> bool:
+    return any(
+        each["Name"] == "internal.metrics.shuffle.write.recordsWritten" for each in stage["Accumulables"]
+    )
+
+
+def lines_of(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def of_kind(events: list[dict], kind: str) -> list[dict]:
+    return [event for event in events if event["Event"] == f"SparkListener{kind}"]

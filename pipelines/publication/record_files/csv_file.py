@@ -1,6 +1,7 @@
 """Write the records as one CSV file, and compare the file by reading it back.
 
-Several threads write and read parts of it in streams, so that memory does not grow with the records.
+Parts of it are written and read at the same time, in threads or tasks, and in streams, so that memory does
+not grow with the records.
 
 RFC 4180 in UTF-8: text is quoted, so that `""` is the empty text and an unquoted empty field is missing.
 Spreadsheets run text that begins like a formula. Values are not changed for them; the columns with such text
@@ -10,13 +11,16 @@ are reported.
 from __future__ import annotations
 
 import math
+import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from microguard.pipelines.engine.files import HashedFile, in_threads
 from pyarrow import csv
 
 #: The CSV file of a release.
@@ -29,8 +33,12 @@ READING = (
 _FORMULA = "^[=+\\-@\t\r\n＝＋－＠]"
 #: Bytes that are read at a time: a record must fit.
 _BLOCK = 2**24
-#: Most parts of the file, and how many are written or read at the same time.
-PARTS, WRITERS = 64, 4
+#: Most parts of the file.
+PARTS = 64
+#: Returns the records of a part, with the columns and types of the file; it can be pickled.
+Records = Callable[[], Iterator[pa.RecordBatch]]
+#: Returns the results of a function that can be pickled for each number.
+ForEach = Callable[[Callable[[int], Any], Sequence[int]], list[Any]]
 _CARRIED: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_boolean,
     pa.types.is_integer,
@@ -59,14 +67,16 @@ def csv_parts(files: Sequence[Path]) -> list[Sequence[Path]]:
 
 
 def write_csv(
-    path: Path, parts: Sequence[Iterable[pa.RecordBatch]], schema: pa.Schema
-) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    path: Path, parts: Sequence[Records], schema: pa.Schema, for_each: ForEach = in_threads
+) -> tuple[tuple[str, ...], tuple[int, ...], str]:
     """Write the records of several parts at the same time, and join the parts.
 
     Parameters
     ----------
-    parts : sequence of iterables of RecordBatch
-        In the order of the file, with the columns and types of `schema`.
+    parts : sequence of callables
+        In the order of the file.
+    for_each : callable
+        Tasks need the folder of the file, and the files of the records, under the same paths.
 
     Returns
     -------
@@ -74,25 +84,32 @@ def write_csv(
         The columns with text that a spreadsheet would run as a formula.
     tuple of int
         The position in the file where each part ends.
+    str
+        The SHA-256 of what was written, hexadecimal.
     """
     hidden = [path.with_name(f".{path.name}-{number}") for number in range(len(parts))]
-
-    def write(number: int) -> set[str]:
-        return _write(hidden[number], parts[number], schema, number == 0)
-
-    with ThreadPoolExecutor(WRITERS) as threads:
-        formulas = set[str]().union(*threads.map(write, range(len(parts))))
+    write = partial(_write_part, hidden, parts, schema)
+    formulas = set[str]().union(*for_each(write, range(len(parts))))
     ends = []
-    with open(path, "wb") as whole:
+    with open(path, "wb") as file:
+        whole = HashedFile(file)
         for each in hidden:
             with open(each, "rb") as part:
                 shutil.copyfileobj(part, whole, _BLOCK)
             each.unlink()
             ends.append(whole.tell())
-    return tuple(name for name in schema.names if name in formulas), tuple(ends)
+    return tuple(name for name in schema.names if name in formulas), tuple(ends), whole.checksum
 
 
-def _write(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema, first: bool) -> set[str]:
+def _write_part(paths: Sequence[Path], parts: Sequence[Records], schema: pa.Schema, number: int) -> set[str]:
+    """Write one part in one step, because a task may be tried twice; return what `_write` returns."""
+    fresh = paths[number].with_name(f"{paths[number].name}.{secrets.token_hex(8)}")
+    formulas = _write(fresh, parts[number](), schema, number == 0)
+    fresh.replace(paths[number])
+    return formulas
+
+
+def _write(path: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema, first: bool) -> set[str]:
     """Write one part, the first with a header; return the columns with text that begins like a formula."""
     written = pa.schema([pa.field(each.name, _written_type(each.type)) for each in schema])
     texts = [each.name for each in schema if _is_text(each.type)]
@@ -109,25 +126,30 @@ def _write(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema, fir
 
 
 def holds(
-    path: Path, parts: Sequence[Iterable[pa.RecordBatch]], schema: pa.Schema, ends: Sequence[int]
+    path: Path,
+    parts: Sequence[Records],
+    schema: pa.Schema,
+    ends: Sequence[int],
+    for_each: ForEach = in_threads,
 ) -> bool:
     """Return whether a CSV file has exactly these records, in this order; parts are read at the same time.
 
     Each part of the file must be whole lines, and together they are the file. Where they end is therefore
     not trusted.
     """
-
-    def equal(number: int) -> bool:
-        start = ends[number - 1] if number else 0
-        try:
-            return _equal(_read(path, schema, start, ends[number]), iter(parts[number]))
-        except (OSError, pa.ArrowException):  # its text may quote a record
-            return False
-
     if not path.exists() or len(parts) != len(ends) or (ends and path.stat().st_size != ends[-1]):
         return False
-    with ThreadPoolExecutor(WRITERS) as threads:
-        return all(threads.map(equal, range(len(parts))))
+    return all(for_each(partial(_equal_part, path, parts, schema, ends), range(len(parts))))
+
+
+def _equal_part(
+    path: Path, parts: Sequence[Records], schema: pa.Schema, ends: Sequence[int], number: int
+) -> bool:
+    start = ends[number - 1] if number else 0
+    try:
+        return _equal(_read(path, schema, start, ends[number]), parts[number]())
+    except (OSError, pa.ArrowException):  # its text may quote a record
+        return False
 
 
 def _read(path: Path, schema: pa.Schema, start: int, end: int) -> Iterator[pa.RecordBatch]:

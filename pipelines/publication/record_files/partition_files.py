@@ -18,7 +18,7 @@ from microguard.pipelines.engine.row_hash import HASH, summed, with_hash
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.record_files.partitions import partition_folder, require_partitions
 from microguard.pipelines.publication.staging.staging_area import StagingArea, part_file
-from microguard.pipelines.publication.staging.task_frames import write_parts_in_tasks
+from microguard.pipelines.publication.staging.task_frames import WrittenParts, write_parts_in_tasks
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
@@ -27,8 +27,8 @@ _FILE, _FILES, _OF_REGION, _RECORDS = "__file", "__files", "__of_region", "__rec
 
 def write_partitions(
     place: StagingArea, frame: DataFrame, name: str, contract: Contract, records: int, most: int
-) -> list[str]:
-    """Write files of at most about `most` records of one region each; return the text of each part.
+) -> WrittenParts:
+    """Write files of at most about `most` records of one region each, with a text of each part.
 
     As in files without folders, rows are distributed and ordered by a hash of the published row alone,
     independently of the number of tasks.

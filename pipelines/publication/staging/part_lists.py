@@ -23,11 +23,11 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from microguard.pipelines.engine.files import parse_json, private_folder
+from microguard.pipelines.engine.files import in_threads, parse_json, private_folder
 from microguard.pipelines.engine.frames import tasks_at_once
 from microguard.pipelines.engine.tasks import in_tasks
 from microguard.pipelines.publication.record_files.partitions import partition_of
-from microguard.pipelines.publication.staging.staging_area import Part
+from microguard.pipelines.publication.staging.staging_area import Item, Part
 from microguard.pipelines.publication.staging.task_frames import write_in_tasks
 from microguard.pipelines.publication.storage.faults import StoreDamaged
 from microguard.pipelines.publication.storage.storage import Storage
@@ -113,14 +113,23 @@ class PartListStagingArea:
         return dict(zip(names, read_back, strict=True))
 
     def fetch(self, name: str) -> Path:
-        """Fetch the parts into an empty folder."""
+        """Fetch the parts into an empty folder, several at a time."""
         target = self.folder / name
         shutil.rmtree(target, ignore_errors=True)  # of a run that died
         private_folder(target)
-        for part in self.parts(name):
+
+        def fetch(part: Part) -> None:
             private_folder((target / part.path).parent)
             (target / part.path).write_bytes(_content(self.storage, part))
+
+        in_threads(fetch, self.parts(name))
         return target
+
+    def for_each(
+        self, spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]
+    ) -> list[Any]:
+        """Compute the results in threads: tasks do not reach the folder."""
+        return in_threads(function, items)
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:
         """Put a file."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,14 @@ class StagingArea(Protocol):
 
     def fetch(self, name: str) -> Path:
         """Return a folder of this machine with the Parquet files of a frame."""
+
+    def for_each(
+        self, spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]
+    ) -> list[Any]:
+        """Return the results of a function that reads and writes files of `folder`, in the order of items.
+
+        Those of many items are computed in tasks, if tasks reach the folder: function and items are pickled.
+        """
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:
         """Write a file in one step."""

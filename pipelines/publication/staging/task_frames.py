@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import chain
 from typing import BinaryIO
@@ -27,6 +27,23 @@ Task = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[pa.Table, str]]]
 #: The same for several parts, each with its path in the frame, which no other task may use.
 TaskOfParts = Callable[[Iterable[pa.RecordBatch]], Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]]
 
+
+@dataclass(frozen=True)
+class WrittenParts:
+    """What tasks wrote.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        With the checksums of what was written.
+    said : list of str
+        The texts, in the order of the partitions.
+    """
+
+    parts: tuple[Part, ...]
+    said: list[str]
+
+
 _ANSWER = t.StructType(
     [
         t.StructField("number", t.LongType()),
@@ -43,7 +60,7 @@ def write_in_tasks(
     task: Task,
     schema: t.StructType,
     compression: str = "snappy",
-) -> list[str]:
+) -> WrittenParts:
     """Apply a function to each partition of a frame and write the result; replace the frame of this name.
 
     Parameters
@@ -57,11 +74,6 @@ def write_in_tasks(
     schema : StructType
         Schema of the written frame, as Spark reads it.
     compression : str
-
-    Returns
-    -------
-    list of str
-        The texts, in the order of the partitions.
     """
 
     def one(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[tuple[pa.Table, str]]]]:
@@ -77,7 +89,7 @@ def write_parts_in_tasks(
     task: TaskOfParts,
     schema: t.StructType,
     compression: str = "snappy",
-) -> list[str]:
+) -> WrittenParts:
     """Write several parts of each partition of a frame; see `write_in_tasks`."""
 
     def put(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -105,7 +117,7 @@ def write_parts_in_tasks(
         nothing = to_arrow_schema(schema).empty_table()
         parts = [place.write_part(name, part_file(0), partial(pq.write_table, nothing))]
     place.commit_parts(name, parts, schema)
-    return [each for row in rows for each in row["said"]]
+    return WrittenParts(tuple(parts), [each for row in rows for each in row["said"]])
 
 
 def _number() -> int:

@@ -17,6 +17,7 @@ from microguard.pipelines.engine.files import (
     copy_atomically,
     copy_durably,
     create_once,
+    in_threads,
     locked,
     sync_folder,
     write_atomically,
@@ -140,19 +141,22 @@ class FolderStorage:
     def put_tree(
         self, name: str, source: Path, checksums: Mapping[str, str], last: str, content: bytes
     ) -> None:
-        """Copy to a hidden folder, compare every checksum, and rename the folder."""
+        """Copy to a hidden folder, read every copy back, compare its checksum, and rename the folder."""
         self.require_lock()
         incoming = self.folder / f".{name}.incoming"
         for left in self.folder.glob(".*.incoming"):  # of runs that died while they copied
             shutil.rmtree(left)
+
+        def copy(file: str) -> None:
+            copied = incoming / file
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            if (source / file).is_file():
+                copy_durably(source / file, copied)
+            if not copied.is_file() or checksum(copied) != checksums[file]:
+                raise ContentChanged(file)
+
         try:
-            for file, expected in checksums.items():
-                copied = incoming / file
-                copied.parent.mkdir(parents=True, exist_ok=True)
-                if (source / file).is_file():
-                    copy_durably(source / file, copied)
-                if not copied.is_file() or checksum(copied) != expected:
-                    raise ContentChanged(file)
+            in_threads(copy, list(checksums))
             write_atomically(incoming / last, content)
             for folder in [incoming, *(path for path in incoming.rglob("*") if path.is_dir())]:
                 sync_folder(folder)

@@ -18,7 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from microguard.pipelines.engine.files import PRIVATE, PRIVATE_FILE, checksum, damaged, write_atomically
+from microguard.pipelines.engine.files import (
+    PRIVATE,
+    PRIVATE_FILE,
+    checksum,
+    damaged,
+    in_threads,
+    write_atomically,
+)
 from microguard.pipelines.publication.staging.staging_area import Part
 from microguard.pipelines.publication.storage.faults import AreaTaken, StoreDamaged, VersionChanged
 from microguard.pipelines.publication.storage.storage import Storage
@@ -151,10 +158,9 @@ class MirroredFolder:
             return
         number = self._state.number + 1
         stored = {_digest(each): each for each in before.values()}
-        for name, digest in here.items():
-            if digest not in stored:
-                stored[digest] = f"{number:08d}-{digest}"
-                self._put(name, stored[digest])
+        fresh = {digest: name for name, digest in here.items() if digest not in stored}
+        stored |= {digest: f"{number:08d}-{digest}" for digest in fresh}
+        in_threads(lambda digest: self._put(fresh[digest], stored[digest]), list(fresh))
         files = {name: stored[digest] for name, digest in here.items()}
         self._swap(State(number, secrets.token_hex(16), files))
         self._show({name for name in {*before, *files} if before.get(name) != files.get(name)})

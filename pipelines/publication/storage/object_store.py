@@ -6,6 +6,7 @@ Credentials and endpoints are those of the environment, as the cloud's own tools
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import obstore
+from microguard.pipelines.engine.files import in_threads
 from microguard.pipelines.publication.storage.faults import (
     AreaTaken,
     ContentChanged,
@@ -36,6 +38,8 @@ from obstore.store import ObjectStore, from_url
 
 #: Bytes that are read at a time.
 CHUNK = 8 * 2**20
+#: Bytes of a part of a large object, and most parts of one that S3 accepts.
+SENT, MOST_PARTS = 5 * 2**20, 10_000
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -136,8 +140,9 @@ class ObjectStorage:
 
     @_named
     def put(self, name: str, content: bytes | memoryview | Path) -> None:
-        """Put an object."""
-        obstore.put(self._store, name, content)
+        """Put an object; a large one is sent in parts."""
+        size = content.stat().st_size if isinstance(content, Path) else len(content)
+        obstore.put(self._store, name, content, chunk_size=max(SENT, math.ceil(size / MOST_PARTS)))
 
     def put_if_absent(self, name: str, content: bytes) -> bool:
         """Put an object if there is none."""
@@ -204,14 +209,17 @@ class ObjectStorage:
     def put_tree(
         self, name: str, source: Path, checksums: Mapping[str, str], last: str, content: bytes
     ) -> None:
-        """Put every file and read it back; then put `last` if there is none."""
-        for file, expected in checksums.items():
+        """Put every file and read it back, several at a time; then put `last` if there is none."""
+
+        def put(file: str) -> None:
             if not (source / file).is_file():
                 raise ContentChanged(file)
             self.require_lock()
             self.put(f"{name}/{file}", source / file)
-            if self.checksum(f"{name}/{file}")[0] != expected:
+            if self.checksum(f"{name}/{file}")[0] != checksums[file]:
                 raise ContentChanged(file)
+
+        in_threads(put, list(checksums))
         self.require_lock()
         if not self.put_if_absent(f"{name}/{last}", content):
             raise AreaTaken(
@@ -228,10 +236,13 @@ class ObjectStorage:
     def local_tree(self, name: str) -> Iterator[Path]:
         """Download the tree to a private folder."""
         with tempfile.TemporaryDirectory(prefix="microguard-") as folder:
-            for each in self.list_files(name):
+
+            def fetch(each: str) -> None:
                 target = Path(folder) / each
                 target.parent.mkdir(parents=True, exist_ok=True)
                 self.download(each, target)
+
+            in_threads(fetch, self.list_files(name))
             yield Path(folder) / name
 
     def lock(self, *, wait: bool = True) -> AbstractContextManager[None]:

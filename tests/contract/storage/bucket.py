@@ -50,7 +50,7 @@ class Answer:
 
 
 @_whole
-def put(bucket, name, content, *, mode=None):
+def put(bucket, name, content, *, mode=None, chunk_size=None):
     """Write an object unless the condition fails."""
     path, before = bucket.root / name, _read(bucket, name)
     if mode == "create" and before is not None:

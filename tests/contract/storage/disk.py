@@ -12,6 +12,7 @@ import io
 import os
 import random
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -19,6 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
 
+from microguard.pipelines.engine import files
 from microguard.pipelines.publication.storage import object_store
 from obstore.exceptions import GenericError
 
@@ -60,6 +62,7 @@ class Disk:
         self._unmount, self._chance = unmount, chance
         self._sticky: OSError | None = None
         self._quiet = False
+        self._turn = threading.Lock()
 
     def wrapped(self, function: Callable, name: str) -> Callable:
         """Return a function of the system that counts its calls, and fails at its turn."""
@@ -67,9 +70,9 @@ class Disk:
         def asked(*arguments, **options):
             if self._quiet or not self._is_ours(name, arguments, options):
                 return function(*arguments, **options)
-            self._before(name, arguments)
+            number = self._before(name, arguments)
             answer = None if name == "fsync" else function(*arguments, **options)
-            self._after(answer, name)
+            self._after(number, answer, name)
             return answer
 
         return asked
@@ -80,13 +83,13 @@ class Disk:
         def request(*arguments, **options):
             if self._quiet:
                 return function(*arguments, **options)
-            self._before(name, arguments)
+            number = self._before(name, arguments)
             quiet, self._quiet = self._quiet, True  # what the bucket of a test asks of the system
             try:
                 answer = function(*arguments, **options)
             finally:
                 self._quiet = quiet
-            self._after(None, name)
+            self._after(number, None, name)
             return answer
 
         return request
@@ -97,15 +100,16 @@ class Disk:
             return not isinstance(place, int) and f"{os.fspath(place)}/".startswith(self._root)
         return name == "fsync" or bool(options) or os.fspath(place).startswith(self._root)
 
-    def _before(self, name: str, arguments: tuple) -> None:
-        number, self.count = self.count, self.count + 1
+    def _before(self, name: str, arguments: tuple) -> int:
+        with self._turn:
+            number, self.count = self.count, self.count + 1
         if self.died:
             raise Killed
         writes = name in _CHANGES or _is_write(name, arguments)
         if self._sticky is not None and writes and name not in ("unlink", "remove", "rmdir"):
             raise self._sticky
         if number != self._at:
-            return
+            return number
         if self._fault == "torn" and name == "fsync":
             self._tear(arguments[0])
         if self._fault in ("killed", "torn"):
@@ -127,9 +131,10 @@ class Disk:
             self._quiet = True
             self._unmount()
             self._quiet = False
+        return number
 
-    def _after(self, answer: object, name: str) -> None:
-        if self.count - 1 != self._at:
+    def _after(self, number: int, answer: object, name: str) -> None:
+        if number != self._at:
             return
         if self._fault in ("killed after", "answer lost", "interrupted after"):
             if isinstance(answer, int) and not isinstance(answer, bool):
@@ -163,8 +168,14 @@ def _system(name: str) -> OSError:
 
 
 @contextmanager
-def failing(disk: Disk) -> Iterator[Disk]:
-    """Put a disk between the code under test and the system."""
+def failing(disk: Disk, at_once: int = 1) -> Iterator[Disk]:
+    """Put a disk between the code under test and the system.
+
+    Parameters
+    ----------
+    at_once : int
+        Files that are copied or sent at the same time; the operations of one at a time have a fixed order.
+    """
     opened = disk.wrapped(builtins.open, "open")
     changes = {name: disk.wrapped(getattr(os, name), name) for name in _CHANGES}
     opens = disk.wrapped(os.open, "os.open")
@@ -175,6 +186,7 @@ def failing(disk: Disk) -> Iterator[Disk]:
         patch.object(io, "open", opened),
         patch.object(builtins, "open", opened),
         patch.object(object_store, "obstore", SimpleNamespace(**requests)),
+        patch.object(files, "AT_ONCE", at_once),
     ):
         yield disk
 

@@ -27,9 +27,13 @@ from tests.contract.storage.disk import Disk, failing
 from tests.pipelines.releases import Killed
 
 FILES = {"microdata/part-00000.parquet": b"records", "tables/001.parquet": b"cells"}
+MANY = {f"microdata/part-{number:05d}.parquet": b"records of %d" % number for number in range(12)}
 #: A lease whose holder is waited for.
 PATIENT = partial(Lease, beat=0.01, silence=10.0, look=0.01)
-CHECKSUMS = {name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()}
+
+
+def checksums(files=FILES):
+    return {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
 
 
 @pytest.fixture
@@ -42,27 +46,31 @@ def storage(place):
 @pytest.fixture
 def staged(folder):
     """A local folder with the files of a tree."""
-    for name, content in FILES.items():
-        path = folder / "staging" / name
+    return written(folder / "staging")
+
+
+def written(folder, files=FILES):
+    for name, content in files.items():
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    return folder / "staging"
+    return folder
 
 
-def dying(folder, at, act, fault="killed"):
+def dying(folder, at, act, fault="killed", at_once=1):
     """Perform an action that a fault meets at one of its operations; return whether it was met."""
     disk = Disk(folder, at, fault, lambda: None, random.Random(at))
-    with failing(disk), suppress(Killed, OSError, StoreFailed):
+    with failing(disk, at_once), suppress(Killed, KeyboardInterrupt, OSError, StoreFailed, ContentChanged):
         act()
     return disk.count > at
 
 
-def every_death(folder, act, fault="killed"):
-    """Perform an action, killed at its first operation, then at its second, and so on until it ends."""
+def every_death(folder, act, fault="killed", step=1, at_once=1):
+    """Perform an action, killed at its first operation, then at a later one, and so on until it ends."""
     at = 0
-    while dying(folder, at, act, fault):
+    while dying(folder, at, act, fault, at_once):
         yield at
-        at += 1
+        at += step
     assert at > 0
 
 
@@ -192,15 +200,15 @@ def test_a_file_is_never_torn_and_a_list_never_names_a_half_written_one(place, s
         storage.delete("new")
 
 
-def put_tree(place, staged, name="tree"):
+def put_tree(place, staged, files=FILES):
     storage = place.storage()
     with storage.lock():
-        storage.remove_tree(name, "last")
-        storage.put_tree(name, staged, CHECKSUMS, "last", b"manifest")
+        storage.remove_tree("tree", "last")
+        storage.put_tree("tree", staged, checksums(files), "last", b"manifest")
 
 
-def is_whole(storage, name="tree"):
-    return all(storage.checksum(f"{name}/{file}")[0] == each for file, each in CHECKSUMS.items())
+def is_whole(storage, files=FILES):
+    return all(storage.checksum(f"tree/{file}")[0] == each for file, each in checksums(files).items())
 
 
 def test_a_tree_that_was_put_has_its_files_and_is_gone_when_removed(place, storage, staged):
@@ -223,6 +231,26 @@ def test_whoever_finds_the_last_file_of_a_tree_finds_all_of_it_wherever_putting_
         if at % 2:  # half of the time the next run begins with what is left
             storage.remove_tree("tree", "last")
     assert is_whole(storage)
+
+
+@pytest.mark.parametrize("fault", ["killed", "torn", "EIO", "interrupted"])
+def test_a_tree_of_files_that_are_put_several_at_once_appears_whole_or_not_at_all(
+    place, storage, folder, fault
+):
+    many = written(folder / "many", MANY)
+    for _ in every_death(folder, lambda: put_tree(place, many, MANY), fault, step=7, at_once=4):
+        assert not storage.exists("tree/last") or is_whole(storage, MANY)
+    put_tree(place, many, MANY)
+    assert is_whole(storage, MANY)
+    assert storage.list_files("tree") == sorted(f"tree/{name}" for name in (*MANY, "last"))
+
+
+def test_of_files_that_are_put_several_at_once_one_that_changed_is_found(place, storage, folder):
+    many = written(folder / "many", MANY)
+    (many / "microdata/part-00007.parquet").write_bytes(b"records of 8")
+    with pytest.raises(ContentChanged, match="part-00007"):
+        put_tree(place, many, MANY)
+    assert not storage.exists("tree/last")
 
 
 def test_a_tree_that_is_being_removed_is_out_of_sight_before_any_file_of_it_is_gone(

@@ -1,11 +1,14 @@
-"""Private folders: what lies in one is private, whatever the umask."""
+"""Private folders, whatever the umask; files that are hashed when they are written; calls in threads."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from microguard.pipelines.engine.files import PRIVATE, private_folder
+from microguard.pipelines.engine.files import PRIVATE, HashedFile, checksum, in_threads, private_folder
 
 
 def mode(path: Path) -> int:
@@ -35,3 +38,30 @@ def test_relative_paths_are_made_where_they_are(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert private_folder(Path(path)).is_dir()
+
+
+def test_hashed_file_has_the_checksum_and_the_bytes_of_what_is_written(tmp_path: Path) -> None:
+    path, table = tmp_path / "records.parquet", pa.table({"n": range(1000)})
+    with open(path, "wb") as file:
+        hashed = HashedFile(file)
+        pq.write_table(table, hashed)
+        assert hashed.tell() > 0
+    assert hashed.checksum == checksum(path)
+    assert pq.read_table(path) == table
+
+
+def test_in_threads_keeps_the_order_and_raises_when_no_call_is_under_way() -> None:
+    assert in_threads(lambda number: number**2, range(50)) == [number**2 for number in range(50)]
+    ended = []
+
+    def fail_first(number: int) -> None:
+        if number == 0:
+            raise ValueError
+        time.sleep(0.01)
+        ended.append(number)
+
+    with pytest.raises(ValueError):
+        in_threads(fail_first, range(1000))
+    seen = len(ended)
+    time.sleep(0.05)
+    assert len(ended) == seen < 999

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from functools import partial
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from microguard.pipelines.audit import csv_file as audit
 from microguard.pipelines.audit.partitions import show_records
+from microguard.pipelines.engine.files import checksum, in_threads
 from microguard.pipelines.guarantees.queries import quiet_engine
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.read_back import _csv_holds
@@ -53,14 +55,14 @@ class Written:
             pq.write_table(part, folder / "microdata" / f"part-{number:05d}.parquet")
         self.folder, self.path, self.contract = folder, folder / CSV, Contract(table.schema, csv=True)
         self.files = sorted((folder / "microdata").iterdir())
-        self.formulas, self.ends = write_csv(self.path, self.parts(), self.contract.plain)
+        self.formulas, self.ends, self.checksum = write_csv(self.path, self.parts(), self.contract.plain)
 
     def parts(self):
-        return [record_batches(part, self.contract) for part in csv_parts(self.files)]
+        return [partial(record_batches, part, self.contract) for part in csv_parts(self.files)]
 
     def holds(self):
         """Whether the file holds the records, as it was written and as one part, whose size is no hint."""
-        whole = [record_batches(self.files, self.contract)]
+        whole = [partial(record_batches, self.files, self.contract)]
         in_one = holds(self.path, whole, self.contract.plain, [self.path.stat().st_size])
         in_parts = holds(self.path, self.parts(), self.contract.plain, self.ends)
         assert in_parts == in_one
@@ -97,6 +99,11 @@ def test_csv_preserves_values_of_every_type(tmp_path):
 def test_csv_quotes_an_empty_text_and_not_a_missing_value(tmp_path):
     written = Written(tmp_path, pa.table({"a": ["", None, "x"], "b": [1, 2, None]}))
     assert written.path.read_bytes() == b'"a","b"\r\n"",1\r\n,2\r\n"x",\r\n'
+
+
+def test_write_csv_returns_the_checksum_of_the_file(tmp_path):
+    written = Written(tmp_path, RECORDS)
+    assert written.checksum == checksum(written.path)
 
 
 def test_write_csv_reports_columns_with_text_that_spreadsheets_run(tmp_path):
@@ -152,11 +159,11 @@ def test_verify_written_is_not_as_staged_if_the_csv_differs(tmp_path):
     staged = SimpleNamespace(
         contract=written.contract, microdata=written.files, folder=tmp_path, csv_ends=written.ends
     )
-    assert _csv_holds(staged)
+    assert _csv_holds(staged, in_threads)
     written.path.write_bytes(written.path.read_bytes().replace(b'"007"', b'"008"'))
-    assert not _csv_holds(staged)
+    assert not _csv_holds(staged, in_threads)
     written.path.unlink()
-    assert not _csv_holds(staged)
+    assert not _csv_holds(staged, in_threads)
 
 
 def test_holds_does_not_trust_where_parts_end(tmp_path):

@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.engine.failures import without_values_of_records
+from microguard.pipelines.engine.files import checksum
 from microguard.pipelines.engine.row_hash import contents
 from microguard.pipelines.intake.contract import Contract
 from microguard.pipelines.publication.record_files.partition_files import write_partitions
 from microguard.pipelines.publication.record_files.partitions import partition_folder
+from microguard.pipelines.publication.staging import folder as folder_area
 from microguard.pipelines.publication.staging import part_lists
 from microguard.pipelines.publication.staging.folder import FolderStagingArea
 from microguard.pipelines.publication.staging.part_lists import PartListStagingArea
@@ -97,7 +99,7 @@ def _as_they_are(batches):
 @pytest.mark.spark
 def test_write_in_tasks_equals_a_frame_written_by_spark(spark, place):
     frame = spark.createDataFrame(RECORDS * 40, SCHEMA).repartition(5)
-    said = write_in_tasks(place, frame, "made", _as_they_are, frame.schema)
+    said = write_in_tasks(place, frame, "made", _as_they_are, frame.schema).said
     assert (said.count("begun"), sum(int(each) for each in said if each != "begun")) == (5, 200)
     fewer = frame.coalesce(2)  # parts of the five are left over
     write_in_tasks(place, fewer, "made", _as_they_are, fewer.schema, "lz4")
@@ -107,7 +109,7 @@ def test_write_in_tasks_equals_a_frame_written_by_spark(spark, place):
         assert back.schema == frame.schema
         assert contents(back, frame.columns) == contents(frame, frame.columns)
         assert back.where("cast(x as string) = '-0.0'").count() == 40
-    assert write_in_tasks(place, frame.limit(0), "made", _as_they_are, frame.schema) == []
+    assert write_in_tasks(place, frame.limit(0), "made", _as_they_are, frame.schema).said == []
     assert place.read(spark, "made").count() == 0
 
 
@@ -128,7 +130,7 @@ def test_write_partitions_does_not_depend_on_the_number_of_tasks(regions, spark,
     contract = Contract(schema, partition_by="region")
     made = []
     for parts in (1, 5):
-        said = write_partitions(place, frame.repartition(parts), "made", contract, len(rows), 25)
+        said = write_partitions(place, frame.repartition(parts), "made", contract, len(rows), 25).said
         assert sum(json.loads(each)[0] for each in said) == len(rows)
         made.append(_files(place, "made"))
     assert made[0].keys() == made[1].keys()
@@ -155,6 +157,20 @@ def test_a_failed_task_reveals_no_value(spark, place):
         write_in_tasks(place, frame, "made", failing, frame.schema)
     assert "ArrowInvalid" in str(raised.value)
     assert "'private'" not in str(raised.value)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("most_in_threads", [0, 2**33], ids=["in tasks", "in threads"])
+def test_parts_have_the_checksums_of_the_fetched_files(most_in_threads, spark, place, monkeypatch):
+    monkeypatch.setattr(folder_area, "IN_THREADS", most_in_threads)
+    frame = spark.range(60, numPartitions=6)
+    parts = write_in_tasks(place, frame, "made", _as_they_are, frame.schema).parts
+    folder = place.fetch("made")
+    assert {part.path: part.checksum for part in parts} == {
+        path.name: checksum(path) for path in folder.iterdir()
+    }
+    assert place.checksums(spark, "made") == {part.name: part.checksum for part in parts}
+    assert len(parts) == 6
 
 
 @pytest.mark.spark
