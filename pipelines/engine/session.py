@@ -47,6 +47,7 @@ _SETTINGS = {
     "spark.eventLog.enabled": "false",  # likewise; under spark-submit the submitter decides
     "spark.ui.showConsoleProgress": "false",
     "spark.io.encryption.enabled": "true",  # spilled records are not readable after a kill
+    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",  # as in the process of a command (`jobs.process`)
     "spark.python.worker.reuse": "true",
     "spark.python.sql.dataFrameDebugging.enabled": "false",  # call sites are not shown
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_BATCH),

@@ -194,6 +194,7 @@ def test_protect_on_a_cluster_publishes_the_records_of_a_run_on_one_machine(clus
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_executors_that_come_go_and_die_do_not_change_the_published_records(cluster, machine, tmp_path):
     events = tmp_path / "events"
     events.mkdir()
