@@ -19,6 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 
+#: Number of passes that tighten a root's candidates by their pair costs; later passes remove few.
+_TIGHTENING_PASSES = 3
+#: Tightening stops after a pass that keeps more than this share of the candidates.
+_STILL_WORTH = 0.8
+
 
 class CandidateLists(NamedTuple):
     """One list of candidates for each depth of the search (the number of chosen members without the root).
@@ -137,6 +142,30 @@ def tighten(
             values[a] += half[i]
         insert(least, m, values[a])
     return drop_hopeless(records, gains, values, least, count, m, cost, limit), count * count
+
+
+@kernel
+def tighten_root(
+    lists: CandidateLists,
+    count: int,
+    m: int,
+    cost: float,
+    limit: float,
+    distances: np.ndarray,
+    pair: np.ndarray,
+    half: np.ndarray,
+    size: int,
+) -> tuple[int, int]:
+    """Tighten the list of a root while that drops many candidates, and sort it; return number and work."""
+    work = 0
+    for _ in range(_TIGHTENING_PASSES):
+        before = count
+        count, done = tighten(lists, 0, count, m, cost, limit, distances, pair, half, size)
+        work += done
+        if count > _STILL_WORTH * before:
+            break
+    sort_by_value(lists, 0, count)
+    return count, work
 
 
 @kernel

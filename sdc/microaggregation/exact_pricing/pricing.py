@@ -10,7 +10,8 @@ Every cluster is generated once, from its *root*: the member with the largest du
 position). Read the files in this order:
 
 - `pricing`: interface and result;
-- `member_search`: depth-first search over the members, for one root and one size after the other;
+- `root_search`: one root and one size after the other;
+- `member_search`: depth-first search over the members of one root, also for the bound of a whole file;
 - `candidate_lists`: candidates of a node, and the lower bound that prunes it;
 - `cut_penalties`, `odd_set_penalties`: penalties of the cuts for incomplete clusters.
 
@@ -25,8 +26,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from microguard.sdc.microaggregation.exact_pricing.cut_penalties import Cuts, new_state
-from microguard.sdc.microaggregation.exact_pricing.member_search import RootColumns, Task, search_roots
+from microguard.sdc.microaggregation.exact_pricing.member_search import no_columns
 from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import new_odd_sets
+from microguard.sdc.microaggregation.exact_pricing.root_search import Task, search_roots
 from microguard.sdc.stop import Deadline
 
 __all__ = ["Cuts", "Priced", "price"]
@@ -183,7 +185,7 @@ class _Search:
             listing=listing,
         )
         self._threshold = threshold
-        self._columns = _no_columns(n, keep, 2 * k - 1)
+        self._columns = no_columns(n, keep, 2 * k - 1)
         self._triples = new_state(cuts.of_triples, n)
         larger = cuts.of_larger_sets
         self._sets = new_odd_sets(larger.sets, larger.penalties, n)
@@ -239,7 +241,7 @@ class _Search:
             open_roots=(size - 1) * below_from < WORTH * task.duals,
             thresholds=size * below_from,
         )
-        met = _no_columns(n, 1, columns.members.shape[2])
+        met = no_columns(n, 1, columns.members.shape[2])
         no_cuts, no_sets = new_state(Cuts.none(), n), new_odd_sets(np.empty((0, 3), np.int64), np.empty(0), n)
         places, sizes = (0, n - size + 1), (size, size)
         self._work += search_roots(relaxed, no_cuts, no_sets, met, places, sizes, _CLOSING_WORK)
@@ -263,15 +265,6 @@ class _Search:
             listed=begin + int(unlisted[0]) if len(unlisted) else len(task.order),
             work=int(self._work),
         )
-
-
-def _no_columns(n: int, keep: int, largest: int) -> RootColumns:
-    return RootColumns(
-        members=np.full((n, keep, largest), -1, dtype=np.int32),
-        costs=np.full((n, keep), np.inf),
-        counts=np.zeros(n, dtype=np.int64),
-        finished=np.ones(n, dtype=np.bool_),
-    )
 
 
 def _nearest_sums(distances: np.ndarray, most: int, records: np.ndarray) -> np.ndarray:
