@@ -20,21 +20,19 @@ from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.certified.subset_row_cuts import (
     IN_ALL,
     PER_RECORD,
-    PRESENT,
     VIOLATION,
     WIDTH,
     columns_of_records,
     take,
 )
+from microguard.sdc.microaggregation.column_generation.set_partitioning import PRESENT
 
 #: Sizes of the sets.
 SIZES = (5, 7)
 #: Maximum number of passes of exchanges per set.
 _PASSES = 4
-#: Smaller gains are rounding errors.
-_GAIN = 1e-9
 #: Gains that differ by less than this are equal; ties go to the record with the smaller number.
-_EQUAL = 1e-12
+_EQUAL = 1e-9
 
 
 class OddSet(NamedTuple):
@@ -174,7 +172,7 @@ def _exchange(odd_set):
             _leave(odd_set, out)
             odd_set.records[place] = odd_set.records[last]  # the other records are the first `last` entries
             record, gain = _best(odd_set, odd_set.records[:last], out)
-            if gain > _GAIN:
+            if gain > _EQUAL:
                 better = True
             else:
                 record = out

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.column_generation.set_partitioning import PRESENT
 
-#: Smaller values of columns are rounding errors of the linear program.
-PRESENT = 1e-6
 #: Largest number of records of a cut; smaller sets are padded with -1.
 WIDTH = 7
 #: Minimum violation of a cut.
