@@ -18,8 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.certified.subset_row_cuts import (
-    IN_ALL,
-    PER_RECORD,
     VIOLATION,
     WIDTH,
     columns_of_records,
@@ -70,15 +68,7 @@ class OddSet(NamedTuple):
     seen: np.ndarray
 
 
-def separate_larger(
-    members: np.ndarray,
-    x: np.ndarray,
-    n: int,
-    known: np.ndarray,
-    *,
-    per_record: int = PER_RECORD,
-    in_all: int = IN_ALL,
-) -> np.ndarray:
+def separate_larger(members: np.ndarray, x: np.ndarray, n: int, known: np.ndarray) -> np.ndarray:
     """Separate violated cuts on five and seven records, the most violated first.
 
     See `subset_row_cuts.separate` for the parameters and the result. The separation is heuristic.
@@ -96,7 +86,7 @@ def separate_larger(
         sets.append(padded)
         excess.append(left - half)
     distinct, first = np.unique(np.concatenate(sets), axis=0, return_index=True)
-    return take(distinct, np.concatenate(excess)[first], n, known, per_record, in_all)
+    return take(distinct, np.concatenate(excess)[first], known)
 
 
 def _empty_set(

@@ -35,11 +35,6 @@ __all__ = ["Cuts", "Priced", "price"]
 
 #: Work limit that is never reached, and that does not overflow.
 _UNLIMITED = 2**60
-#: `close_roots` examines a root only if (size - 1) e is below this share of its dual, with e as defined
-#: there. Other roots can rarely be closed.
-WORTH = 0.25
-#: Limit on the candidates that `close_roots` evaluates per root.
-_CLOSING_WORK = 20_000
 #: Number of roots between two checks of the deadline.
 _ROOTS_BETWEEN_LOOKS = 16
 
@@ -142,15 +137,9 @@ def price(
         listing=listing,
         deadline=deadline,
     )
-    if listing:
-        roots = roots or (0, n)
-        search.search(roots, (k, largest), root_work)
-        return search.priced(roots[0])
-    for size in range(k, largest + 1):
-        if size > k:
-            search.close_roots(size)
-        search.search((0, n), (size, size), root_work)
-    return search.priced(0)
+    roots = roots or (0, n)
+    search.search(roots, (k, largest), root_work)
+    return search.priced(roots[0])
 
 
 class _Search:
@@ -179,8 +168,7 @@ class _Search:
             duals=duals,
             near_sums=_nearest_sums(distances, largest - 1, np.arange(n)),
             largest=largest,
-            open_roots=np.ones(n, dtype=np.bool_),
-            thresholds=np.full(n, threshold),
+            threshold=threshold,
             width=width,
             listing=listing,
         )
@@ -211,41 +199,6 @@ class _Search:
             most = left if root_work is None else min(root_work, left)
             self._work += search_roots(task, self._triples, self._sets, columns, places, sizes, most)
             columns_met += int(columns.counts[task.order[places[0] : places[1]]].sum())
-
-    def close_roots(self, size: int) -> None:
-        """Close the roots that cannot have a cluster of this size below the threshold t.
-
-        Remove each member in turn from a cluster of size s. The s resulting clusters have this root or a
-        later one. The sum of their pair costs is s (s - 2) / (s - 1) times that of the cluster. The sum
-        contains each dual s - 1 times, and at most s times the penalties. Suppose
-        that these roots have no cluster of size s - 1 with a reduced cost below t - e, and that the cluster
-        has one below t. Then
-
-            s / (s - 1) times its pair costs  -  the sum of its duals  <  s e.
-
-        A root without a cluster that satisfies this inequality is closed. Without cuts, hardly any cluster
-        larger than k is needed.
-        """
-        task, columns = self._task, self._columns
-        n, order = len(task.duals), task.order
-        task.open_roots[:] = True
-        if not columns.finished.all():
-            return
-        below = np.maximum(0.0, self._threshold - columns.costs.min(axis=1))[order]
-        below_from = np.empty(n)
-        below_from[order] = np.maximum.accumulate(below[::-1])[::-1]
-        factor = size / (size - 1)
-        relaxed = task._replace(
-            distances=factor * task.distances,
-            near_sums=factor * task.near_sums,
-            open_roots=(size - 1) * below_from < WORTH * task.duals,
-            thresholds=size * below_from,
-        )
-        met = no_columns(n, 1, columns.members.shape[2])
-        no_cuts, no_sets = new_state(Cuts.none(), n), new_odd_sets(np.empty((0, 3), np.int64), np.empty(0), n)
-        places, sizes = (0, n - size + 1), (size, size)
-        self._work += search_roots(relaxed, no_cuts, no_sets, met, places, sizes, _CLOSING_WORK)
-        task.open_roots[:] = ~relaxed.open_roots | (met.counts > 0) | ~met.finished
 
     def priced(self, begin: int) -> Priced:
         """Return the result for the roots from this place on."""

@@ -42,10 +42,8 @@ class Task(NamedTuple):
         Column m is the sum of the m smallest distances from a record to others.
     largest : int
         Maximum cluster size.
-    open_roots : (n,) bool array
-        Whether a root is searched.
-    thresholds : (n,) array
-        Only clusters with a reduced cost below the threshold of their root are searched.
+    threshold : float
+        Only clusters with a smaller reduced cost are searched.
     width : int
         Maximum number of candidates of a root.
     listing : bool
@@ -57,8 +55,7 @@ class Task(NamedTuple):
     duals: np.ndarray
     near_sums: np.ndarray
     largest: int
-    open_roots: np.ndarray
-    thresholds: np.ndarray
+    threshold: float
     width: int
     listing: bool
 
@@ -73,7 +70,7 @@ def search_roots(
     sizes: tuple[int, int],
     root_work: int,
 ) -> int:
-    """Search a range of open roots for clusters of these sizes; return the number of candidates evaluated.
+    """Search a range of roots for clusters of these sizes; return the number of candidates evaluated.
 
     `root_work` limits the evaluations per root and size, in addition to those of the root's own list. A root
     whose search is incomplete is no longer `finished`. With `listing`, all later roots are not finished
@@ -92,12 +89,10 @@ def search_roots(
         if ended:
             columns.finished[root] = False
             continue
-        if not task.open_roots[root]:
-            continue
         enter(cuts, root)
         flip(sets, root)
         for size in range(sizes[0], min(sizes[1], n - place) + 1):
-            limit = current_limit(columns, root, task.thresholds[root])
+            limit = current_limit(columns, root, task.threshold)
             count, work, whole = _list_of_root(task, cuts, sets, lists, place, size, limit)
             left_out, done = search_members(
                 members, columns, root, root, count, size, -task.duals[root], limit, root_work, task.listing
