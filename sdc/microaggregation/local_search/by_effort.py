@@ -7,7 +7,7 @@ The effort is a number of visits per record.
 - standard: one annealing from MDAV, which also removes the loss at block borders. Smaller files are searched
   several times, and the results are combined by partition crossover. Their best partition is then annealed
   repeatedly, and crossover with the previous best keeps every component that improved. For small files, a
-  set-partitioning program recombines the clusters of all searches. Finally, the most expensive clusters are
+  set-partitioning program then recombines the clusters of all searches. Finally, the most expensive clusters are
   dissolved if that gains.
 - thorough: the same with more work.
 
@@ -52,8 +52,6 @@ AGAIN_HOTTEST, AGAIN_COLDEST = 0.7, 0.1
 FAVOUR = 0.7
 #: Minimum number of sweeps of a repeated annealing; it limits their number.
 AGAIN_SWEEPS = 200
-#: Number of repeated annealings between two set-partitioning programs, which take up to as long.
-BETWEEN_PROGRAMS = 5
 #: Share of the visits if clusters must be diverse, because each visit costs more; and if the search uses
 #: perturbed records, because it gains less. For 5,000 records, 0.4 in place of 0.7 loses 0.2 % more in half
 #: of the time. For 25,000 records in a run of ten million, it loses 1.4 % more in two thirds of the time.
@@ -236,11 +234,9 @@ class _Searches:
             schedule = Schedule(AGAIN_HOTTEST, AGAIN_COLDEST, total / times, FAVOUR)
             found = self._anneal(incumbent, schedule, searches + time)
             incumbent = self._cross_with(incumbent, found, pool)
-            program_due = (time + 1) % BETWEEN_PROGRAMS == 0 or time + 1 == times
-            if pool is not None and program_due and not self._deadline.passed:
-                pool.add(incumbent)
-                incumbent, branched = pool.combine(self._deadline)
-                nodes += branched
+        if pool is not None and times and not self._deadline.passed:
+            pool.add(incumbent)
+            incumbent, nodes = pool.combine(self._deadline)
         return incumbent, {
             "moves": self._moves,
             "searches": searches + times,
