@@ -284,9 +284,7 @@ def _with_no_partition(entries: sparse.spmatrix) -> sparse.csc_matrix:
     return sparse.hstack([entries, sparse.csc_matrix((entries.shape[0], 1))]).tocsc()
 
 
-def _undecided_pair(
-    incidence: sparse.csc_matrix, x: np.ndarray, duals: np.ndarray
-) -> tuple[int, int] | None:
+def _undecided_pair(incidence: sparse.csc_matrix, x: np.ndarray, duals: np.ndarray) -> tuple[int, int] | None:
     """Return the most fractional pair of records with the largest duals; None if every pair is decided.
 
     Parameters

@@ -7,8 +7,8 @@ The effort is a number of visits per record.
 - standard: one annealing from MDAV, which also removes the loss at block borders. Smaller files are searched
   several times, and the results are combined by partition crossover. Their best partition is then annealed
   repeatedly, and crossover with the previous best keeps every component that improved. For small files, a
-  set-partitioning program then recombines the clusters of all searches. Finally, the most expensive clusters are
-  dissolved if that gains.
+  set-partitioning program then recombines the clusters of all searches. Finally, the most expensive clusters
+  are dissolved if that gains.
 - thorough: the same with more work.
 
 If clusters must be diverse, the initial clusters are merged until they are, and the search only makes changes

@@ -60,7 +60,8 @@ def large_files(misses: Misses, quick: bool = False, k: int = 3) -> Table:
         f"{n:,} records, k = {k}, 100 SSE/SST",
         ("file", *columns, "excess, %"),
         rows,
-        f"MDAV in blocks, its CPU with the encoding of the records, as the others; longer: {SWEEPS} sweeps; excess: of standard over the longer search.",
+        f"MDAV in blocks, with the encoding of the records; longer: {SWEEPS} sweeps; excess: of standard "
+        "over the longer search.",
     )
 
 
