@@ -19,11 +19,6 @@ from typing import NamedTuple
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 
-#: Number of passes that tighten a root's candidates by their pair costs; later passes remove few.
-_TIGHTENING_PASSES = 3
-#: Tightening stops after a pass that keeps more than this share of the candidates.
-_STILL_WORTH = 0.8
-
 
 class CandidateLists(NamedTuple):
     """One list of candidates for each depth of the search (the number of chosen members without the root).
@@ -156,14 +151,8 @@ def tighten_root(
     half: np.ndarray,
     size: int,
 ) -> tuple[int, int]:
-    """Tighten the list of a root while that drops many candidates, and sort it; return number and work."""
-    work = 0
-    for _ in range(_TIGHTENING_PASSES):
-        before = count
-        count, done = tighten(lists, 0, count, m, cost, limit, distances, pair, half, size)
-        work += done
-        if count > _STILL_WORTH * before:
-            break
+    """Tighten the list of a root and sort it; return number and work."""
+    count, work = tighten(lists, 0, count, m, cost, limit, distances, pair, half, size)
     sort_by_value(lists, 0, count)
     return count, work
 

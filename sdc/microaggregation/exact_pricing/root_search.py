@@ -11,7 +11,6 @@ from microguard.sdc.microaggregation.exact_pricing.candidate_lists import (
     drop_hopeless,
     insert,
     new_lists,
-    sort_by_value,
     tighten_root,
 )
 from microguard.sdc.microaggregation.exact_pricing.cut_penalties import CutState, clear, enter, leave
@@ -23,9 +22,6 @@ from microguard.sdc.microaggregation.exact_pricing.member_search import (
     search_members,
 )
 from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import OddSets, empty, flip
-
-#: A search with limited width tightens this multiple of the candidates that it keeps.
-_TIGHTENED_PER_KEPT = 4
 
 
 class Task(NamedTuple):
@@ -142,12 +138,6 @@ def _list_of_root(
     work = count
     whole = True
     count = drop_hopeless(records, gains, values, least, count, m, -duals[root], limit)
-    if count > _TIGHTENED_PER_KEPT * task.width:
-        best = np.argsort(values[:count], kind="mergesort")[: _TIGHTENED_PER_KEPT * task.width]
-        records[: len(best)] = records[best]
-        gains[: len(best)] = gains[best]
-        count = len(best)
-        whole = False
     # Then they use the distances within the list.
     count, done = tighten_root(lists, count, m, -duals[root], limit, distances, cuts.pair, sets.half, size)
     if count > task.width:
