@@ -66,7 +66,7 @@ def microaggregate(
     k : int
         Smallest cluster size, 2 <= k <= n.
     effort : {"fast", "standard", "thorough", "exact"}
-        fast: MDAV, above about 10,000 records inside blocks of about 250, and two sweeps of local search.
+        fast: MDAV, above about 10,000 records inside blocks of about 250, and three sweeps of local search.
         standard: 50 sweeps at k = 3, more in smaller files; up to 150 records (k = 3) column generation,
         which mostly proves the optimum. thorough: never worse than either, with more work, and up to 20,000
         records without weights a proved lower bound. exact: column generation with a proved bound.

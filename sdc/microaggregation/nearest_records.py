@@ -1,9 +1,10 @@
-"""Exact nearest neighbours of records by bounding boxes.
+"""Exact nearest neighbours of records: near records by trees, then all leaves that may contain nearer ones.
 
-Records are divided into leaves of about 15 records, and consecutive leaves form groups. A record is compared
-with a leaf only if the bounding boxes of the leaf and of its group are not farther than its farthest
-neighbour so far. Rounding cannot exclude a neighbour, because the floating-point distance to a box is never
-larger than that to a record inside: difference, square and sum are monotone.
+`neighbours` finds near records, which bound the distance to the farthest neighbour. Records are divided into
+leaves of about 15 records, and consecutive leaves form groups. A record is compared with a leaf only if the
+bounding boxes of the leaf and of its group are within this bound, which falls during the search. Rounding
+cannot exclude a neighbour, because the floating-point distance to a box is never larger than that to a record
+inside: difference, square and sum are monotone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from microguard.sdc.arguments import check_records
 from microguard.sdc.kernels.compile import borrowing, kernel
 from microguard.sdc.kernels.strips import STRIP, squared_distances, squared_distances_from_boxes
+from microguard.sdc.microaggregation.local_search.neighbours import nearest_neighbours
 from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 
 #: Target number of records per leaf, so that most leaves fill two strips. Smaller leaves have tighter boxes,
@@ -21,9 +23,6 @@ from microguard.sdc.microaggregation.principal_cuts import cut_into_blocks
 LEAF = 15
 #: Number of leaves per group.
 GROUP = 2 * STRIP
-#: Groups within this share of the squared distance found in the record's own leaf are searched first. Near
-#: records found there exclude other groups.
-FIRST = 0.02
 
 
 class _Leaves(NamedTuple):
@@ -71,7 +70,8 @@ def nearest_records(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndar
     check_records(n)
     squares, records = np.full((n, count), np.inf), np.full((n, count), n, dtype=np.int64)
     if count:
-        _find(_leaves(values), values, squares, records)
+        near = nearest_neighbours(values, count, trees=2, seed=0)
+        _find(_leaves(values), values, near, squares, records)
     return squares, records
 
 
@@ -96,13 +96,13 @@ def _leaves(values: np.ndarray) -> _Leaves:
 
 
 @kernel
-def _find(leaves, values, squares, records):
+def _find(leaves, values, near, squares, records):
     apart, from_groups = np.empty(leaves.across.shape[2]), np.empty(len(leaves.low))
-    _find_each(leaves, values, squares, records, apart, from_groups, np.empty(GROUP))
+    _find_each(leaves, values, near, squares, records, apart, from_groups, np.empty(GROUP))
 
 
 @borrowing
-def _find_each(leaves, values, squares, records, apart, from_groups, from_leaves):
+def _find_each(leaves, values, near, squares, records, apart, from_groups, from_leaves):
     last, count = squares.shape[1] - 1, len(leaves.records)
     for own in range(count):
         for place in range(leaves.records.shape[1]):
@@ -110,18 +110,31 @@ def _find_each(leaves, values, squares, records, apart, from_groups, from_leaves
             if i < 0:
                 continue
             point = values[i]
-            _compare(leaves, own, point, i, apart, squares, records)
+            within = _within(values, i, near[i])
             squared_distances_from_boxes(leaves.low_of_group, leaves.high_of_group, point, from_groups)
-            near = FIRST * squares[i, last]
-            for first in (True, False):
-                for group in range(len(from_groups)):
-                    if (from_groups[group] <= near) != first or from_groups[group] > squares[i, last]:
-                        continue
-                    squared_distances_from_boxes(leaves.low[group], leaves.high[group], point, from_leaves)
-                    start = group * GROUP
-                    for leaf in range(start, min(start + GROUP, count)):
-                        if from_leaves[leaf - start] <= squares[i, last] and leaf != own:
-                            _compare(leaves, leaf, point, i, apart, squares, records)
+            for group in range(len(from_groups)):
+                if from_groups[group] > within:
+                    continue
+                squared_distances_from_boxes(leaves.low[group], leaves.high[group], point, from_leaves)
+                start = group * GROUP
+                for leaf in range(start, min(start + GROUP, count)):
+                    if from_leaves[leaf - start] <= within:
+                        _compare(leaves, leaf, point, i, apart, squares, records)
+                        within = min(within, squares[i, last])
+
+
+@borrowing
+def _within(values, i, near):
+    """Return the largest squared distance of a record to its near records; infinite if one is missing."""
+    largest = 0.0
+    for j in near:
+        if j == i:
+            return np.inf
+        square = 0.0
+        for d in range(values.shape[1]):
+            square += (values[j, d] - values[i, d]) ** 2
+        largest = max(largest, square)
+    return largest
 
 
 @borrowing

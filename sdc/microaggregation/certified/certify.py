@@ -50,8 +50,6 @@ NAME = "column-generation"
 #: for 200, and reduced the loss by 0.1 to 1.2 % if the gap was 0.7 to 1.6 %. For at least THOROUGH_FROM
 #: records it follows the cuts; smaller files are mostly proved without it.
 THOROUGH_GAP, THOROUGH_FROM = 0.001, 400
-#: A round of cuts with a smaller relative increase of the master problem is the last one.
-STALLED = 1e-6
 #: Numbers of columns per record of the successive programs that improve the incumbent.
 POOLS = (1.5, 2.0, 2.5)
 
@@ -291,7 +289,7 @@ class _Certifier:
             if not relaxation.converge(ROUND_TOLERANCE, self.cost) or relaxation.solution is None:
                 break
             value = relaxation.solution.objective
-            if value - before <= STALLED * value:
+            if value <= before:
                 break
             before = value
             current = self.columns.members, relaxation.solution.x, relaxation.master.n, relaxation.master.cuts

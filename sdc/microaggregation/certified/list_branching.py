@@ -1,10 +1,10 @@
 """Branching on pairs within an enumerated list of clusters: the cheapest partition into listed clusters.
 
 If every relevant cluster is listed, no pricing is needed. A node is a subset of the list. Its bound is the
-linear program over this subset with subset-row cuts, and each node may add cuts. Clusters whose reduced cost
-reaches the remaining gap are removed, so the programs shrink as the bound rises. The node with the least
-bound is split first, on the pair of records (separated, or in one cluster: Ryan and Foster 1981) whose
-children both have the largest bound increase.
+linear program over this subset with subset-row cuts, and each node adds one round of cuts. Clusters whose
+reduced cost reaches the remaining gap are removed, so the programs shrink as the bound rises. The node with
+the least bound is split first, on the most fractional pair of records with large duals (separated, or in one
+cluster: Ryan and Foster 1981).
 
 For 10,000 clusters of 100 records, the general integer program takes ten times as long, mostly before its
 first node.
@@ -27,18 +27,9 @@ from microguard.sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, Basis, Master
 from microguard.sdc.stop import Deadline
 from scipy import sparse
 
-#: Number of pairs tried at a node. More pairs reduce the number of nodes but take longer in total.
-TRIED = 3
-#: Maximum number of rounds of cuts at a node, and of cuts per round. A round that closes a smaller share of
-#: the gap than STALLED is the last one.
-ROUNDS, IN_ONE, STALLED = 3, 30, 0.03
-#: A round with fewer cuts on three records also separates cuts on larger sets.
-FEW_CUTS = 5
 #: A pair is decided if the values of the columns that contain it sum to at most this, or to at least 1 minus
 #: this.
 DECIDED = 1e-3
-#: Bound increases that differ by less than this are equal.
-EQUAL = 1e-6
 
 
 class InList(NamedTuple):
@@ -175,31 +166,22 @@ class _Tree:
         reduced, bound = part.reduced_costs(solution)
         if bound >= self.closed:
             return []
-        pairs = _undecided_pairs(part.incidence, part.values(solution), part.duals(solution), TRIED)
-        if len(pairs) == 0:
+        pair = _undecided_pair(part.incidence, part.values(solution), part.duals(solution))
+        if pair is None:
             self._take_in(node.kept[part.values(solution) > 0.5])
             return [] if bound >= self.closed else None
         fixed = bound + reduced >= self.closed
-        basis = part.master.basis
-        best: list[tuple[float, np.ndarray, Basis]] = []
-        most = 0.0
-        for pair in pairs:
-            halves, promise = [], 1.0
-            first, second = (part.holding(record) for record in pair)
-            for out in (fixed | (first & second), fixed | (first ^ second)):
-                part.master.set_basis(basis)
-                solution = part.solve(out)
-                if solution is None:
-                    return None
-                rise = max(bound, part.reduced_costs(solution)[1])
-                promise *= max(min(rise, self.closed) - bound, EQUAL)
-                if rise < self.closed:
-                    halves.append((rise, ~out, part.master.basis))
-            if promise > most * (1.0 + EQUAL):
-                best, most = halves, promise
-            if not halves:
-                break
-        return [self._node(part, node, *half) for half in best]
+        basis, halves = part.master.basis, []
+        first, second = (part.holding(record) for record in pair)
+        for out in (fixed | (first & second), fixed | (first ^ second)):
+            part.master.set_basis(basis)
+            solution = part.solve(out)
+            if solution is None:
+                return None
+            rise = max(bound, part.reduced_costs(solution)[1])
+            if rise < self.closed:
+                halves.append(self._node(part, node, rise, ~out, part.master.basis))
+        return halves
 
     def _node(self, part: _Part, parent: _Node, bound: float, inside: np.ndarray, basis: Basis) -> _Node:
         """Build a child with the columns `inside` of its parent."""
@@ -240,24 +222,16 @@ class _Part:
         self._out = np.zeros(len(node.kept), dtype=bool)
 
     def solve_with_cuts(self) -> Solution | None:
-        """Solve with rounds of cuts while they raise the bound; return None at the time limit."""
-        tree = self._tree
+        """Solve, and once more with violated cuts; return None at the time limit."""
         solution = self.solve(self._out)
-        for _ in range(ROUNDS):
-            if solution is None or solution.bound >= tree.closed:
-                break
-            current = tree.members[self._kept], self.values(solution), self._n, self.cuts
-            cuts = separate(*current, in_all=IN_ONE)
-            if len(cuts) < FEW_CUTS:
-                cuts = np.concatenate([cuts, separate_larger(*current, in_all=IN_ONE)])
-            if len(cuts) == 0:
-                break
-            before = solution.bound
-            self._add(cuts)
-            solution = self.solve(self._out)
-            if solution is None or solution.bound - before < STALLED * (tree.closed - before):
-                break
-        return solution
+        if solution is None or solution.bound >= self._tree.closed:
+            return solution
+        current = self._tree.members[self._kept], self.values(solution), self._n, self.cuts
+        cuts = np.concatenate([separate(*current), separate_larger(*current)])
+        if len(cuts) == 0:
+            return solution
+        self._add(cuts)
+        return self.solve(self._out)
 
     def solve(self, out: np.ndarray) -> Solution | None:
         """Solve without the columns `out`; return None at the time limit."""
@@ -310,8 +284,8 @@ def _with_no_partition(entries: sparse.spmatrix) -> sparse.csc_matrix:
     return sparse.hstack([entries, sparse.csc_matrix((entries.shape[0], 1))]).tocsc()
 
 
-def _undecided_pairs(incidence: sparse.csc_matrix, x: np.ndarray, duals: np.ndarray, most: int) -> np.ndarray:
-    """Return the fractional pairs to try: first the most fractional ones with the largest duals.
+def _undecided_pair(incidence: sparse.csc_matrix, x: np.ndarray, duals: np.ndarray) -> tuple[int, int] | None:
+    """Return the most fractional pair of records with the largest duals; None if every pair is decided.
 
     Parameters
     ----------
@@ -321,18 +295,13 @@ def _undecided_pairs(incidence: sparse.csc_matrix, x: np.ndarray, duals: np.ndar
         Values of the columns.
     duals : (n,) array
         Duals of the records.
-    most : int
-        Maximum number of pairs.
-
-    Returns
-    -------
-    (pairs, 2) int array
     """
     chosen = np.flatnonzero(x > DECIDED)
     held = incidence[:, chosen]
     shared = sparse.triu(held @ sparse.diags(x[chosen]) @ held.T, k=1).tocoo()
     undecided = np.minimum(shared.data, 1.0 - shared.data)
     promise = np.round(undecided * (duals[shared.row] + duals[shared.col]), 6)
-    order = np.lexsort((shared.col, shared.row, -promise))
-    order = order[undecided[order] > DECIDED][:most]
-    return np.column_stack([shared.row[order], shared.col[order]]).astype(np.int64)
+    for place in np.lexsort((shared.col, shared.row, -promise)):
+        if undecided[place] > DECIDED:
+            return int(shared.row[place]), int(shared.col[place])
+    return None

@@ -18,23 +18,19 @@ from typing import NamedTuple
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.certified.subset_row_cuts import (
-    IN_ALL,
-    PER_RECORD,
-    PRESENT,
     VIOLATION,
     WIDTH,
     columns_of_records,
     take,
 )
+from microguard.sdc.microaggregation.column_generation.set_partitioning import PRESENT
 
 #: Sizes of the sets.
 SIZES = (5, 7)
 #: Maximum number of passes of exchanges per set.
 _PASSES = 4
-#: Smaller gains are rounding errors.
-_GAIN = 1e-9
 #: Gains that differ by less than this are equal; ties go to the record with the smaller number.
-_EQUAL = 1e-12
+_EQUAL = 1e-9
 
 
 class OddSet(NamedTuple):
@@ -72,15 +68,7 @@ class OddSet(NamedTuple):
     seen: np.ndarray
 
 
-def separate_larger(
-    members: np.ndarray,
-    x: np.ndarray,
-    n: int,
-    known: np.ndarray,
-    *,
-    per_record: int = PER_RECORD,
-    in_all: int = IN_ALL,
-) -> np.ndarray:
+def separate_larger(members: np.ndarray, x: np.ndarray, n: int, known: np.ndarray) -> np.ndarray:
     """Separate violated cuts on five and seven records, the most violated first.
 
     See `subset_row_cuts.separate` for the parameters and the result. The separation is heuristic.
@@ -98,7 +86,7 @@ def separate_larger(
         sets.append(padded)
         excess.append(left - half)
     distinct, first = np.unique(np.concatenate(sets), axis=0, return_index=True)
-    return take(distinct, np.concatenate(excess)[first], n, known, per_record, in_all)
+    return take(distinct, np.concatenate(excess)[first], known)
 
 
 def _empty_set(
@@ -174,7 +162,7 @@ def _exchange(odd_set):
             _leave(odd_set, out)
             odd_set.records[place] = odd_set.records[last]  # the other records are the first `last` entries
             record, gain = _best(odd_set, odd_set.records[:last], out)
-            if gain > _GAIN:
+            if gain > _EQUAL:
                 better = True
             else:
                 record = out

@@ -35,15 +35,11 @@ from microguard.sdc.stop import Deadline
 _SMOOTHING = 0.6
 #: Searches with limited width, narrowest first: candidates per root, and evaluations per root and size.
 _NARROW = ((20, 2_000), (40, 20_000), (80, 200_000))
-#: Minimum width of such a search, as a multiple of k.
-_WIDTH_PER_K = 4
 #: A search that finds fewer than n / this new columns is replaced by a wider one; a round with fewer than n /
 #: this cuts on three records also separates cuts on larger sets.
-FEW = 20
+FEW = 5
 #: Relative difference of bound and master problem at which column generation ends between rounds of cuts.
 ROUND_TOLERANCE = 1e-4
-#: Share of the evaluations that is reserved for enumeration.
-LISTED_SHARE = 0.2
 #: A smaller relative gap counts as closed.
 CLOSED = 1e-9
 
@@ -134,9 +130,9 @@ class Relaxation:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the allowance, except the share for enumeration, is spent or the deadline has passed."""
+        """Whether the allowance is spent or the deadline has passed."""
         return (
-            self.spent.evaluations >= (1.0 - LISTED_SHARE) * self._allowance.evaluations
+            self.spent.evaluations >= self._allowance.evaluations
             or self.spent.pivots >= self._allowance.pivots
             or self._deadline.passed
         )
@@ -157,8 +153,7 @@ class Relaxation:
         It also ends if the bound reaches `enough`. It returns False if the allowance is exhausted before.
         """
         share = _SMOOTHING
-        wide = [stage for stage, (width, _) in enumerate(_NARROW) if width >= _WIDTH_PER_K * self.columns.k]
-        stage = wide[0] if wide else len(_NARROW) - 1
+        stage = 0
         while not self.exhausted:
             solution = self._solve()
             if solution is None:

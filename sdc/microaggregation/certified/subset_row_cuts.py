@@ -9,27 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.column_generation.set_partitioning import PRESENT
 
-#: Smaller values of columns are rounding errors of the linear program.
-PRESENT = 1e-6
 #: Largest number of records of a cut; smaller sets are padded with -1.
 WIDTH = 7
 #: Minimum violation of a cut.
 VIOLATION = 0.02
-#: Maximum number of cuts in one round, per record and in total.
-PER_RECORD = 4
+#: Maximum number of cuts in one round.
 IN_ALL = 300
 
 
-def separate(
-    members: np.ndarray,
-    x: np.ndarray,
-    n: int,
-    known: np.ndarray,
-    *,
-    per_record: int = PER_RECORD,
-    in_all: int = IN_ALL,
-) -> np.ndarray:
+def separate(members: np.ndarray, x: np.ndarray, n: int, known: np.ndarray) -> np.ndarray:
     """Separate violated cuts of a fractional solution, the most violated first.
 
     Parameters
@@ -42,8 +32,6 @@ def separate(
         Number of records.
     known : (cuts, width) int array
         Existing cuts, which are not returned again.
-    per_record, in_all : int
-        Maximum number of cuts per record, and in total.
 
     Returns
     -------
@@ -55,24 +43,14 @@ def separate(
     triples, values = _violated(chosen, x[fractional], *columns_of_records(chosen, n), 1.0 + VIOLATION)
     padded = np.full((len(triples), WIDTH), -1, dtype=np.int64)
     padded[:, :3] = triples
-    return take(padded, values - 1.0, n, known, per_record, in_all)
+    return take(padded, values - 1.0, known)
 
 
-def take(
-    sets: np.ndarray, excess: np.ndarray, n: int, known: np.ndarray, per_record: int, in_all: int
-) -> np.ndarray:
-    """Select new cuts in descending order of their violation, up to the limits per record and in total."""
+def take(sets: np.ndarray, excess: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Select new cuts in descending order of their violation, at most `IN_ALL`."""
     old = {row.tobytes() for row in np.ascontiguousarray(known)}
     order = np.lexsort((*sets.T[::-1], -np.round(excess, 9)))
-    used = np.zeros(n, dtype=np.int64)
-    taken = []
-    for row in order:
-        records = sets[row][sets[row] >= 0]
-        if np.all(used[records] < per_record) and sets[row].tobytes() not in old:
-            used[records] += 1
-            taken.append(row)
-            if len(taken) == in_all:
-                break
+    taken = [row for row in order if sets[row].tobytes() not in old][:IN_ALL]
     return sets[np.array(taken, dtype=np.int64)]
 
 

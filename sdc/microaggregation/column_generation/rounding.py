@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
-
-#: Smaller values of columns and edges are rounding errors of the linear program.
-_PRESENT = 1e-9
+from microguard.sdc.microaggregation.column_generation.set_partitioning import PRESENT
 
 
 def simple_rounding(values: np.ndarray, members: np.ndarray, x: np.ndarray, k: int) -> np.ndarray:
@@ -71,7 +69,7 @@ def spanning_tree_roundings(members: np.ndarray, x: np.ndarray, n: int, k: int) 
 def _edges(members: np.ndarray, x: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the edges i < j with z_ij > 0 in descending order of z_ij."""
     z: dict[int, float] = {}
-    for column in np.flatnonzero(x > _PRESENT):
+    for column in np.flatnonzero(x > PRESENT):
         cluster = members[column][members[column] >= 0].tolist()
         for a, i in enumerate(cluster):
             for j in cluster[a + 1 :]:

@@ -140,6 +140,24 @@ def tighten(
 
 
 @kernel
+def tighten_root(
+    lists: CandidateLists,
+    count: int,
+    m: int,
+    cost: float,
+    limit: float,
+    distances: np.ndarray,
+    pair: np.ndarray,
+    half: np.ndarray,
+    size: int,
+) -> tuple[int, int]:
+    """Tighten the list of a root and sort it; return number and work."""
+    count, work = tighten(lists, 0, count, m, cost, limit, distances, pair, half, size)
+    sort_by_value(lists, 0, count)
+    return count, work
+
+
+@kernel
 def inherit_near(lists: CandidateLists, depth: int, count: int, m: int) -> None:
     """Copy the sums of pair costs from the parent's list, if they are not recomputed."""
     records, near, above = lists.records[depth], lists.near[depth], lists.near[depth - 1]

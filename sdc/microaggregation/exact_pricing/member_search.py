@@ -1,4 +1,8 @@
-"""Branch and bound over the members of a cluster, for each root in turn; `pricing.price` is its interface."""
+"""Branch and bound over the members of a cluster that contains a given root.
+
+`root_search` prices clusters of one size after the other for the certified solver, and
+`global_bound.column_pricing` columns for the bound of a whole file.
+"""
 
 from __future__ import annotations
 
@@ -11,56 +15,14 @@ from microguard.sdc.microaggregation.exact_pricing.candidate_lists import (
     drop_hopeless,
     inherit_near,
     insert,
-    new_lists,
     sort_by_value,
     tighten,
 )
-from microguard.sdc.microaggregation.exact_pricing.cut_penalties import CutState, clear, correct, enter, leave
-from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import OddSets, empty, flip
+from microguard.sdc.microaggregation.exact_pricing.cut_penalties import CutState, correct, enter, leave
+from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import OddSets, flip
 
-#: Number of passes that tighten a root's candidates by their pair costs; later passes remove few.
-_TIGHTENING_PASSES = 3
-#: Tightening stops after a pass that keeps more than this share of the candidates.
-_STILL_WORTH = 0.8
 #: With fewer missing members, tightening a node's list costs more than it saves.
 _TIGHTENED_REST = 3
-#: A search with limited width tightens this multiple of the candidates that it keeps.
-_TIGHTENED_PER_KEPT = 4
-
-
-class Task(NamedTuple):
-    """Pricing problem.
-
-    Attributes
-    ----------
-    order : (n,) int array
-        Positions in descending order of the dual. The candidates of a root are after it.
-    distances : (n, n) array
-        Squared distances.
-    duals : (n,) array
-    near_sums : (n, largest) array
-        Column m is the sum of the m smallest distances from a record to others.
-    largest : int
-        Maximum cluster size.
-    open_roots : (n,) bool array
-        Whether a root is searched.
-    thresholds : (n,) array
-        Only clusters with a reduced cost below the threshold of their root are searched.
-    width : int
-        Maximum number of candidates of a root.
-    listing : bool
-        Whether the columns must be complete: a root with more columns than are kept ends the search.
-    """
-
-    order: np.ndarray
-    distances: np.ndarray
-    duals: np.ndarray
-    near_sums: np.ndarray
-    largest: int
-    open_roots: np.ndarray
-    thresholds: np.ndarray
-    width: int
-    listing: bool
 
 
 class RootColumns(NamedTuple):
@@ -68,7 +30,7 @@ class RootColumns(NamedTuple):
 
     Attributes
     ----------
-    members : (n, keep, 2k - 1) int array
+    members : (n, keep, largest) int array
         Members of the columns, padded with -1.
     costs : (n, keep) array
         Reduced costs; infinity for unused entries.
@@ -103,88 +65,117 @@ class Path(NamedTuple):
     position: np.ndarray
 
 
-@kernel
-def search_roots(
-    task: Task,
-    cuts: CutState,
-    sets: OddSets,
-    columns: RootColumns,
-    places: tuple[int, int],
-    sizes: tuple[int, int],
-    root_work: int,
-) -> int:
-    """Search a range of open roots for clusters of these sizes; return the number of candidates evaluated.
+class Members(NamedTuple):
+    """What the clusters of a root are made of.
 
-    `root_work` limits the evaluations per root and size, in addition to those of the root's own list. A root
-    whose search is incomplete is no longer `finished`. With `listing`, all later roots are not finished
-    either.
+    Attributes
+    ----------
+    records : (n,) int array
+        Record of each row of `distances`. Lists and paths contain rows.
+    distances : (n, n) array
+        Squared distances. A pair of a cluster of size s costs 1 / s times its distance.
+    cuts, sets : CutState, OddSets
+        Cuts, with the root entered.
+    lists, path : CandidateLists, Path
+        Work arrays. The list at depth 0 contains the candidates of the root.
     """
-    n = len(task.duals)
-    lists = new_lists(task.largest, n)
-    path = Path(
-        np.empty(task.largest, dtype=np.int64),
-        np.empty(task.largest),
-        np.empty(task.largest, dtype=np.int64),
-        np.empty(task.largest, dtype=np.int64),
+
+    records: np.ndarray
+    distances: np.ndarray
+    cuts: CutState
+    sets: OddSets
+    lists: CandidateLists
+    path: Path
+
+
+def no_columns(n: int, keep: int, largest: int) -> RootColumns:
+    """Allocate columns, at most `keep` per root and of at most `largest` members."""
+    return RootColumns(
+        members=np.full((n, keep, largest), -1, dtype=np.int32),
+        costs=np.full((n, keep), np.inf),
+        counts=np.zeros(n, dtype=np.int64),
+        finished=np.ones(n, dtype=np.bool_),
     )
-    clear(cuts)
-    empty(sets)
-    total = 0
-    ended = False
-    for place in range(places[0], places[1]):
-        root = task.order[place]
-        ended = ended or (task.listing and not columns.finished[root])
-        if ended:
-            columns.finished[root] = False
-            continue
-        if not task.open_roots[root]:
-            continue
-        enter(cuts, root)
-        flip(sets, root)
-        for size in range(sizes[0], min(sizes[1], n - place) + 1):
-            total += _search(task, cuts, sets, columns, lists, path, place, size, root_work)
-        leave(cuts, root)
-        flip(sets, root)
-        ended = task.listing and not columns.finished[root]
-    return total
 
 
 @kernel
-def _search(
-    task: Task,
-    cuts: CutState,
-    sets: OddSets,
+def new_path(largest: int) -> Path:
+    """Allocate the path of clusters of at most `largest` members."""
+    return Path(
+        np.empty(largest, dtype=np.int64),
+        np.empty(largest),
+        np.empty(largest, dtype=np.int64),
+        np.empty(largest, dtype=np.int64),
+    )
+
+
+@kernel
+def search_members(
+    members: Members,
     columns: RootColumns,
-    lists: CandidateLists,
-    path: Path,
-    place: int,
+    row: int,
+    root: int,
+    count: int,
     size: int,
-    root_work: int,
-) -> int:
-    """Search the clusters of one root and one size depth-first; return the candidates evaluated."""
-    root = task.order[place]
-    limit = _limit(columns, root, task.thresholds[root])
-    count, work, whole = _list_of_root(task, cuts, sets, lists, place, size, limit)
-    most = work + root_work
+    cost: float,
+    limit: float,
+    most: int,
+    listing: bool,
+) -> tuple[float, int]:
+    """Search the clusters of one root and one size depth-first, and add them to `columns`.
+
+    Parameters
+    ----------
+    members : Members
+    columns : RootColumns
+    row : int
+        Row of `columns` of this root.
+    root : int
+        Row of the root in `members.records`.
+    count : int
+        Number of candidates of the root, sorted by value.
+    size : int
+        Number of members of a cluster, at least 2.
+    cost : float
+        Reduced cost of the root alone.
+    limit : float
+        Only clusters with a smaller reduced cost are searched, and with a smaller one than the worst column
+        of a root with the maximum number.
+    most : int
+        Limit on the candidates evaluated.
+    listing : bool
+        Whether the search ends when the root has the maximum number of columns.
+
+    Returns
+    -------
+    left_out : float
+        Lower bound on the reduced costs of the clusters below the limit that were not searched. It is
+        infinite if the search is complete.
+    work : int
+        Number of candidates evaluated.
+    """
     # Fields are read once, because each read inside the loop would count a reference.
-    distances, pair, shared, correction = task.distances, cuts.pair, cuts.shared, cuts.correction
+    names, distances, cuts, sets, lists, path = members
+    pair, shared, correction = cuts.pair, cuts.shared, cuts.correction
     records, gains, values, near, least = lists
     has_cuts = len(cuts.penalties) > 0
     half = sets.half
     has_sets = len(sets.penalties) > 0
-    cluster, cost, length, position = path
-    cluster[0], cost[0], length[0], position[0] = root, -task.duals[root], count, 0
-    depth = 0
+    cluster, reduced, length, position = path
+    cluster[0], reduced[0], length[0], position[0] = root, cost, count, 0
+    limit = current_limit(columns, row, limit)
+    depth, work, left_out = 0, 0, np.inf
     while depth >= 0:
         m = size - 1 - depth
         at = position[depth]
         bound = np.inf
         if at + m <= length[depth]:
-            bound = cost[depth]
+            bound = reduced[depth]
             for b in range(at, at + m):
                 bound += values[depth, b]
         if bound >= limit or work > most:
-            whole = whole and bound >= limit
+            if bound < limit:
+                left_out = min(left_out, bound)
             if has_cuts and depth > 0:
                 leave(cuts, cluster[depth])
             if has_sets and depth > 0:
@@ -194,15 +185,15 @@ def _search(
         position[depth] += 1
         work += 1
         member = records[depth, at]
-        reached = cost[depth] + gains[depth, at]
+        reached = reduced[depth] + gains[depth, at]
         if has_sets:
             reached += 2.0 * half[member]
         cluster[depth + 1] = member
         if m == 1:
             if reached < limit:
-                _take_in(columns, root, cluster[:size], reached)
-                limit = _limit(columns, root, limit)
-                if task.listing and columns.counts[root] == columns.costs.shape[1]:
+                take_in(columns, row, names[cluster[:size]], reached)
+                limit = current_limit(columns, row, limit)
+                if listing and columns.counts[row] == columns.costs.shape[1]:
                     most = -1  # the columns are incomplete, so the search of this root ends
             continue
         child, rest = depth + 1, m - 1
@@ -251,91 +242,33 @@ def _search(
             inherit_near(lists, child, count, rest)
         sort_by_value(lists, child, count)
         depth = child
-        cost[depth], length[depth], position[depth] = reached, count, 0
-    if not whole:
-        columns.finished[root] = False
-    return work
+        reduced[depth], length[depth], position[depth] = reached, count, 0
+    return left_out, work
 
 
 @kernel
-def _list_of_root(
-    task: Task,
-    cuts: CutState,
-    sets: OddSets,
-    lists: CandidateLists,
-    place: int,
-    size: int,
-    limit: float,
-) -> tuple[int, int, bool]:
-    """Build the candidate list of a root; return its length, the work, and whether it is complete."""
-    order, distances, duals, near_sums = task.order, task.distances, task.duals, task.near_sums
-    records, gains, values, least = lists.records[0], lists.gains[0], lists.values[0], lists.least
-    shared = cuts.shared
-    has_cuts = len(cuts.penalties) > 0
-    root = order[place]
-    m = size - 1
-    # First, values use the smallest distances in the whole file.
-    count = 0
-    least[:m] = np.inf
-    for at in range(place + 1, len(duals)):
-        j = order[at]
-        gain = distances[root, j] / size - duals[j]
-        value = gain + near_sums[j, m - 1] / (2 * size)
-        if has_cuts:
-            gain += shared[root, j]
-            value += shared[root, j] / 2
-        value += sets.half[j]
-        records[count] = j
-        gains[count] = gain
-        values[count] = value
-        insert(least, m, value)
-        count += 1
-    work = count
-    whole = True
-    count = drop_hopeless(records, gains, values, least, count, m, -duals[root], limit)
-    if count > _TIGHTENED_PER_KEPT * task.width:
-        best = np.argsort(values[:count], kind="mergesort")[: _TIGHTENED_PER_KEPT * task.width]
-        records[: len(best)] = records[best]
-        gains[: len(best)] = gains[best]
-        count = len(best)
-        whole = False
-    # Then they use the distances within the list.
-    for _ in range(_TIGHTENING_PASSES):
-        before = count
-        count, done = tighten(lists, 0, count, m, -duals[root], limit, distances, cuts.pair, sets.half, size)
-        work += done
-        if count > _STILL_WORTH * before:
-            break
-    sort_by_value(lists, 0, count)
-    if count > task.width:
-        count = task.width
-        whole = False
-    return count, work, whole
-
-
-@kernel
-def _limit(columns: RootColumns, root: int, limit: float) -> float:
+def current_limit(columns: RootColumns, row: int, limit: float) -> float:
     """Return the limit of the reduced cost: that of the worst column of a root with the maximum number."""
-    if columns.counts[root] < columns.costs.shape[1]:
+    if columns.counts[row] < columns.costs.shape[1]:
         return limit
     worst = -np.inf
     for b in range(columns.costs.shape[1]):
-        worst = max(worst, columns.costs[root, b])
+        worst = max(worst, columns.costs[row, b])
     return min(limit, worst)
 
 
 @kernel
-def _take_in(columns: RootColumns, root: int, cluster: np.ndarray, cost: float) -> None:
+def take_in(columns: RootColumns, row: int, cluster: np.ndarray, cost: float) -> None:
     """Add a column; if the root has the maximum number, it replaces the worst one."""
     costs = columns.costs
-    slot = columns.counts[root]
+    slot = columns.counts[row]
     if slot == costs.shape[1]:
         slot = 0
         for b in range(1, costs.shape[1]):
-            if costs[root, b] > costs[root, slot]:
+            if costs[row, b] > costs[row, slot]:
                 slot = b
     else:
-        columns.counts[root] += 1
-    costs[root, slot] = cost
-    columns.members[root, slot, :] = -1
-    columns.members[root, slot, : len(cluster)] = np.sort(cluster).astype(np.int32)
+        columns.counts[row] += 1
+    costs[row, slot] = cost
+    columns.members[row, slot, :] = -1
+    columns.members[row, slot, : len(cluster)] = np.sort(cluster).astype(np.int32)

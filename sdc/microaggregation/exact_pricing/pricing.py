@@ -10,7 +10,8 @@ Every cluster is generated once, from its *root*: the member with the largest du
 position). Read the files in this order:
 
 - `pricing`: interface and result;
-- `member_search`: depth-first search over the members, for one root and one size after the other;
+- `root_search`: one root and one size after the other;
+- `member_search`: depth-first search over the members of one root, also for the bound of a whole file;
 - `candidate_lists`: candidates of a node, and the lower bound that prunes it;
 - `cut_penalties`, `odd_set_penalties`: penalties of the cuts for incomplete clusters.
 
@@ -25,19 +26,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from microguard.sdc.microaggregation.exact_pricing.cut_penalties import Cuts, new_state
-from microguard.sdc.microaggregation.exact_pricing.member_search import RootColumns, Task, search_roots
+from microguard.sdc.microaggregation.exact_pricing.member_search import no_columns
 from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import new_odd_sets
+from microguard.sdc.microaggregation.exact_pricing.root_search import Task, search_roots
 from microguard.sdc.stop import Deadline
 
 __all__ = ["Cuts", "Priced", "price"]
 
 #: Work limit that is never reached, and that does not overflow.
 _UNLIMITED = 2**60
-#: `close_roots` examines a root only if (size - 1) e is below this share of its dual, with e as defined
-#: there. Other roots can rarely be closed.
-WORTH = 0.25
-#: Limit on the candidates that `close_roots` evaluates per root.
-_CLOSING_WORK = 20_000
 #: Number of roots between two checks of the deadline.
 _ROOTS_BETWEEN_LOOKS = 16
 
@@ -140,15 +137,9 @@ def price(
         listing=listing,
         deadline=deadline,
     )
-    if listing:
-        roots = roots or (0, n)
-        search.search(roots, (k, largest), root_work)
-        return search.priced(roots[0])
-    for size in range(k, largest + 1):
-        if size > k:
-            search.close_roots(size)
-        search.search((0, n), (size, size), root_work)
-    return search.priced(0)
+    roots = roots or (0, n)
+    search.search(roots, (k, largest), root_work)
+    return search.priced(roots[0])
 
 
 class _Search:
@@ -177,13 +168,12 @@ class _Search:
             duals=duals,
             near_sums=_nearest_sums(distances, largest - 1, np.arange(n)),
             largest=largest,
-            open_roots=np.ones(n, dtype=np.bool_),
-            thresholds=np.full(n, threshold),
+            threshold=threshold,
             width=width,
             listing=listing,
         )
         self._threshold = threshold
-        self._columns = _no_columns(n, keep, 2 * k - 1)
+        self._columns = no_columns(n, keep, 2 * k - 1)
         self._triples = new_state(cuts.of_triples, n)
         larger = cuts.of_larger_sets
         self._sets = new_odd_sets(larger.sets, larger.penalties, n)
@@ -210,41 +200,6 @@ class _Search:
             self._work += search_roots(task, self._triples, self._sets, columns, places, sizes, most)
             columns_met += int(columns.counts[task.order[places[0] : places[1]]].sum())
 
-    def close_roots(self, size: int) -> None:
-        """Close the roots that cannot have a cluster of this size below the threshold t.
-
-        Remove each member in turn from a cluster of size s. The s resulting clusters have this root or a
-        later one. The sum of their pair costs is s (s - 2) / (s - 1) times that of the cluster. The sum
-        contains each dual s - 1 times, and at most s times the penalties. Suppose
-        that these roots have no cluster of size s - 1 with a reduced cost below t - e, and that the cluster
-        has one below t. Then
-
-            s / (s - 1) times its pair costs  -  the sum of its duals  <  s e.
-
-        A root without a cluster that satisfies this inequality is closed. Without cuts, hardly any cluster
-        larger than k is needed.
-        """
-        task, columns = self._task, self._columns
-        n, order = len(task.duals), task.order
-        task.open_roots[:] = True
-        if not columns.finished.all():
-            return
-        below = np.maximum(0.0, self._threshold - columns.costs.min(axis=1))[order]
-        below_from = np.empty(n)
-        below_from[order] = np.maximum.accumulate(below[::-1])[::-1]
-        factor = size / (size - 1)
-        relaxed = task._replace(
-            distances=factor * task.distances,
-            near_sums=factor * task.near_sums,
-            open_roots=(size - 1) * below_from < WORTH * task.duals,
-            thresholds=size * below_from,
-        )
-        met = _no_columns(n, 1, columns.members.shape[2])
-        no_cuts, no_sets = new_state(Cuts.none(), n), new_odd_sets(np.empty((0, 3), np.int64), np.empty(0), n)
-        places, sizes = (0, n - size + 1), (size, size)
-        self._work += search_roots(relaxed, no_cuts, no_sets, met, places, sizes, _CLOSING_WORK)
-        task.open_roots[:] = ~relaxed.open_roots | (met.counts > 0) | ~met.finished
-
     def priced(self, begin: int) -> Priced:
         """Return the result for the roots from this place on."""
         columns, task = self._columns, self._task
@@ -263,15 +218,6 @@ class _Search:
             listed=begin + int(unlisted[0]) if len(unlisted) else len(task.order),
             work=int(self._work),
         )
-
-
-def _no_columns(n: int, keep: int, largest: int) -> RootColumns:
-    return RootColumns(
-        members=np.full((n, keep, largest), -1, dtype=np.int32),
-        costs=np.full((n, keep), np.inf),
-        counts=np.zeros(n, dtype=np.int64),
-        finished=np.ones(n, dtype=np.bool_),
-    )
 
 
 def _nearest_sums(distances: np.ndarray, most: int, records: np.ndarray) -> np.ndarray:

@@ -41,12 +41,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from microguard.sdc.microaggregation.bounds import ARITHMETIC, less_rounding, nearest_neighbour_bound
+from microguard.sdc.microaggregation.exact_pricing.cut_penalties import Cuts, new_state
+from microguard.sdc.microaggregation.exact_pricing.member_search import RootColumns, no_columns
+from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import new_odd_sets
 from microguard.sdc.microaggregation.global_bound.candidates import Near
-from microguard.sdc.microaggregation.global_bound.column_pricing import (
-    PricedColumns,
-    Thoroughness,
-    price_columns,
-)
+from microguard.sdc.microaggregation.global_bound.column_pricing import Thoroughness, price_columns
 from microguard.sdc.microaggregation.global_bound.dual_ascent import ColumnPool
 from microguard.sdc.microaggregation.nearest_records import nearest_records
 
@@ -186,18 +185,22 @@ class _ColumnGeneration:
                 smoothed = SMOOTHING * self._centre + (1.0 - SMOOTHING) * duals
             if remaining == 0:
                 break
-            priced = self._price(smoothed, DRAFT)
-            reached = float(smoothed.sum() + np.minimum(priced.reduced_costs.min(axis=1), 0.0).sum())
+            columns, _ = self._price(smoothed, DRAFT)
+            reached = float(smoothed.sum() + np.minimum(columns.costs.min(axis=1), 0.0).sum())
             if reached > best:
                 best, self._centre = reached, smoothed
-            self._pool.add(priced.members[np.isfinite(priced.reduced_costs)])
-        priced = self._price(duals, work.last(len(duals)))
-        return float(duals.sum() + priced.bounds.sum() - ARITHMETIC * np.abs(duals).sum())
+            self._pool.add(columns.members[np.isfinite(columns.costs)])
+        _, bounds = self._price(duals, work.last(len(duals)))
+        return float(duals.sum() + bounds.sum() - ARITHMETIC * np.abs(duals).sum())
 
-    def _price(self, duals: np.ndarray, thoroughness: Thoroughness) -> PricedColumns:
-        return price_columns(
-            self._values, self._reach, self._near, duals, self._t, self._bordered, KEPT, thoroughness
-        )
+    def _price(self, duals: np.ndarray, thoroughness: Thoroughness) -> tuple[RootColumns, np.ndarray]:
+        columns = no_columns(len(duals), KEPT, self._t)
+        no_cuts, no_sets = new_state(Cuts.none(), 0), new_odd_sets(Cuts.none().sets, np.empty(0), 0)
+        bounds = price_columns(
+            self._values, self._reach, self._near, duals, self._t, self._bordered, thoroughness,
+            no_cuts, no_sets, columns,
+        )  # fmt: skip
+        return columns, bounds
 
 
 def near_records(values: np.ndarray, count: int) -> Near:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
-from microguard.sdc.microaggregation.exact_pricing.candidate_lists import insert
+from microguard.sdc.microaggregation.exact_pricing.candidate_lists import drop_hopeless, insert
 from microguard.sdc.microaggregation.global_bound.column_costs import squared_distance
 
 
@@ -113,7 +113,10 @@ def gather(
             break
         if needed <= before:
             break
-    return fitting(candidates, count, least, others, base), min(missed, 0.0), work + looked
+    count = drop_hopeless(
+        candidates.records, candidates.gains, candidates.worth, least, count, others, base, 0.0
+    )
+    return count, min(missed, 0.0), work + looked
 
 
 @kernel
@@ -160,26 +163,3 @@ def _filled(least: np.ndarray, others: int, worth: float, base: float) -> float:
         else:
             total += worth
     return total
-
-
-@kernel
-def fitting(candidates: Candidates, count: int, least: np.ndarray, others: int, base: float) -> int:
-    """Drop the candidates that are in no column of negative reduced cost; return the remaining number."""
-    if count < others:
-        return 0
-    rest = base + least[: others - 1].sum()
-    if rest + least[others - 1] >= 0.0:
-        return 0
-    kept = 0
-    for b in range(count):
-        if candidates.worth[b] <= least[others - 1] or rest + candidates.worth[b] < 0.0:
-            move(candidates, b, kept)
-            kept += 1
-    return kept
-
-
-@kernel
-def move(candidates: Candidates, b: int, to: int) -> None:
-    candidates.records[to] = candidates.records[b]
-    candidates.gains[to] = candidates.gains[b]
-    candidates.worth[to] = candidates.worth[b]

@@ -27,8 +27,18 @@ from typing import NamedTuple
 
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
-from microguard.sdc.microaggregation.global_bound.candidates import Candidates, Near, gather, move
-from microguard.sdc.microaggregation.global_bound.column_search import Scratch, keep_column, search
+from microguard.sdc.microaggregation.exact_pricing.candidate_lists import new_lists, tighten_root
+from microguard.sdc.microaggregation.exact_pricing.cut_penalties import CutState
+from microguard.sdc.microaggregation.exact_pricing.member_search import (
+    Members,
+    RootColumns,
+    new_path,
+    search_members,
+    take_in,
+)
+from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import OddSets
+from microguard.sdc.microaggregation.global_bound.candidates import Candidates, Near, gather
+from microguard.sdc.microaggregation.global_bound.column_costs import squared_distance
 
 
 class Thoroughness(NamedTuple):
@@ -51,27 +61,6 @@ class Thoroughness(NamedTuple):
     beyond: int
 
 
-class PricedColumns(NamedTuple):
-    """Result of one pricing.
-
-    Attributes
-    ----------
-    members : (n, keep, t) int32 array
-        Best columns of each root, padded with -1.
-    reduced_costs : (n, keep) array
-        Reduced costs of these columns; infinity for unused entries.
-    bounds : (n,) array
-        Lower bound on the reduced costs of all columns of each root, at most 0.
-    work : int
-        Number of candidates evaluated.
-    """
-
-    members: np.ndarray
-    reduced_costs: np.ndarray
-    bounds: np.ndarray
-    work: int
-
-
 @kernel
 def price_columns(
     values: np.ndarray,
@@ -80,12 +69,26 @@ def price_columns(
     duals: np.ndarray,
     t: int,
     bordered: bool,
-    keep: int,
     thoroughness: Thoroughness,
-) -> PricedColumns:
-    """Find columns of negative reduced cost, at most `keep` per root, and a lower bound for each root.
+    no_cuts: CutState,
+    no_sets: OddSets,
+    columns: RootColumns,
+) -> np.ndarray:
+    """Find columns of negative reduced cost for each root, and a lower bound.
 
     If the block is not `bordered`, a column is a whole cluster of t records, and `reach` is ignored.
+
+    Parameters
+    ----------
+    no_cuts, no_sets : CutState, OddSets
+        States without cuts.
+    columns : RootColumns
+        Output: the best columns of each root.
+
+    Returns
+    -------
+    (n,) array
+        Lower bound on the reduced costs of all columns of each root, at most 0.
     """
     n = len(duals)
     order = np.argsort(-duals, kind="mergesort")
@@ -97,55 +100,70 @@ def price_columns(
             net[m, b] = ceiling[b]
             for c in range(m - 2):
                 net[m, b] -= near.squares[order[b], c] / (2 * m)
-    members, reduced_costs = np.full((n, keep, t), -1, dtype=np.int32), np.full((n, keep), np.inf)
     bounds = np.zeros(n)
     width = thoroughness.width
     room = near.records.shape[1] + min(n, thoroughness.beyond)
     candidates = Candidates(np.empty(room, dtype=np.int64), np.empty(room), np.empty(room))
-    scratch = Scratch(
-        np.empty((t, width), dtype=np.int64),
-        np.empty((t, width)),
-        np.empty((t, width)),
-        np.empty((width, width)),
-        np.empty((t, width, t)),
-        np.empty(t),
-    )
+    # The candidates of a root are numbered from 0 to width - 1, the root is the last number.
+    names, distances = np.empty(width + 1, dtype=np.int64), np.empty((width, width))
+    lists = new_lists(t, width)
+    members = Members(names, distances, no_cuts, no_sets, lists, new_path(t))
     listed = np.full(n, -1, dtype=np.int64)
-    work, left = 0, thoroughness.in_all
+    left = thoroughness.in_all
     for at in range(n):
         root = order[at]
+        names[width] = root
         for m in range(1 if bordered else t, t + 1):
             factor = (t - m) / (t * m)
-            base = -duals[root]
+            cost = -duals[root]
             if m < t:
-                base += factor * reach[root] * reach[root]
+                cost += factor * reach[root] * reach[root]
             if m == 1:
-                if base < 0.0:
-                    candidates.records[0] = root
-                    keep_column(members[root], reduced_costs[root], candidates.records[:1], base)
-                    bounds[root] = min(bounds[root], base)
+                if cost < 0.0:
+                    take_in(columns, root, names[width:], cost)
                 continue
-            count, missed, done = gather(
-                values, reach, near, duals, order, place, ceiling, net[m], at, t, m, base,
-                thoroughness.beyond, listed, candidates, scratch.least,
+            count, missed, _ = gather(
+                values, reach, near, duals, order, place, ceiling, net[m], at, t, m, cost,
+                thoroughness.beyond, listed, candidates, lists.least,
             )  # fmt: skip
             bounds[root] = min(bounds[root], missed)
+            if count < m - 1:
+                continue
+            chosen = np.arange(count)
             if count > width:
                 ranking = np.argsort(candidates.worth[:count], kind="mergesort")
-                missed = base + scratch.least[: m - 2].sum() + candidates.worth[ranking[width]]
+                missed = cost + lists.least[: m - 2].sum() + candidates.worth[ranking[width]]
                 bounds[root] = min(bounds[root], missed)
-                chosen = np.sort(ranking[:width])
-                for b in range(width):
-                    move(candidates, chosen[b], b)
-                count = width
-            work += done
-            if count >= m - 1:
-                most = min(left, thoroughness.evaluations)
-                least, done = search(
-                    values, reach, root, candidates, count, t, m, base, most,
-                    members[root], reduced_costs[root], scratch,
-                )  # fmt: skip
-                bounds[root] = min(bounds[root], least)
-                work += done
-                left = max(0, left - done)
-    return PricedColumns(members, reduced_costs, bounds, work)
+                chosen, count = ranking[:width], width
+            names[:count] = candidates.records[chosen]
+            lists.records[0, :count] = np.arange(count)
+            lists.gains[0, :count] = candidates.gains[chosen]
+            lists.values[0, :count] = candidates.worth[chosen]
+            _fill(values, reach, names, count, (t - m) / t, distances)
+            count, work = tighten_root(
+                lists, count, m - 1, cost, 0.0, distances, no_cuts.pair, no_sets.half, m
+            )
+            most = min(left, thoroughness.evaluations)
+            left_out, done = search_members(members, columns, root, width, count, m, cost, 0.0, most, False)
+            bounds[root] = min(bounds[root], left_out)
+            left = max(0, left - work - done)
+        bounds[root] = min(bounds[root], columns.costs[root].min())
+    return bounds
+
+
+@kernel
+def _fill(
+    values: np.ndarray, reach: np.ndarray, names: np.ndarray, count: int, factor: float, distances: np.ndarray
+) -> None:
+    """Compute the squared distances of the candidates, plus 2 * factor times the product of their reaches.
+
+    Divided by m, this is the cost of a pair in a column of m records, for `factor` = (t - m) / t.
+    """
+    for a in range(count):
+        i = names[a]
+        for b in range(a):
+            j = names[b]
+            distances[a, b] = squared_distance(values, i, j)
+            if factor > 0.0:
+                distances[a, b] += 2.0 * factor * reach[i] * reach[j]
+            distances[b, a] = distances[a, b]

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.bounds import ARITHMETIC
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.heuristics.projections import first_component_scores, labels_along
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
-
-#: Slack of the initial upper bounds, which are sums of two rounded distances.
-ROUNDING = 1.0 + 1e-12
 
 
 def solve(records: Records, k: int, *, deadline: Deadline, seed: int) -> Clustering:
@@ -56,7 +54,8 @@ class FarthestPairs:
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
         self.radii = np.sqrt(np.sum((values - values.mean(axis=0)) ** 2, axis=1))
-        self.bounds = (self.radii + self.radii.max()) * ROUNDING
+        # Sums of two rounded distances need slack to be upper bounds.
+        self.bounds = (self.radii + self.radii.max()) * (1.0 + ARITHMETIC)
         self.partners = np.full(len(values), -1, dtype=np.int64)
 
     def among(self, free: np.ndarray) -> tuple[int, int]:

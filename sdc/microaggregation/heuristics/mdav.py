@@ -18,7 +18,7 @@ from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
 
 #: Number of distances between two checks of the deadline, about a tenth of a second.
-STRETCH = 50_000_000
+STRETCH = 20_000_000
 
 
 class Free(NamedTuple):

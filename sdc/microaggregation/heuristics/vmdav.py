@@ -10,12 +10,10 @@ import numpy as np
 from microguard.sdc.algorithms.microaggregation import VmdavParameters
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.clustering import Clustering
+from microguard.sdc.microaggregation.heuristics.mdav import STRETCH
 from microguard.sdc.microaggregation.heuristics.projections import first_component_scores, labels_along
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.stop import Deadline
-
-#: Number of distances between two checks of the deadline, about a tenth of a second.
-STRETCH = 20_000_000
 
 
 def solve(

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.heuristics.mdav import STRETCH
 from microguard.sdc.stop import Deadline
-
-#: Number of distances between two checks of the deadline, about a tenth of a second.
-STRETCH = 20_000_000
 
 
 def merge(

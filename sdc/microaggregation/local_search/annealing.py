@@ -20,7 +20,7 @@ import numpy as np
 from microguard.sdc.kernels.compile import borrowing, kernel
 from microguard.sdc.kernels.prefetch import CACHED, prefetch, prefetch_row
 from microguard.sdc.kernels.random import next_bits, uniform
-from microguard.sdc.microaggregation.local_search.cluster_moves import accepts, create, dissolve
+from microguard.sdc.microaggregation.local_search.cluster_moves import create, dissolve
 from microguard.sdc.microaggregation.local_search.moves import best_move, scratch
 from microguard.sdc.microaggregation.local_search.noise import COUNT, NOISE
 from microguard.sdc.microaggregation.local_search.search_state import SearchState, move, refresh
@@ -33,16 +33,8 @@ DISSOLVE_EVERY = 20
 REFRESH_EVERY = 8
 #: Number of parts of the cooling. The deadline is checked between parts.
 PARTS = 64
-#: Number of temperatures, evenly spaced on a logarithmic scale, at which the visits are predicted.
-GRID = 512
-#: Steps are longer by this share, so that rounding never adds a step.
-SHORTFALL = 1e-6
-#: Tolerance of the temperature limits of a record, because exp(log(x)) is not exactly x.
-ROUNDED = 1.0 + 1e-9
 #: If fewer than one in this many records are chosen, sorting them is faster than marking them among all.
 MARKED = 16
-#: Shift that turns 64 random bits into an index of `NOISE`.
-_PLACE = np.uint64(64 - (COUNT - 1).bit_length())
 
 
 @dataclass(frozen=True)
@@ -58,15 +50,12 @@ class Schedule:
     favour : float
         If m of n records are visited, the logarithm of the temperature falls in proportion to (m /
         n)**favour. 0 gives all records the same number of visits, 1 all temperatures.
-    greedy : bool
-        Whether a record considers its best move only, by the Metropolis rule. This is better for few sweeps.
     """
 
     hot: float
     cold: float
     sweeps: float
     favour: float
-    greedy: bool = False
 
 
 def anneal(
@@ -94,64 +83,64 @@ def anneal(
     deadline : Deadline
     """
     order = np.argsort(-scales, kind="stable")
-    falling = scales[order]
-    top, bottom = math.log(schedule.hot * falling[0]), math.log(schedule.cold * falling[-1])
-    step = _step(falling, schedule, top, bottom)
-    moves, level = 0, top
+    # Logarithms can differ between processors in the last bit of a double.
+    falling = np.log(scales[order]).astype(np.float32).astype(np.float64)
+    hot, cold = math.log(schedule.hot), math.log(schedule.cold)
+    top, bottom = falling[0] + hot, falling[-1] + cold
+    step = _step(falling, hot, cold, schedule)
+    moves, level = 0, top - step / 2
     for part in range(1, PARTS + 1):
         if deadline.passed:
             return moves
         end = top + (bottom - top) * part / PARTS
         level, tried = _cool(
-            state,
-            near,
-            k,
-            order,
-            falling,
-            schedule.hot,
-            schedule.cold,
-            schedule.favour,
-            schedule.greedy,
-            level,
-            end,
-            step,
-            stream,
+            state, near, k, order, falling, hot, cold, schedule.favour, level, end, step, stream
         )
         moves += tried
+    return moves + descend(state, near, k, 1, stream)
+
+
+def descend(state: SearchState, near: np.ndarray, k: int, sweeps: int, stream: np.ndarray) -> int:
+    """Run sweeps at temperature zero, which only make moves that gain; return the moves tried."""
     refresh(state)
-    return moves + visit(state, near, np.arange(len(scales)), k, 0.0, True, scratch(near), stream)
+    return sum(_sweep(state, near, k, stream) for _ in range(sweeps))
 
 
-def _step(falling: np.ndarray, schedule: Schedule, top: float, bottom: float) -> float:
+def _step(falling: np.ndarray, hot: float, cold: float, schedule: Schedule) -> float:
     """Return the decrease of the logarithmic temperature per full sweep that gives the scheduled visits."""
-    temperatures = np.exp(np.linspace(top, bottom, GRID))
-    hot = np.searchsorted(-falling, -temperatures / schedule.hot, side="right")
-    frozen = np.searchsorted(-falling, -temperatures / schedule.cold, side="left")
-    share = (hot - frozen) / len(falling)
-    step = float(np.mean(share ** (1.0 - schedule.favour))) * (top - bottom) / schedule.sweeps
-    # Powers can differ between processors in the last bit of a double.
-    return float(np.float32(step * (1.0 + SHORTFALL)))
+    levels = np.linspace(falling[0] + hot, falling[-1] + cold, PARTS)
+    visited = np.searchsorted(-falling, hot - levels, side="right")
+    share = (visited - np.searchsorted(-falling, cold - levels, side="left")) / len(falling)
+    step = float(np.mean(share ** (1.0 - schedule.favour))) * (levels[0] - levels[-1]) / schedule.sweeps
+    return float(np.float32(step))  # powers can differ between processors, too
 
 
 @kernel
-def _cool(state, near, k, order, falling, hot, cold, favour, greedy, level, end, step, stream):
-    """Cool until the logarithmic temperature `level` is below `end`; return it and the moves tried."""
+def _sweep(state, near, k, stream):
+    return visit(state, near, np.arange(len(state.labels)), k, 0.0, scratch(near), stream)
+
+
+@kernel
+def _cool(state, near, k, order, falling, hot, cold, favour, level, end, step, stream):
+    """Cool until the logarithmic temperature `level` is below `end`; return it and the moves tried.
+
+    `falling` has the logarithmic scales of the records `order`.
+    """
     n = len(order)
     tried = visits = frozen = active = 0
     around = scratch(near)
     while level >= end:
-        temperature = np.exp(level)
-        while active < n and falling[active] * hot * ROUNDED >= temperature:
+        while active < n and falling[active] + hot >= level:
             active += 1
-        while frozen < active and falling[frozen] * cold > temperature * ROUNDED:
+        while frozen < active and falling[frozen] + cold > level:
             frozen += 1
         if active == frozen:  # no record has a scale for this temperature
             if active == n:
                 break
-            level = min(np.log(falling[active] * hot), level - step)
+            level = min(falling[active] + hot, level - step)
             continue
         chosen = _ascending(order, frozen, active)
-        tried += visit(state, near, chosen, k, temperature, greedy, around, stream)
+        tried += visit(state, near, chosen, k, np.exp(level), around, stream)
         visits += active - frozen
         if visits >= REFRESH_EVERY * n:
             refresh(state)
@@ -175,7 +164,7 @@ def _ascending(order, start, stop):
 
 
 @borrowing
-def visit(state, near, chosen, k, temperature, greedy, around, stream):
+def visit(state, near, chosen, k, temperature, around, stream):
     """Visit the records `chosen` once; return the moves tried."""
     tried = 0
     waits = state.points.size > CACHED
@@ -192,12 +181,10 @@ def visit(state, near, chosen, k, temperature, greedy, around, stream):
             tried += 1
             if create(state, near, i, k, temperature, stream):
                 continue
-        place = np.int64(next_bits(stream) >> _PLACE)
-        heat = 0.0 if greedy else temperature
-        gain, target, partner, moves = best_move(state, near[i], i, k, heat, place + 1, around)
+        place = np.int64(next_bits(stream)) & (COUNT - 1)
+        gain, target, partner, moves = best_move(state, near[i], i, k, temperature, place + 1, around)
         tried += moves
-        # In the heat bath, staying is a move with gain 0 and noise of its own.
-        if accepts(gain, temperature, stream) if greedy else gain > temperature * NOISE[place]:
+        if gain > temperature * NOISE[place]:  # staying is a move with gain 0 and noise of its own
             move(state, i, target, partner)
     return tried
 

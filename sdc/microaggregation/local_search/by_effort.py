@@ -2,13 +2,13 @@
 
 The effort is a number of visits per record.
 
-- fast: MDAV, of the whole file or, for large files, in blocks, and a few greedy sweeps.
-- standard: First a few short annealings from MDAV, which place the records with large scales; the results are
-  combined by partition crossover. Then one long annealing for all other records, which also removes the loss
-  at block borders. Smaller files are searched several times. Their best partition is then annealed
+- fast: MDAV, of the whole file or, for large files, in blocks, and a few sweeps that only make moves that
+  gain.
+- standard: one annealing from MDAV, which also removes the loss at block borders. Smaller files are searched
+  several times, and the results are combined by partition crossover. Their best partition is then annealed
   repeatedly, and crossover with the previous best keeps every component that improved. For small files, a
-  set-partitioning program recombines the clusters of all searches. Finally, the most expensive clusters are
-  dissolved if that gains. Large files have one greedy annealing.
+  set-partitioning program then recombines the clusters of all searches. Finally, the most expensive clusters
+  are dissolved if that gains.
 - thorough: the same with more work.
 
 If clusters must be diverse, the initial clusters are merged until they are, and the search only makes changes
@@ -26,7 +26,7 @@ import numpy as np
 from microguard.sdc.kernels.random import new_stream
 from microguard.sdc.microaggregation.clustering import Clustering
 from microguard.sdc.microaggregation.distinct_rows import deduplicate
-from microguard.sdc.microaggregation.local_search.annealing import Schedule, anneal
+from microguard.sdc.microaggregation.local_search.annealing import Schedule, anneal, descend
 from microguard.sdc.microaggregation.local_search.construction import Blocks, divide, initial_labels
 from microguard.sdc.microaggregation.local_search.crossover import cross, without_gaps
 from microguard.sdc.microaggregation.local_search.neighbours import near_distinct_records
@@ -36,7 +36,6 @@ from microguard.sdc.microaggregation.local_search.scales import local_scales
 from microguard.sdc.microaggregation.local_search.search_state import SearchState, search_state_of
 from microguard.sdc.microaggregation.local_search.work import WORK, Work
 from microguard.sdc.microaggregation.records import Records
-from microguard.sdc.microaggregation.sse import typical_cost
 from microguard.sdc.stop import Deadline, StoppedBy
 
 #: For files with more records, one long search is better than several shorter ones.
@@ -45,25 +44,14 @@ SEVERAL_RECORDS = 6_000
 #: files of 1,500 to 5,000 records grew by less than 0.2 %. With many clusters of equal cost, one step took
 #: half a minute.
 RECOMBINED_RECORDS = 1_300
-#: Number of short annealings before the long one, and the share of all visits of each. They favour records
-#: with large scales.
-OPENINGS, OPENING_SHARE = 4, 0.1
-OPENING_HOT, OPENING_COLD, OPENING_FAVOUR = 1.0, 0.05, 0.8
-#: Scales are capped at this quantile in the long annealing, which leaves the records with larger scales in
-#: place. It pays for large k: without it, Census loses 0.2 % more at k = 10.
-SETTLED = 0.9
-HOTTEST, COLDEST, FAVOUR = 0.7, 0.1, 0.5
-#: With fewer sweeps than this, a heat bath is too destructive. The annealing is greedy instead, with one
-#: scale for all records, and its initial temperature grows with the square root of the number of sweeps.
-BATH_SWEEPS = 20
-GREEDY_COLD = 0.01
-#: Initial temperatures of repeated annealings of the best partition, in turn: one that is hot enough to leave
-#: the local optimum, and three mild ones, after which crossover has more independent components.
-AGAIN_HOTTEST = (HOTTEST, 0.4, 0.4, 0.4)
+#: A record is visited while the temperature is between these multiples of its scale: in a search from the
+#: initial partition, and in a repeated annealing of the best one, which is to change a part of it only.
+HOTTEST, COLDEST = 1.4, 0.3
+AGAIN_HOTTEST, AGAIN_COLDEST = 0.7, 0.1
+#: How much records with large scales, which are few, are favoured (`Schedule.favour`).
+FAVOUR = 0.7
 #: Minimum number of sweeps of a repeated annealing; it limits their number.
 AGAIN_SWEEPS = 200
-#: Number of repeated annealings between two set-partitioning programs, which take up to as long.
-BETWEEN_PROGRAMS = 5
 #: Share of the visits if clusters must be diverse, because each visit costs more; and if the search uses
 #: perturbed records, because it gains less. For 5,000 records, 0.4 in place of 0.7 loses 0.2 % more in half
 #: of the time. For 25,000 records in a run of ten million, it loses 1.4 % more in two thirds of the time.
@@ -243,12 +231,12 @@ class _Searches:
         for number in range(searches):
             incumbent = self._cross_with(incumbent, self._search(labels, share * sweeps, number), pool)
         for time in range(times):
-            incumbent = self._cross_with(incumbent, self._anneal_again(incumbent, total / times, time), pool)
-            program_due = (time + 1) % BETWEEN_PROGRAMS == 0 or time + 1 == times
-            if pool is not None and program_due and not self._deadline.passed:
-                pool.add(incumbent)
-                incumbent, branched = pool.combine(self._deadline)
-                nodes += branched
+            schedule = Schedule(AGAIN_HOTTEST, AGAIN_COLDEST, total / times, FAVOUR)
+            found = self._anneal(incumbent, schedule, searches + time)
+            incumbent = self._cross_with(incumbent, found, pool)
+        if pool is not None and times and not self._deadline.passed:
+            pool.add(incumbent)
+            incumbent, nodes = pool.combine(self._deadline)
         return incumbent, {
             "moves": self._moves,
             "searches": searches + times,
@@ -265,44 +253,26 @@ class _Searches:
         return cross(self._records, incumbent, labels_found)
 
     def _search(self, labels: np.ndarray, sweeps: float, number: int) -> np.ndarray:
-        """Run short annealings with crossover, then a long one; with few sweeps, one greedy annealing."""
-        records = self._records
-        if sweeps < BATH_SWEEPS:
-            greedy = Schedule((sweeps / BATH_SWEEPS) ** 0.5, GREEDY_COLD, sweeps, 0.0, greedy=True)
-            scales = np.full(len(records), typical_cost(records.values, records.weights, labels))
-            return cross(records, labels, self._anneal(labels, greedy, scales, number, 0))
-        incumbent = labels
-        opening = Schedule(OPENING_HOT, OPENING_COLD, OPENING_SHARE * sweeps, OPENING_FAVOUR)
-        for place in range(OPENINGS):
-            searched = self._anneal(labels, opening, self._scales, number, place)
-            incumbent = cross(records, incumbent, searched)
-        long = Schedule(HOTTEST, COLDEST, (1.0 - OPENINGS * OPENING_SHARE) * sweeps, FAVOUR)
-        return cross(records, incumbent, self._anneal(incumbent, long, self._capped_scales, number, OPENINGS))
-
-    def _anneal_again(self, incumbent: np.ndarray, sweeps: float, time: int) -> np.ndarray:
-        """Anneal the best partition; return the final labels."""
-        hottest = AGAIN_HOTTEST[time % len(AGAIN_HOTTEST)]
-        schedule = Schedule(hottest, COLDEST, sweeps, FAVOUR)
-        return self._anneal(incumbent, schedule, self._capped_scales, self._work.searches + time, OPENINGS)
+        """Anneal a partition; without sweeps, descend only. The result is at least as good."""
+        if sweeps == 0.0:
+            state = self._state(labels)
+            stream = new_stream(self._seed, number)
+            self._moves += descend(state, self._near, self._k, self._work.descents, stream)
+            return without_gaps(state.labels)
+        found = self._anneal(labels, Schedule(HOTTEST, COLDEST, sweeps, FAVOUR), number)
+        return cross(self._records, labels, found)
 
     @cached_property
     def _scales(self) -> np.ndarray:
         """Scale of each record, see `local_scales`."""
         return local_scales(self._records.values, self._records.weights, self._near, self._k)
 
-    @cached_property
-    def _capped_scales(self) -> np.ndarray:
-        """Scales capped at a quantile, so that records with large scales are not visited first."""
-        return np.minimum(self._scales, np.quantile(self._scales, SETTLED))
-
     def _state(self, labels: np.ndarray) -> SearchState:
         records = self._records
         return search_state_of(records.values, records.weights, labels, self._k, records.diversity)
 
-    def _anneal(
-        self, labels: np.ndarray, schedule: Schedule, scales: np.ndarray, number: int, place: int
-    ) -> np.ndarray:
+    def _anneal(self, labels: np.ndarray, schedule: Schedule, number: int) -> np.ndarray:
         state = self._state(labels)
-        stream = new_stream(self._seed, number, place)
-        self._moves += anneal(state, self._near, self._k, schedule, scales, stream, self._deadline)
+        stream = new_stream(self._seed, number)
+        self._moves += anneal(state, self._near, self._k, schedule, self._scales, stream, self._deadline)
         return without_gaps(state.labels)

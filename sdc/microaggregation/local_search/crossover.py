@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.bounds import ARITHMETIC
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import squares_by_cluster
-
-#: Gains below this share of the total cost are rounding errors.
-ROUNDING = 1e-12
 
 
 def cross(records: Records, incumbent: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -26,7 +24,7 @@ def cross(records: Records, incumbent: np.ndarray, other: np.ndarray) -> np.ndar
         Labels from 0. Components of equal cost are taken from the incumbent.
     """
     costs = [squares_by_cluster(records.values, records.weights, labels) for labels in (incumbent, other)]
-    labels = _cross(incumbent, other, costs[0], costs[1], ROUNDING * float(costs[0].sum()))
+    labels = _cross(incumbent, other, costs[0], costs[1], ARITHMETIC * float(costs[0].sum()))
     return without_gaps(labels)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from microguard.sdc.kernels.compile import borrowing, embedded, kernel
 from microguard.sdc.kernels.lanes import exchange
 from microguard.sdc.microaggregation.local_search.diverse_changes import may_leave, may_swap
-from microguard.sdc.microaggregation.local_search.noise import NOISE, WRAP
+from microguard.sdc.microaggregation.local_search.noise import COUNT, NOISE
 
 
 @kernel
@@ -60,12 +60,12 @@ def best_move(state, near, i, k, temperature, place, around):
             else:
                 gain = _unequal_swap(state, i, j, a, b)
             moved = gain != 0.0
-            gain += temperature * NOISE[(place + tried) & WRAP]
+            gain += temperature * NOISE[(place + tried) & (COUNT - 1)]
             tried += 1
             if moved and gain > largest and may_swap(state, state.diversity, i, j):
                 largest, target, partner = gain, b, j
         if sizes[a] > k and sizes[b] < largest_size:
-            gain = shift_gain(state, i, b) + temperature * NOISE[(place + tried) & WRAP]
+            gain = shift_gain(state, i, b) + temperature * NOISE[(place + tried) & (COUNT - 1)]
             tried += 1
             if gain > largest and may_leave(state, state.diversity, i):
                 largest, target, partner = gain, b, -1

@@ -11,10 +11,6 @@ import numpy as np
 
 #: Size of the table, a power of two, so that one bit mask reduces an index modulo the size.
 COUNT = 4096
-#: Bit mask that reduces an index modulo COUNT.
-WRAP = COUNT - 1
-#: Number of decimals of the table. Logarithms can differ between processors in the last bit.
-DIGITS = 9
 
 
 def gumbel_quantiles() -> np.ndarray:
@@ -24,7 +20,8 @@ def gumbel_quantiles() -> np.ndarray:
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     rank = np.empty(COUNT, dtype=np.int64)
     rank[np.argsort(mixed, kind="stable")] = np.arange(COUNT)
-    return np.round(-np.log(-np.log((rank + 0.5) / COUNT)), DIGITS)
+    # Logarithms can differ between processors in the last bit of a double.
+    return (-np.log(-np.log((rank + 0.5) / COUNT))).astype(np.float32).astype(np.float64)
 
 
 NOISE = gumbel_quantiles()

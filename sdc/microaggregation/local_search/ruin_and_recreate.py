@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
-from microguard.sdc.microaggregation.local_search.crossover import ROUNDING, without_gaps
+from microguard.sdc.microaggregation.bounds import ARITHMETIC
+from microguard.sdc.microaggregation.local_search.crossover import without_gaps
 from microguard.sdc.microaggregation.principal_component import POWER_ITERATIONS, along, first_component
 from microguard.sdc.microaggregation.records import Records
 from microguard.sdc.microaggregation.sse import squares_by_cluster
@@ -110,7 +111,7 @@ def _dissolve(partition, near, cluster, k):
         parts = _split_large(partition, touched, joined, k)
         for place in range(1, parts):
             after += _squares(partition, touched[place])
-    if after < before * (1.0 - ROUNDING):
+    if after < before * (1.0 - ARITHMETIC):
         for place in range(1, parts):
             part = touched[place]
             labels[members[part, : sizes[part]]] = part

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-#: Work before the first sweep (construction, near records), expressed in visits per record.
-VISITS_BEFORE = 15
 #: For k above COST_K, the number of visits falls with this power of k. The cost of a visit grows faster, so
 #: larger k takes up to about twice as long.
 COST_K, COST_POWER = 3, 0.6
@@ -35,6 +33,8 @@ class Work:
         Limit on steps times matrix entries of a set-partitioning program.
     fewest_sweeps, most_sweeps : int
         Limits on the mean number of visits per record.
+    descents : int
+        Number of sweeps at temperature zero, if there are no others.
     neighbours, trees : int
         Minimum number of near records, and number of trees of the search for them.
     """
@@ -48,6 +48,7 @@ class Work:
     step_entries: int
     fewest_sweeps: int
     most_sweeps: int
+    descents: int
     neighbours: int
     trees: int
 
@@ -57,7 +58,7 @@ class Work:
 
     def affordable_sweeps(self, n: int, k: int) -> float:
         """Return the mean number of visits per record that the limit on all visits leaves, at least 0."""
-        return min(self.most_sweeps, max(0.0, _cheaper(k) * self.visits / n - VISITS_BEFORE))
+        return min(self.most_sweeps, _cheaper(k) * self.visits / n)
 
     def shared(self, share: float) -> Work:
         """Return the work limits of a block that has this share of the records of its run.
@@ -83,9 +84,9 @@ def _cheaper(k: int) -> float:
 #: fast takes as long as MDAV in blocks, standard two seconds for a large file, and two to three for a small
 #: file that is the whole run. thorough takes half a minute.
 WORK = {
-    "fast": Work(0, 1, 1.0, 0, 0.0, None, 0, 2, 2, 6, 2),
-    "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 50, 2_000, 8, 5),
-    "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, None, 300_000, 100, 40_000, 12, 8),
+    "fast": Work(0, 1, 1.0, 0, 0.0, None, 0, 0, 0, 3, 6, 2),
+    "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 50, 2_000, 0, 8, 5),
+    "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, None, 300_000, 100, 40_000, 0, 12, 8),
 }
 #: Work of the initial incumbent of a proof: one search of a small file.
 WORK["start"] = replace(WORK["standard"], searches=1, again=0, run_visits=None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from microguard.sdc.clusters.diversity import Diversity
 from microguard.sdc.microaggregation import microaggregate
-from microguard.sdc.microaggregation.effort_ladder import CERTIFIED, CERTIFIED_TIMES_K, MOST_K, provable
+from microguard.sdc.microaggregation.effort_ladder import CERTIFIED, MOST_K, provable
 from microguard.sdc.microaggregation.records import Records
 
 from tests.sdc.microaggregation.brute_force import least_sse
@@ -48,10 +48,10 @@ def test_standard_proves_small_blocks_whatever_their_share_of_the_run() -> None:
 
 
 def test_provable_heeds_size_k_weights_and_diversity() -> None:
-    values = _heavy_tails(2, CERTIFIED + 1)
-    assert provable(Records.of(values[:CERTIFIED], 3)[0], 3)
+    values = _heavy_tails(2, CERTIFIED // 3 + 1)
+    assert provable(Records.of(values[: CERTIFIED // 3], 3)[0], 3)
     assert not provable(Records.of(values, 3)[0], 3)
-    assert not provable(Records.of(values[: CERTIFIED_TIMES_K // 5 + 1], 5)[0], 5)
+    assert not provable(Records.of(values[: CERTIFIED // 5 + 1], 5)[0], 5)
     assert not provable(Records.of(values[:50], MOST_K + 1)[0], MOST_K + 1)
     assert not provable(Records.of(values[:50], 3, record_weights=np.arange(1.0, 51.0))[0], 3)
     diversity = Diversity.of(np.arange(50)[:, np.newaxis] % 3, [2])

@@ -40,7 +40,7 @@ def test_separate_larger_returns_violated_and_valid_cuts(seed: int) -> None:
     clusters = {tuple(sorted(rng.choice(n, rng.integers(k, 2 * k), replace=False))) for _ in range(30)}
     members = as_members(sorted(clusters), k)
     x = rng.uniform(0.1, 0.6, size=len(members))
-    cuts = separate_larger(members, x, n, NONE, per_record=1_000, in_all=10_000)
+    cuts = separate_larger(members, x, n, NONE)
     left = cut_entries(cuts, incidence_of(members, n)) @ x
     assert len(cuts)
     assert np.all(left > cut_limits(cuts) + 0.02 - 1e-9)

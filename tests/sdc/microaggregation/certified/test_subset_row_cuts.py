@@ -44,7 +44,7 @@ def test_separate_finds_every_violated_triple(seed: int) -> None:
         # One pair alone never exceeds one in a solution of the master problem.
         if left > 1.02 and together >= 2:
             violated.add(triple)
-    cuts = separate(members, x, n, NONE, per_record=1_000, in_all=10_000)
+    cuts = separate(members, x, n, NONE)
     assert {tuple(row[:3]) for row in cuts.tolist()} == violated
     assert np.all(cuts[:, 3:] == -1)
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from microguard.sdc.microaggregation.column_generation.columns import squared_distances
-from microguard.sdc.microaggregation.exact_pricing import pricing
 from microguard.sdc.microaggregation.exact_pricing.pricing import Cuts, Priced, price
 from microguard.sdc.stop import Deadline
 
@@ -57,40 +56,6 @@ def test_price_agrees_with_brute_force_for_every_root(n: int, k: int, cuts: int)
             root = min(cluster, key=lambda i: rank[i])
             least[root] = min(least[root], reduced)
         np.testing.assert_allclose(priced.least, least, atol=1e-9)
-
-
-@pytest.mark.parametrize("cuts", [0, 5, 25])
-@pytest.mark.parametrize(("n", "k"), [(11, 2), (12, 3), (12, 4)])
-def test_close_roots_closes_only_roots_without_larger_clusters(
-    n: int, k: int, cuts: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    closed = []
-    close_roots = pricing._Search.close_roots
-
-    def watched(search: pricing._Search, size: int) -> None:
-        close_roots(search, size)
-        closed.append(not search._task.open_roots.all())
-
-    monkeypatch.setattr(pricing._Search, "close_roots", watched)
-    for seed in range(12):
-        values, duals, penalised = instance(1000 * seed + cuts, n, cuts)
-        penalised = Cuts(penalised.sets, penalised.penalties / 4)
-        exact = by_brute_force(values, duals, penalised, k)
-        # These duals are typical of late iterations: few clusters of k are below the threshold.
-        near = max(-reduced / len(cluster) for cluster, reduced in exact.items() if len(cluster) == k)
-        duals -= near - 0.01
-        exact = {cluster: reduced + (near - 0.01) * len(cluster) for cluster, reduced in exact.items()}
-        order = np.lexsort((np.arange(n), -duals))
-        rank = np.argsort(order)
-        for threshold in (0.0, 0.02):
-            least = np.full(n, threshold)
-            for cluster, reduced in exact.items():
-                root = min(cluster, key=lambda i: rank[i])
-                least[root] = min(least[root], reduced)
-            priced = price(squared_distances(values), k, duals, penalised, threshold=threshold)
-            assert priced.complete
-            np.testing.assert_allclose(priced.least, least, atol=1e-9)
-    assert any(closed)
 
 
 @pytest.mark.parametrize("cuts", [0, 8])

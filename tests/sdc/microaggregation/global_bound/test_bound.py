@@ -7,6 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 from microguard.sdc.microaggregation.bounds import nearest_neighbour_bound
+from microguard.sdc.microaggregation.exact_pricing.cut_penalties import Cuts, new_state
+from microguard.sdc.microaggregation.exact_pricing.member_search import no_columns
+from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import new_odd_sets
 from microguard.sdc.microaggregation.global_bound.bound import WORK, Work, global_bound, near_records
 from microguard.sdc.microaggregation.global_bound.column_costs import column_costs
 from microguard.sdc.microaggregation.global_bound.column_pricing import Thoroughness, price_columns
@@ -114,13 +117,15 @@ def test_price_columns_bounds_the_reduced_cost_of_every_column_of_a_root(t: int,
         for count, width, evaluations, beyond in ((10, 60, 10**6, 100), (5, 60, 10**6, 100), (5, 4, 3, 1)):
             thoroughness = Thoroughness(width, evaluations, 20 * evaluations, beyond)
             near = near_records(values, count)
-            priced = price_columns(values, reach, near, duals, t, bordered, 3, thoroughness)
-            assert np.all(priced.bounds <= exact + 1e-12)
+            columns = no_columns(n, 3, t)
+            no_cuts, no_sets = new_state(Cuts.none(), 0), new_odd_sets(Cuts.none().sets, np.empty(0), 0)
+            bounds = price_columns(
+                values, reach, near, duals, t, bordered, thoroughness, no_cuts, no_sets, columns
+            )
+            assert np.all(bounds <= exact + 1e-12)
             if width > n:
-                np.testing.assert_allclose(priced.bounds, exact, atol=1e-12)
-                np.testing.assert_allclose(
-                    np.minimum(priced.reduced_costs.min(axis=1), 0.0), exact, atol=1e-12
-                )
+                np.testing.assert_allclose(bounds, exact, atol=1e-12)
+                np.testing.assert_allclose(np.minimum(columns.costs.min(axis=1), 0.0), exact, atol=1e-12)
 
 
 def test_global_bound_is_stable_under_row_order_and_extreme_records() -> None:
