@@ -97,6 +97,8 @@ class LargeTable:
                 self._local.add(targets)
                 raise_bound(relaxation, self._local, sweeps, deadline)
                 self._start(search, steps)
+        if not self._whole and search.cost > relaxation.bound * (1 + gap) and not deadline.passed:
+            search.prove(steps)
         renewed = 0
         while True:
             bound = max(relaxation.bound, min(search.proved, search.cost))

@@ -1,11 +1,11 @@
 """Protect a pattern by cuts and witnesses, and improve it locally.
 
 `choose` chooses cells by an integer program of the cuts, attacks the pattern, adds the cuts that it violates,
-and completes it until it withstands. `open` suppresses further cells for one primary after the other. `trim` publishes each secondary
-cell whose users all find other witnesses. `renew` chooses anew about the cells of a neighbourhood by an
-integer program of the cuts, opens further cells for the primaries that it does not protect, trims, and keeps
-the result if it costs less. No program of `renew` and `trim` covers more than a neighbourhood, so that their
-work does not grow with the table.
+and completes it until it withstands. `open` suppresses further cells for one primary after the other. `trim`
+publishes each secondary cell whose users all find other witnesses. `renew` chooses anew about the cells of a
+neighbourhood by an integer program of the cuts, opens further cells for the primaries that it does not
+protect, trims, and keeps the result if it costs less. No program of `renew` and `trim` covers more than a
+neighbourhood, so that their work does not grow with the table.
 """
 
 from __future__ import annotations
@@ -85,6 +85,19 @@ class LocalSearch:
         """Whether the work is done, or the deadline has passed."""
         return self._witnesses.searches >= self._most or self._deadline.passed
 
+    def prove(self, steps: int) -> np.ndarray | None:
+        """Raise `proved` by an integer program of the cuts, and return its pattern.
+
+        Parameters
+        ----------
+        steps : interrupt checks of the integer program (see `Limits.steps`)
+        """
+        limits = Limits(relative_gap=_WHOLE_GAP, steps=steps, seconds=max(self._deadline.remaining, 1.0))
+        none = np.zeros(self.problem.cells, dtype=bool)
+        found, proved = self._relaxation.integer(limits, None, none)
+        self.proved = max(self.proved, proved)
+        return found
+
     def choose(self, steps: int) -> bool:
         """Choose about all cells by an integer program of the cuts, and keep the pattern if it costs less.
 
@@ -96,28 +109,31 @@ class LocalSearch:
 
         Parameters
         ----------
-        steps : interrupt checks of the integer program (see `Limits.steps`)
+        steps : see `prove`
         """
-        limits = Limits(relative_gap=_WHOLE_GAP, steps=steps, seconds=max(self._deadline.remaining, 1.0))
-        none = np.zeros(self.problem.cells, dtype=bool)
-        found, proved = self._relaxation.integer(limits, None, none)
-        self._witnesses.searches += _COUNTED_WHOLE
-        self.proved = max(self.proved, proved)
+        found = self.prove(steps)
+        if self.pattern.witnesses:  # the first pattern needs a program in any case
+            self._witnesses.searches += _COUNTED_WHOLE
         if found is None:
             return False
         self._attack_whole(found)
         completed = self._completed(found)
         pruned = prune(*self._cuts, completed, self.problem.costs, self.problem.must)
         again = self._completed(pruned)
-        self.open(min(completed, again, key=self._cost_of))
+        self.open(min(completed, again, key=self._cost_of), thorough=2)
         return True
 
-    def open(self, suppressed: np.ndarray) -> None:
+    def open(self, suppressed: np.ndarray, *, thorough: int = 1) -> None:
         """Suppress some cells, and for one primary after the other further ones; trim, and keep the pattern
-        if it costs less."""
+        if it costs less.
+
+        Parameters
+        ----------
+        thorough : see `open_witnesses`
+        """
         before, cost = self.pattern, self.cost
         self.pattern = Pattern(suppressed | self.problem.must)
-        open_witnesses(self._witnesses, self.pattern, self.problem.costs)
+        open_witnesses(self._witnesses, self.pattern, self.problem.costs, thorough=thorough)
         self.trim()
         if before.witnesses and self.cost >= cost:
             self.pattern = before
