@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from microguard.sdc.solver import Limits
 from microguard.sdc.stop import Deadline, StoppedBy
 from microguard.sdc.suppression.knowledge import OUTSIDER
 from microguard.sdc.suppression.local_cuts import LocalCuts
@@ -23,8 +22,10 @@ _SWEEPS = 0.5
 #: Part by which sweeps must raise the bound to be repeated.
 _PROGRESS = 5e-4
 _WHOLE = 1e-6
-#: Cells above which no pattern of an integer program of the whole table is repaired.
+#: Cells above which no integer program chooses about the whole table.
 _OPENED = 10_000
+#: Renewals of neighbourhoods after which an integer program chooses about the whole table again.
+_RENEWED = 5
 
 
 def dive(relaxation: Relaxation, local: LocalCuts, deadline: Deadline) -> np.ndarray:
@@ -71,7 +72,7 @@ class LargeTable:
         self._relaxation, self._deadline, self._seed = relaxation, deadline, seed
         self._witnesses = Witnesses(problem, knowledge)
         self._local = LocalCuts(problem, knowledge, self._witnesses.near, seed)
-        self._proved = 0.0
+        self._whole = problem.cells <= _OPENED
 
     def run(self, gap: float, sweeps: int, searches: int, steps: int) -> tuple[np.ndarray, float, StoppedBy]:
         """Return a pattern, a lower bound, and what ended the search.
@@ -86,39 +87,35 @@ class LargeTable:
         """
         relaxation, deadline = self._relaxation, self._deadline
         raise_bound(relaxation, self._local, sweeps, deadline)
-        search = self._start(searches, steps)
+        search = LocalSearch(
+            self._witnesses, self._local, relaxation, self._separation, self._seed, searches, deadline
+        )
+        self._start(search, steps)
         if self._knowledge.count:
             targets = self._targets(search)
             if targets:
                 self._local.add(targets)
                 raise_bound(relaxation, self._local, sweeps, deadline)
-                search = min(search, self._start(searches, steps), key=lambda found: found.cost)
-        bound = max(relaxation.bound, min(self._proved, search.cost))
-        if search.cost > bound * (1 + gap) and not deadline.passed and self._proved == 0:
-            limits = Limits(relative_gap=gap / 4, steps=steps, seconds=max(deadline.remaining, 1.0))
-            none = np.zeros(self._problem.cells, dtype=bool)
-            bound = max(bound, min(relaxation.integer(limits, None, none)[1], search.cost))
-        while search.cost > bound * (1 + gap) and not search.ended and search.renew():
-            pass
+                self._start(search, steps)
+        if not self._whole and search.cost > relaxation.bound * (1 + gap) and not deadline.passed:
+            search.prove(steps)
+        renewed = 0
+        while True:
+            bound = max(relaxation.bound, min(search.proved, search.cost))
+            if search.cost <= bound * (1 + gap) or search.ended:
+                break
+            renewed += 1
+            if self._whole and renewed % _RENEWED == 0:
+                search.choose(steps)
+            elif not search.renew():
+                break
         proved = search.cost <= bound * (1 + PROVED)
         return search.pattern.suppressed, bound, "proof" if proved else "time" if deadline.passed else "work"
 
-    def _start(self, searches: int, steps: int) -> LocalSearch:
-        """Return a protecting pattern: of integer programs of the cuts, or of a dive in larger tables."""
-        search = LocalSearch(
-            self._witnesses,
-            self._local,
-            self._relaxation,
-            self._separation,
-            self._seed,
-            searches,
-            self._deadline,
-        )
-        if self._problem.cells > _OPENED or not search.protect(steps):
+    def _start(self, search: LocalSearch, steps: int) -> None:
+        """Find a protecting pattern: of an integer program of the cuts, or of a dive in larger tables."""
+        if not self._whole or not search.choose(steps):
             search.open(dive(self._relaxation, self._local, self._deadline))
-        self._proved = max(self._proved, search.proved)
-        search.trim()
-        return search
 
     def _targets(self, search: LocalSearch) -> list[tuple[int, int, float]]:
         """Return the contributors who need witnesses of their own, with the deviations that these reach."""

@@ -1,11 +1,11 @@
 """Protect a pattern by cuts and witnesses, and improve it locally.
 
-`protect` chooses cells by integer programs of the cuts, attacks the pattern, adds the cuts that it violates,
-and repeats. `open` suppresses further cells for one primary after the other. `trim` publishes each secondary
-cell whose users all find other witnesses. `renew` chooses anew about the cells of a neighbourhood by an
-integer program of the cuts, opens further cells for the primaries that it does not protect, trims, and keeps
-the result if it costs less. No program of `renew` and `trim` covers more than a neighbourhood, so that their
-work does not grow with the table.
+`choose` chooses cells by an integer program of the cuts, attacks the pattern, adds the cuts that it violates,
+and completes it until it withstands. `open` suppresses further cells for one primary after the other. `trim`
+publishes each secondary cell whose users all find other witnesses. `renew` chooses anew about the cells of a
+neighbourhood by an integer program of the cuts, opens further cells for the primaries that it does not
+protect, trims, and keeps the result if it costs less. No program of `renew` and `trim` covers more than a
+neighbourhood, so that their work does not grow with the table.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _LEAST, _MOST = 50, 400
 #: Searches of a witness that a neighbourhood counts as, for its integer programs. Without them, the search
 #: would not end where no neighbourhood improves the pattern.
 _COUNTED = 100
+#: The same for an integer program of the whole table.
+_COUNTED_WHOLE = 2_000
 #: Rounds of cuts in which a neighbourhood is chosen anew before further cells are opened.
 _ROUNDS = 3
-#: Integer programs of the whole table, their gap, and rounds of cuts in which cells stay suppressed.
-_WHOLE_ROUNDS, _WHOLE_GAP, _COMPLETED = 4, 0.01, 20
-#: Times that cells which no cut needs are published again.
-_PRUNED = 2
+#: Gap of an integer program of the whole table, and rounds of cuts in which cells stay suppressed.
+_WHOLE_GAP, _COMPLETED = 0.002, 40
 #: Gap and work of the integer program of a neighbourhood.
 _PART = Limits(relative_gap=0.002, steps=100)
 
@@ -78,51 +78,65 @@ class LocalSearch:
     @property
     def cost(self) -> float:
         """Cost of the pattern."""
-        return float(self.problem.costs[self.pattern.suppressed].sum())
+        return self._cost_of(self.pattern.suppressed)
 
     @property
     def ended(self) -> bool:
         """Whether the work is done, or the deadline has passed."""
         return self._witnesses.searches >= self._most or self._deadline.passed
 
-    def protect(self, steps: int) -> bool:
-        """Choose a pattern by integer programs of the whole table, then open further cells where it fails.
-
-        Programs of the whole table that start from the last basis attack all primaries in the time of a few
-        witnesses. After some rounds, cells stay suppressed once they are. Cells that no cut found so far
-        needs are then published again, as long as this costs less in the end. Return whether the first
-        program found a pattern.
+    def prove(self, steps: int) -> np.ndarray | None:
+        """Raise `proved` by an integer program of the cuts, and return its pattern.
 
         Parameters
         ----------
-        steps : interrupt checks of an integer program (see `Limits.steps`)
+        steps : interrupt checks of the integer program (see `Limits.steps`)
         """
-        best = None
-        for _ in range(_WHOLE_ROUNDS):
-            limits = Limits(relative_gap=_WHOLE_GAP, steps=steps, seconds=max(self._deadline.remaining, 1.0))
-            none = np.zeros(self.problem.cells, dtype=bool)
-            found, proved = self._relaxation.integer(limits, None, none)
-            self.proved = max(self.proved, proved)
-            if found is None:
-                break
-            best = found
-            if self._deadline.passed or not self._attack_whole(best)[0]:
-                break
-        if best is None:
+        limits = Limits(relative_gap=_WHOLE_GAP, steps=steps, seconds=max(self._deadline.remaining, 1.0))
+        none = np.zeros(self.problem.cells, dtype=bool)
+        found, proved = self._relaxation.integer(limits, None, none)
+        self.proved = max(self.proved, proved)
+        return found
+
+    def choose(self, steps: int) -> bool:
+        """Choose about all cells by an integer program of the cuts, and keep the pattern if it costs less.
+
+        The pattern of the program is completed until it withstands: each attack adds the cuts that it
+        violates, so that the bound of the next program is closer. Programs of the whole table that start from
+        the last basis attack all primaries in the time of a few witnesses. Cells that no cut found so far
+        needs are published again, and the pattern is completed again. Return whether the program found a
+        pattern.
+
+        Parameters
+        ----------
+        steps : see `prove`
+        """
+        found = self.prove(steps)
+        if self.pattern.witnesses:  # the first pattern needs a program in any case
+            self._witnesses.searches += _COUNTED_WHOLE
+        if found is None:
             return False
-        best = self._completed(best)
-        for _ in range(_PRUNED):
-            again = self._completed(prune(*self._cuts, best, self.problem.costs, self.problem.must))
-            if self.problem.costs[again].sum() >= self.problem.costs[best].sum():
-                break
-            best = again
-        self.open(best)
+        self._attack_whole(found)
+        completed = self._completed(found)
+        pruned = prune(*self._cuts, completed, self.problem.costs, self.problem.must)
+        again = self._completed(pruned)
+        self.open(min(completed, again, key=self._cost_of), thorough=2)
         return True
 
-    def open(self, suppressed: np.ndarray) -> None:
-        """Suppress some cells, and for one primary after the other further ones."""
-        self.pattern.suppressed[:] = suppressed | self.problem.must
-        open_witnesses(self._witnesses, self.pattern, self.problem.costs)
+    def open(self, suppressed: np.ndarray, *, thorough: int = 1) -> None:
+        """Suppress some cells, and for one primary after the other further ones; trim, and keep the pattern
+        if it costs less.
+
+        Parameters
+        ----------
+        thorough : see `open_witnesses`
+        """
+        before, cost = self.pattern, self.cost
+        self.pattern = Pattern(suppressed | self.problem.must)
+        open_witnesses(self._witnesses, self.pattern, self.problem.costs, thorough=thorough)
+        self.trim()
+        if before.witnesses and self.cost >= cost:
+            self.pattern = before
 
     def trim(self, cells: np.ndarray | None = None) -> None:
         """Publish secondary cells without which all their users find other witnesses, the dearest first."""
@@ -154,6 +168,9 @@ class LocalSearch:
             if pattern.witnesses[primary] is not found:
                 pattern.put(primary, found)
         return True
+
+    def _cost_of(self, suppressed: np.ndarray) -> float:
+        return float(self.problem.costs[suppressed].sum())
 
     @property
     def _cuts(self) -> tuple[sparse.csr_matrix, np.ndarray]:

@@ -46,7 +46,12 @@ def very_large_table(separation: Separation, deadline: Deadline) -> tuple[np.nda
 
 
 def open_witnesses(
-    witnesses: Witnesses, pattern: Pattern, costs: np.ndarray, deadline: Deadline | None = None
+    witnesses: Witnesses,
+    pattern: Pattern,
+    costs: np.ndarray,
+    deadline: Deadline | None = None,
+    *,
+    thorough: int = 1,
 ) -> None:
     """Suppress, for one primary after the other, the further cells of its cheapest witness.
 
@@ -55,6 +60,9 @@ def open_witnesses(
     costs : (cells,) prices of the cells
     deadline : Deadline, optional
         No pattern protects all primaries before the last one has its witness.
+    thorough : 1 or 2
+        How far from a primary to search suppressed cells before others are suppressed: 2 if the pattern
+        protects (most) primaries already.
 
     Raises
     ------
@@ -77,7 +85,7 @@ def open_witnesses(
                 f"time_limit: expected a pattern that protects all {len(primaries)} primaries, found "
                 f"witnesses of {number} when it ended; allow more time, or split the table"
             )
-        found, failed = witnesses.of(primary, pattern, thorough=1)
+        found, failed = witnesses.of(primary, pattern, thorough=thorough)
         if failed:
             found, failed = witnesses.of(primary, pattern, thorough=2, costs=costs)
         if failed:

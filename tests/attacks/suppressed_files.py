@@ -124,24 +124,56 @@ class Attack:
         self._weight[self._where] = _WATCHED
 
     def narrow(self) -> dict[str, set[Cell]]:
-        """Return the sensitive cells that each kind of attacker narrows below their levels."""
+        """Return the sensitive cells that each kind of attacker narrows below their levels.
+
+        A table that reaches the level of one cell, or its mirror image, is shrunk for further cells. If
+        somebody can exclude it, the cell gets a table of its own.
+        """
         found: dict[str, set[Cell]] = {"outsider": set()} | {each.kind: set() for each in self._attackers}
-        for cell, secret in self._secrets.items():
-            for side, level in ((1.0, secret.upper), (-1.0, secret.lower)):
-                if level <= 0 or cell not in self._rows.place:
-                    continue
-                if not self._rows.hidden[self._rows.place[cell]]:
-                    found["outsider"].add(cell)
-                    continue
-                table = self._witness(cell, side, level)
-                if table is None:
-                    found["outsider"].add(cell)
-                    continue
-                for number in self._excluding(table, level):
-                    attacker = self._attackers[number]
-                    if cell not in attacker.alone and self._narrowed(cell, side, level, attacker):
-                        found[attacker.kind].add(cell)
+        aims = [
+            (cell, side, level)
+            for cell, secret in self._secrets.items()
+            for side, level in ((1.0, secret.upper), (-1.0, secret.lower))
+            if level > 0 and cell in self._rows.place
+        ]
+        tables: list[np.ndarray] = []
+        for cell, side, level in sorted(aims, key=lambda aim: -aim[2]):
+            if not self._rows.hidden[self._rows.place[cell]]:
+                found["outsider"].add(cell)
+                continue
+            if any(
+                len(self._able(cell, shrunk, level)) == 0
+                for shrunk in self._shrunk(tables, cell, side, level)
+            ):
+                continue
+            table = self._witness(cell, side, level)
+            if table is None:
+                found["outsider"].add(cell)
+                continue
+            tables.append(table * level)
+            for number in self._able(cell, table, level):
+                attacker = self._attackers[number]
+                if self._narrowed(cell, side, level, attacker):
+                    found[attacker.kind].add(cell)
         return found
+
+    def _shrunk(
+        self, tables: list[np.ndarray], cell: Cell, side: float, level: float
+    ) -> Iterator[np.ndarray]:
+        """Return tables of other cells, in levels, that readers cannot exclude and that reach the level."""
+        place = self._rows.place[cell]
+        for table in tables:
+            reached = abs(table[place])
+            if reached >= level * (1 - TOLERANCE / 2):
+                shrunk = table * (np.sign(table[place]) * side / max(reached, level))
+                beyond = np.maximum(-shrunk - self._fall / level, shrunk - self._rise / level)
+                if max(beyond.max(), np.abs(self._rows.lines @ shrunk).max()) <= TOLERANCE / 10:
+                    yield shrunk
+
+    def _able(self, cell: Cell, table: np.ndarray, level: float) -> list[int]:
+        """Return the attackers who do not know a cell anyway, and that a table is not the true one."""
+        numbers = self._excluding(table, level).tolist()
+        return [number for number in numbers if cell not in self._attackers[number].alone]
 
     def _known(self, attacker: Contributor, cell: Cell) -> tuple[float, float]:
         """Return the decrease and increase that an attacker considers possible of his own cell."""

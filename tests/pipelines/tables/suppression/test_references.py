@@ -1,7 +1,7 @@
 """Every reference table with suppressed cells: no sensitive cell is too narrow to any attacker.
 
 The intervals are counted by the guarantee. An attack program that reads the rows of the files counts them
-again, but for turnover by region and the table of four dimensions: there its time was not measured.
+again, but for turnover by region and the table of four dimensions: their publication alone takes minutes.
 """
 
 from __future__ import annotations
