@@ -119,13 +119,13 @@ def test_a_block_without_any_number_is_one_class_where_records_weigh_or_units_ar
 
 def test_a_block_of_a_long_run_is_searched_no_longer_than_its_share_allows():
     random = np.random.default_rng(3)
-    table = block(random.normal(size=200).tolist(), rent=random.normal(size=200))
+    table = block(random.normal(size=300).tolist(), rent=random.normal(size=300))
     moves = {}
-    for records in (200, 200_000):
-        scales = {"income": Scale(0.0, 1.0, 200), "rent": Scale(0.0, 1.0, 200)}
+    for records in (300, 300_000):
+        scales = {"income": Scale(0.0, 1.0, 300), "rent": Scale(0.0, 1.0, 300)}
         task = clustering(effort="standard", plan=plan(scales, records))
         moves[records] = protect_block(table, task)[1]["work"]["moves"]
-    assert moves[200] > 2 * moves[200_000]
+    assert moves[300] > 2 * moves[300_000]
 
 
 def test_a_mixed_block_takes_modes_that_occur_together():

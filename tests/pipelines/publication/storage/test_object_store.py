@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 from microguard.pipelines.engine.files import AT_ONCE, checksum
@@ -28,14 +29,14 @@ def test_no_file_is_sent_in_more_parts_than_a_store_accepts(size, tmp_path, monk
     assert math.ceil(size / part) <= MOST_PARTS
 
 
-def test_files_of_a_tree_are_sent_at_the_same_time_and_the_last_one_after_all_others(tmp_path, monkeypatch):
+def test_files_of_a_tree_are_sent_at_the_same_time_and_the_last_one_after_all_others(tmp_path):
     staged = tmp_path / "staged"
     staged.mkdir()
     names = [f"{number}.parquet" for number in range(3 * AT_ONCE)]
     for name in names:
         (staged / name).write_bytes(name.encode())
     checksums = {name: checksum(staged / name) for name in names}
-    together, put_in_order = threading.Barrier(AT_ONCE, timeout=20), []
+    together, put_in_order = threading.Barrier(AT_ONCE, timeout=120), []
 
     def put(store, name, content, **options):
         if name.startswith("tree/") and name != "tree/last":
@@ -43,8 +44,8 @@ def test_files_of_a_tree_are_sent_at_the_same_time_and_the_last_one_after_all_ot
         put_in_order.append(name)
         return REQUESTS["put"](store, name, content, **options)
 
-    with buckets(tmp_path):
-        monkeypatch.setattr(object_store, "obstore", SimpleNamespace(**REQUESTS | {"put": put}))
+    watched = patch.object(object_store, "obstore", SimpleNamespace(**REQUESTS | {"put": put}))
+    with buckets(tmp_path), watched:
         storage = ObjectStorage("s3://lake")
         with storage.lock():
             storage.put_tree("tree", staged, checksums, "last", b"{}")
