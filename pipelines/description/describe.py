@@ -21,7 +21,7 @@ from microguard.pipelines.description.statistics import ColumnStatistics, column
 
 MICRODATA, TABLE = "microdata", "table"
 #: Number of columns that are counted in parallel; each needs up to three times its size in memory.
-AT_ONCE = 2
+COLUMNS_AT_ONCE = 2
 #: A function of the name of a column.
 OfColumn = Callable[[str], ColumnStatistics]
 #: Returns the results of such a function for several columns.
@@ -29,8 +29,8 @@ ForEach = Callable[[OfColumn, Sequence[str]], list[ColumnStatistics]]
 
 
 def few_at_once(function: OfColumn, names: Sequence[str]) -> list[ColumnStatistics]:
-    """Compute the statistics of columns in threads, `AT_ONCE` of them at the same time."""
-    with ThreadPoolExecutor(AT_ONCE) as threads:
+    """Compute the statistics of columns in threads, `COLUMNS_AT_ONCE` of them at the same time."""
+    with ThreadPoolExecutor(COLUMNS_AT_ONCE) as threads:
         return list(threads.map(function, names))
 
 

@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from microguard.pipelines.engine.files import AT_ONCE, in_threads
+from microguard.schemas.errors import MicroguardError
 from pyspark.sql import SparkSession
 
 Item = TypeVar("Item")
 
 
+@contextmanager
+def without_values() -> Iterator[None]:
+    """Replace exceptions of a task by their class names: executors log them, and their text may hold a value.
+
+    Those of files and stores, and our own, are kept.
+    """
+    try:
+        yield
+    except (OSError, MicroguardError):
+        raise
+    except Exception as error:
+        raise RuntimeError(type(error).__name__) from None
+
+
 def in_tasks(spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]) -> list[Any]:
     """Return the results of `function` in the order of the items, each computed in its own task.
 
-    Items and results are pickled, and the driver has all of them in memory, so they must be small.
+    Items and results are pickled, and the driver has all of them in memory, so they must be small. Exceptions
+    have no text, see `without_values`.
     """
     if not items:
         return []
@@ -24,7 +41,8 @@ def in_tasks(spark: SparkSession, function: Callable[[Item], Any], items: Sequen
     def task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number, item in zip(batch["number"], batch["item"], strict=True):
-                answer = pickle.dumps(function(pickle.loads(item.as_py())))
+                with without_values():
+                    answer = pickle.dumps(function(pickle.loads(item.as_py())))
                 yield pa.record_batch(
                     {
                         "number": pa.array([number.as_py()], pa.int64()),

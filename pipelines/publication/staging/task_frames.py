@@ -11,8 +11,8 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.column_names import map_in_arrow
+from microguard.pipelines.engine.tasks import without_values
 from microguard.pipelines.publication.staging.staging_area import PART_COLUMNS, Part, StagingArea, part_file
-from microguard.schemas.errors import MicroguardError
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
@@ -70,7 +70,7 @@ def write_in_tasks(
     name : str
         Name of the frame that is written.
     task : Task
-        Its exceptions may quote a record, and are replaced; those of files and stores are not.
+        Its exceptions have no text (`engine.tasks.without_values`).
     schema : StructType
         Schema of the written frame, as Spark reads it.
     compression : str
@@ -94,7 +94,7 @@ def write_parts_in_tasks(
 
     def put(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         written = []
-        try:
+        with without_values():
             for path, tables in task(batches):
                 said = list[str]()
                 made = _heard(tables, said)
@@ -103,10 +103,6 @@ def write_parts_in_tasks(
                     write = partial(_write, chain([first], made), compression=compression)
                     part = place.write_part(name, path, write)
                     written.append({"number": _number(), **asdict(part), "said": said})
-        except (OSError, MicroguardError):
-            raise
-        except Exception as error:  # its text may hold a value
-            raise RuntimeError(type(error).__name__) from None
         if written:
             yield pa.RecordBatch.from_pylist(written)
 

@@ -1,0 +1,21 @@
+"""Tasks that fail say which class of error ended them, and no value."""
+
+import pytest
+from microguard.pipelines.engine.tasks import in_tasks
+from microguard.schemas.errors import MicroguardError
+from pyspark.errors import PySparkException
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize(
+    ("raised", "kept"), [(ValueError, False), (KeyError, False), (OSError, True), (MicroguardError, True)]
+)
+def test_text_of_an_error_leaves_a_task_only_if_it_is_of_files_or_ours(spark, raised, kept):
+    def fails(item):
+        raise raised(f"income {item}")
+
+    with pytest.raises(PySparkException) as failed:
+        in_tasks(spark, fails, [4711])
+    assert ("income 4711" in str(failed.value)) == kept
+    assert raised.__name__ in str(failed.value)
