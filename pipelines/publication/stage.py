@@ -151,7 +151,7 @@ def stage(
         parts = [partial(record_batches, part, contract) for part in csv_parts(record_files(folder))]
         for_each = partial(place.for_each, frame.sparkSession)
         formulas, ends, hashed[CSV] = write_csv(folder / CSV, parts, contract.plain, for_each)
-    handed_over = [json.loads(each) for each in written.said]
+    handed_over = [json.loads(each) for each in written.texts]
     content = (sum(rows for rows, _ in handed_over), sum(total for _, total in handed_over))
     schema = None if whole else published.schema
     return Staged(

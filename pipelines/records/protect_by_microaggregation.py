@@ -82,7 +82,7 @@ def protect_by_microaggregation(
                 f"protect {group.name}", planned, lambda: min(place.count(finished_blocks), planned)
             ):
                 made = partial(cluster_blocks, clustering=task, schema=schema)
-                reports = write_in_tasks(place, in_blocks, target, made, schema, "lz4").said
+                reports = write_in_tasks(place, in_blocks, target, made, schema, "lz4").texts
         else:
             reports = checkpoint[1]
         protection = collected(reports, len(task.numeric))

@@ -36,12 +36,12 @@ class WrittenParts:
     ----------
     parts : tuple of Part
         With the checksums of what was written.
-    said : list of str
-        The texts, in the order of the partitions.
+    texts : list of str
+        What the tasks return in addition to tables, in the order of the partitions.
     """
 
     parts: tuple[Part, ...]
-    said: list[str]
+    texts: list[str]
 
 
 _ANSWER = t.StructType(

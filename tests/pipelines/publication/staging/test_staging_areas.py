@@ -99,7 +99,7 @@ def _as_they_are(batches):
 @pytest.mark.spark
 def test_write_in_tasks_equals_a_frame_written_by_spark(spark, place):
     frame = spark.createDataFrame(RECORDS * 40, SCHEMA).repartition(5)
-    said = write_in_tasks(place, frame, "made", _as_they_are, frame.schema).said
+    said = write_in_tasks(place, frame, "made", _as_they_are, frame.schema).texts
     assert (said.count("begun"), sum(int(each) for each in said if each != "begun")) == (5, 200)
     fewer = frame.coalesce(2)  # parts of the five are left over
     write_in_tasks(place, fewer, "made", _as_they_are, fewer.schema, "lz4")
@@ -109,7 +109,7 @@ def test_write_in_tasks_equals_a_frame_written_by_spark(spark, place):
         assert back.schema == frame.schema
         assert contents(back, frame.columns) == contents(frame, frame.columns)
         assert back.where("cast(x as string) = '-0.0'").count() == 40
-    assert write_in_tasks(place, frame.limit(0), "made", _as_they_are, frame.schema).said == []
+    assert write_in_tasks(place, frame.limit(0), "made", _as_they_are, frame.schema).texts == []
     assert place.read(spark, "made").count() == 0
 
 
@@ -130,7 +130,7 @@ def test_write_partitions_does_not_depend_on_the_number_of_tasks(regions, spark,
     contract = Contract(schema, partition_by="region")
     made = []
     for parts in (1, 5):
-        said = write_partitions(place, frame.repartition(parts), "made", contract, len(rows), 25).said
+        said = write_partitions(place, frame.repartition(parts), "made", contract, len(rows), 25).texts
         assert sum(json.loads(each)[0] for each in said) == len(rows)
         made.append(_files(place, "made"))
     assert made[0].keys() == made[1].keys()
