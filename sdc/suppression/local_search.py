@@ -124,8 +124,9 @@ class LocalSearch:
         return True
 
     def open(self, suppressed: np.ndarray, *, thorough: int = 1) -> None:
-        """Suppress some cells, and for one primary after the other further ones; trim, and keep the pattern
-        if it costs less.
+        """Suppress cells, complete the pattern for one primary after the other, and trim it.
+
+        The new pattern is kept if it costs less.
 
         Parameters
         ----------
