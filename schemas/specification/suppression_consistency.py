@@ -52,7 +52,8 @@ def contributor_faults(spec: Specification, table: Table) -> Iterator[Fault]:
         elif table.kind == "frequency" and (key != "holding" or table.method != "suppression"):
             yield fault(("table", key), name, "no such key for counts")
         variable = spec.variables.get(name)
-        if variable is None or variable.role not in PUBLISHED - {"weight"} or variable.kind == "numeric":
+        roles = PUBLISHED - {"weight"} | ({"household"} if key == "holding" else set())
+        if variable is None or variable.role not in roles or variable.kind == "numeric":
             yield fault(("table", key), name, "a column of [variables] that is nominal")
         elif name in table.columns:
             yield fault(("table", key), name, "a column that is no dimension")

@@ -11,6 +11,7 @@ from microguard.schemas.specification.cell_key_consistency import cell_key_fault
 from microguard.schemas.specification.faults import NOTHING, Fault, fault
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.parameters import method_parameter_faults
+from microguard.schemas.specification.record_key_consistency import record_key_faults
 from microguard.schemas.specification.suppression_consistency import contributor_faults, suppression_faults
 from microguard.schemas.specification.table import Table
 from microguard.schemas.specification.table_quality import TableQuality
@@ -54,6 +55,7 @@ def table_faults(spec: Specification) -> list[Fault]:
         cell_key_faults,
         suppression_faults,
         contributor_faults,
+        record_key_faults,
     )
     return [each for check in checks for each in check(spec, spec.table)]
 
