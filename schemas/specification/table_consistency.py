@@ -163,9 +163,12 @@ def _numbers(spec: Specification, table: Table) -> Iterator[Fault]:
             yield fault(("table", "status"), table.status, "a column of [variables] that is nominal")
         elif table.status in table.columns:
             yield fault(("table", "status"), table.status, "a column that is no dimension")
-    taken = spec.table is not None and table.value_name in table.columns
-    if taken:
-        yield fault(("table", "tables"), table.value_name, "another name, as the values are called so")
+    named: dict[str, str] = {table.value_name.casefold(): "values"}
+    for name in table.columns:
+        if name.casefold() in named:
+            allowed = f"another name, as the {named[name.casefold()]} are called so; SQL ignores case"
+            yield fault(("table", "tables"), name, allowed)
+        named.setdefault(name.casefold(), f"codes of {name}")
 
 
 def _source(spec: Specification, table: Table) -> Iterator[Fault]:

@@ -295,3 +295,11 @@ def test_a_specification_of_records_and_a_table_is_refused_where_the_table_would
 def test_no_quasi_identifier_is_one_fault_whatever_control_tables_ask_for() -> None:
     with pytest.raises(SpecificationError, match="at least one variable of role quasi_identifier"):
         build(None, method={"control_tables": {"kept_dimension": 1}})
+
+
+@pytest.mark.parametrize(("column", "found"), [("A21", '"a21"'), ("Turnover", '"Turnover"')])
+def test_columns_of_a_table_differ_by_more_than_case(column: str, found: str) -> None:
+    variables = {name: {"role": "other"} for name in ("a10", "a21", "region", column)}
+    turnover = {"role": "sensitive", "kind": "numeric"}
+    with pytest.raises(SpecificationError, match=f"found {found}, allowed: another name"):
+        build(TABLE | {"tables": [[column, "a21"]]}, variables=variables | {"turnover": turnover})
