@@ -134,7 +134,7 @@ def require_earlier_stated(pending: PendingRelease, areas: Areas) -> None:
     """
     entry, ledger = pending.entry, Ledger(areas)
     others = [each for each in ledger.ever_published(entry.name) if each != entry.release_id]
-    if others and SERIES not in entry.identity and DIFFERENCING not in pending.manifest["limits"]:
+    if others and SERIES not in entry.identity and DIFFERENCING not in pending.manifest.get("limits", ()):
         raise GateRefused(
             f"Release {entry.release_id}: since it was verified, another release of its name was published "
             f"({', '.join(others[:3])}), and its manifest does not say that the two can be differenced. "
