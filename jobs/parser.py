@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import NoReturn
 
 from microguard.jobs.verbs import SHARED, VERBS
@@ -20,6 +22,10 @@ class _Parser(argparse.ArgumentParser):
     """A parser that raises `SpecificationError` (one paragraph, exit code 2)."""
 
     def error(self, message: str) -> NoReturn:
+        for word in re.findall(r"argument VERB: invalid choice: '([^']*)'", message):
+            for near in get_close_matches(word, list(VERBS), 1):
+                message = f"there is no verb {word!r}; did you mean {near!r}? {self.prog} --help lists all"
+                raise SpecificationError(f"{self.prog}: {message}.")
         raise SpecificationError(f"{self.prog}: {message}. Try {self.prog} --help.")
 
 

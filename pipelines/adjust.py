@@ -8,7 +8,7 @@ from microguard.pipelines.method import table_method
 from microguard.pipelines.release import run
 from microguard.pipelines.start_job import start_job
 from microguard.schemas.specification.model import Specification
-from microguard.schemas.specification.table_input import table_of
+from microguard.schemas.specification.table_input import require_table
 
 
 def adjust(specification: Specification, *, master: str | None = None, progress: Progress) -> CommandResult:
@@ -18,6 +18,6 @@ def adjust(specification: Specification, *, master: str | None = None, progress:
     ------
     InputRejected, GateRefused, ProtectionFailed, SpecificationError
     """
-    table_of(specification)
+    require_table(specification)
     product = table_method(specification).product()
     return within(start_job(specification, master, progress), lambda job: run(product, job))

@@ -17,6 +17,7 @@ from microguard.pipelines.publication.pending_approval import refuse_beside_pend
 from microguard.pipelines.publication.same_job import ids_of_job, refuse_same_job
 from microguard.pipelines.publication.source_fingerprints.conflicts import refuse_conflicts
 from microguard.pipelines.publication.source_fingerprints.fingerprint import keep_fingerprint
+from microguard.schemas.specification.loosened import loosened
 from microguard.schemas.specification.model import Specification
 
 
@@ -77,9 +78,16 @@ def admit(
 
 
 def accepted_limits(specification: Specification) -> dict[str, str]:
-    """Return the limits that a steward accepted by name, of records and of a table, with the reasons."""
-    table = specification.table
-    return {**specification.quality.accept, **({} if table is None else table.quality.accept)}
+    """Return the limits that a steward accepted by name, of records and of a table, with the reasons.
+
+    Limits that the specification sets to a looser value are among them: they have no reason.
+    """
+    sections = [(specification.quality, False)]
+    sections += [] if specification.table is None else [(specification.table.quality, True)]
+    accepted: dict[str, str] = {}
+    for quality, of_table in sections:
+        accepted |= {**loosened(quality.model_dump(), of_table=of_table), **quality.accept}
+    return accepted
 
 
 def is_accepted(job: Job, predecessor: Predecessor[Product[P, W]]) -> bool:

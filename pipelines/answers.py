@@ -14,6 +14,7 @@ from microguard.pipelines.publication.pending_approval import is_pending
 from microguard.pipelines.publication.publish import published_already
 from microguard.pipelines.publication.retention import Retained, retain
 from microguard.pipelines.rebuild_report import measured_release
+from microguard.schemas.specification.loosened import loosened
 
 #: Measures whose headlines say what the protection cost, in the order of the line.
 LOSS = ("loss", "changed", "by_dimension", "exchanged_areas", "table", "noise", "suppression")
@@ -76,9 +77,11 @@ def _records(counts: Counts, content: str) -> Iterator[str]:
 
 
 def _accepted(specification: Mapping[str, Any], content: str) -> Iterator[str]:
-    """Yield what a steward accepted in the specification: limits, dependencies, other releases."""
+    """Yield what the specification accepts: limits, looser ones too, dependencies, other releases."""
     section = (specification.get("table") or {}) if content == "table" else specification
-    for name, reason in ((section.get("quality") or {}).get("accept") or {}).items():
+    quality = section.get("quality") or {}
+    without_reason = loosened(quality, of_table=content == "table")
+    for name, reason in {**(quality.get("accept") or {}), **without_reason}.items():
         yield f"{name} ({reason})"
     publish = specification.get("publish") or {}
     if publish.get("accept_dependencies"):

@@ -10,7 +10,7 @@ from microguard.pipelines.evidence.lineage import sent_lineage_of
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.find_release import find_release
 from microguard.pipelines.publication.ledger import Ledger
-from microguard.pipelines.publication.pending_approval import pending_release
+from microguard.pipelines.publication.pending_approval import pending_release, require_earlier_stated
 from microguard.pipelines.publication.publish import publish
 from microguard.pipelines.publication.retention import retain
 from microguard.pipelines.rebuild_report import at_work, rebuild_reports
@@ -35,7 +35,8 @@ def approve(named: str, *, by: str, note: str = "") -> CommandResult:
     SpecificationError
         If it is not pending.
     GateRefused
-        If it is an update of a series, and the releases it was verified with have changed since.
+        If it is an update of a series, and the releases it was verified with have changed since; or if
+        another release of its name was published since.
     AreaNotThere
         If the public area is not the one that the ledger knows.
     ProtectionFailed
@@ -63,6 +64,7 @@ def approve(named: str, *, by: str, note: str = "") -> CommandResult:
 def _approve(areas: Areas, release_id: str, by: str, note: str) -> CommandResult:
     waiting = pending_release(areas, release_id)
     require_as_verified(waiting, areas)
+    require_earlier_stated(waiting, areas)
     entry = replace(waiting.entry, by=by, note=note)
     try:
         publish(waiting.staged, waiting.manifest, areas, entry, accepted=waiting.accepted)

@@ -21,7 +21,7 @@ from microguard.pipelines.predecessor import NothingNew, Predecessor, predecesso
 from microguard.pipelines.product import P, Product, W
 from microguard.pipelines.publication.area_identity import require_area
 from microguard.pipelines.publication.ledger import Ledger
-from microguard.pipelines.publication.pending_approval import submit_for_approval
+from microguard.pipelines.publication.pending_approval import require_earlier_stated, submit_for_approval
 from microguard.pipelines.publication.publish import finish_what_died, publish
 from microguard.pipelines.publication.retention import retain
 from microguard.pipelines.rebuild_report import rebuild_index, rebuild_reports
@@ -125,6 +125,7 @@ def _publish(job: Job, release: Verified[P]) -> CommandResult:
     release_id = pending.entry.release_id
     try:
         refuse(release.verdicts)
+        require_earlier_stated(pending, areas)
         if job.specification.publish.approval == "required":
             damaged = submit_for_approval(pending, areas)
             release.page.write(Ledger(areas).status(release_id))

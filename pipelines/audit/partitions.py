@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
-from microguard.pipelines.guarantees.queries import number, show
+from microguard.pipelines.guarantees.queries import FILE, number, show
 
 MICRODATA = "microdata"
 #: Column of the view with the name of the folder of a record.
@@ -45,7 +45,7 @@ def show_records(
     value = f"url_decode(split_part({FOLDER}, '=', 2))"
     kind = "BIGINT" if pa.types.is_integer(partition.type) else "VARCHAR"
     inside = [key for position, key in enumerate(keys) if position != place]
-    show(engine, ROWS, files, inside, f"regexp_extract(filename, '([^/]*)/[^/]*$', 1) AS {FOLDER}")
+    show(engine, ROWS, files, inside, f"regexp_extract({FILE}, '([^/]*)/[^/]*$', 1) AS {FOLDER}")
     engine.execute(
         f"CREATE OR REPLACE VIEW {MICRODATA} AS SELECT {FOLDER}, CAST({value} AS {kind}) AS {keys[place]}, "
         f"{', '.join(inside)} FROM {ROWS}"

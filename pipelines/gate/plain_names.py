@@ -46,7 +46,7 @@ _WORDS = {
     "information_loss": "information loss",
     "chi2_per_cell": "chi-square per cell of the control tables",
     "unique_published": "share of records unique with {variable}",
-    "unique_with_number": "share of records unique with the number {variable}",
+    "unique_with_number": "share of records unique with the number or date {variable}",
     "unique_jointly": "share of records unique with all published columns",
     "homogeneous": "share of records whose class tells {variable}",
     "determined": "protected variables that {variable} determines",

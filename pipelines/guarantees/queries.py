@@ -8,6 +8,9 @@ from pathlib import Path
 
 import duckdb
 
+#: Column with the path of a record's file; no column of a release begins so.
+FILE = "__filename"
+
 
 @contextmanager
 def quiet_engine() -> Iterator[duckdb.DuckDBPyConnection]:
@@ -48,9 +51,12 @@ def show(
     columns : sequence of str
         One for each column of the files.
     computed : str
-        Further columns, as SQL of the column ``filename``.
+        Further columns, as SQL of the column `FILE`.
     """
-    relation = engine.read_parquet([str(path) for path in files], filename=True, hive_partitioning=False)
+    listed = ", ".join(quoted_text(str(path)) for path in files)
+    relation = engine.sql(
+        f"SELECT * FROM read_parquet([{listed}], filename = {quoted_text(FILE)}, hive_partitioning = false)"
+    )
     quoted = [quoted_name(name) for name in relation.columns[:-1]]
     shown = [f"{name} AS {column}" for name, column in zip(quoted, columns, strict=True)]
     relation.project(", ".join([*shown, *([computed] if computed else [])])).create_view(view, replace=True)

@@ -161,7 +161,8 @@ class TableFiles:
         return quoted_text(self.layout["total"])
 
     def _file(self, table: Mapping[str, Any]) -> str:
-        return f"read_parquet({quoted_text(str(self.folder / table['file']))})"
+        path = quoted_text(str(self.folder / table["file"]))
+        return f"read_parquet({path}, hive_partitioning = false)"
 
     def _compared(self, sums: str, cells: str, keys: str, wrong: str) -> tuple[int, int]:
         """Join sums of parts with cells by `keys`; return how many were compared, and how many are wrong."""

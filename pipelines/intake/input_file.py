@@ -15,17 +15,28 @@ from microguard.schemas.specification.model import Specification
 
 _EXPORT = "Export it as CSV or Parquet from {0}"
 _OF_SAS = _EXPORT.format("SAS (PROC EXPORT) or pandas.read_sas")
+_OF_R = _EXPORT.format("R (arrow::write_parquet or write.csv)")
+_OF_ARROW = _EXPORT.format("R (arrow::write_parquet), or by pandas.read_feather")
 _FORMATS = (
     (b"\xd0\xcf\x11\xe0", "an Excel workbook (.xls)", _EXPORT.format("Excel or LibreOffice")),
     (b"PK\x03\x04", "an Excel workbook (.xlsx) or another archive", _EXPORT.format("Excel or LibreOffice")),
     (b"<stata_dta>", "a Stata file", _EXPORT.format("Stata (export delimited) or pandas.read_stata")),
-    (b"$FL", "an SPSS file", _EXPORT.format("SPSS (SAVE TRANSLATE) or pyreadstat")),
+    (b"$FL2@", "an SPSS file", _EXPORT.format("SPSS (SAVE TRANSLATE) or pyreadstat")),
+    (b"$FL3@", "an SPSS file", _EXPORT.format("SPSS (SAVE TRANSLATE) or pyreadstat")),
     (b"\0" * 12 + b"\xc2\xea\x81\x60", "a SAS data set", _OF_SAS),
     (b"HEADER RECORD***", "a SAS transport file", _OF_SAS),
-    (b"RDX", "an R data file", _EXPORT.format("R (arrow::write_parquet or write.csv)")),
+    (b"RDX", "an R data file", _OF_R),
+    (b"X\n\0\0\0", "an R data file", _OF_R),
+    (b"ARROW1", "an Arrow (Feather) file", _OF_ARROW),
+    (b"FEA1", "an Arrow (Feather) file", _OF_ARROW),
+    (b"ORC", "an ORC file", _EXPORT.format("Spark or Hive, or by pandas.read_orc")),
+    (b"Obj\x01", "an Avro file", _EXPORT.format("Spark")),
+    (b"%PDF", "a PDF document", "Ask for the records as CSV or Parquet"),
     (b"SQLite format 3", "an SQLite database", _EXPORT.format("SQLite (.mode csv)")),
 )  # fmt: skip
 """First bytes of a file, what it is, and what to do."""
+_TEXTUAL = frozenset({b"RDX", b"ORC", b"FEA1", b"ARROW1"})
+"""First bytes that text may have, too; such a file has control characters next to them."""
 _OLD_STATA = tuple(bytes((version, order)) for version in range(0x69, 0x74) for order in (1, 2))
 
 
@@ -41,8 +52,9 @@ def foreign_format(file: Path) -> tuple[str, str] | None:
         return None  # the reader names what cannot be read
     if not begin:
         return "an empty file", "Write the records again, or name another file"
+    binary = any(byte < 9 for byte in begin)  # else a header of a CSV may begin as such a file does
     for mark, what, remedy in _FORMATS:
-        if begin.startswith(mark):
+        if begin.startswith(mark) and (binary or mark not in _TEXTUAL):
             return what, remedy
     if re.match(rb'(?:\xef\xbb\xbf)?\s*(?:\{\s*"|\[\s*[\[{])', begin):
         return "a JSON file", (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.typed import number_in_text
@@ -13,9 +14,89 @@ from pyspark.sql import types as t
 
 #: Value of a text that cannot be parsed as a number.
 NOT_A_NUMBER = float("inf")
-#: Smallest and largest number of a column; None without a number.
-Range = tuple[float | None, float | None]
+#: Text of digits and the signs of numbers, dates and times.
+_IN_DIGITS = r"^[-+]?[0-9][0-9 .,:/'T+-]*Z?$"
 _TIMES = (t.DateType, t.TimestampType, t.TimestampNTZType)
+_COUNTS = ("values", "numbers", "in_digits")
+
+
+@dataclass(frozen=True)
+class Range:
+    """What the values of a column are.
+
+    Attributes
+    ----------
+    smallest, largest : float or None
+        Of its numbers; None without a number.
+    values, numbers, in_digits : int
+        Values that are not missing; those that are finite numbers; and those that are numbers, dates, times
+        or texts of digits.
+    """
+
+    smallest: float | None
+    largest: float | None
+    values: int
+    numbers: int
+    in_digits: int
+
+    @property
+    def mostly_numbers(self) -> bool:
+        """Whether most values are numbers: a mark such as "NA" makes no categories of the others."""
+        return 2 * self.numbers > self.values
+
+    @property
+    def mostly_in_digits(self) -> bool:
+        """Whether most values are numbers, dates or times, which hardly two persons have in common."""
+        return 2 * self.in_digits > self.values
+
+
+def range_sums(frame: DataFrame, names: Sequence[str], specification: Specification) -> list[Column]:
+    """Return the aggregates of a part of the records from which `ranges_in` computes the ranges."""
+    numbers, sums = possible_numbers(frame, names, specification), []
+    for i, name in enumerate(_ranged(frame, names, specification)):
+        value, kind = column(name), frame.schema[name].dataType
+        number = _finite(numbers[name]) if name in numbers else f.lit(None).cast("double")
+        digits = value.isNotNull()
+        if isinstance(kind, t.StringType):
+            digits = number.isNotNull() | value.rlike(_IN_DIGITS)
+        sums += [f.min(number).alias(f"__smallest{i}"), f.max(number).alias(f"__largest{i}")]
+        counted = (value.isNotNull(), number.isNotNull(), digits)
+        sums += [
+            f.count_if(f.coalesce(test, f.lit(False))).alias(f"__{what}{i}")
+            for what, test in zip(_COUNTS, counted, strict=True)
+        ]
+    return sums
+
+
+def ranges_in(
+    parts: Mapping[str, Sequence[float | None]],
+    frame: DataFrame,
+    names: Sequence[str],
+    specification: Specification,
+) -> dict[str, Range]:
+    """Combine the `range_sums` of parts of the records; variables that cannot be numbers are left out.
+
+    Parameters
+    ----------
+    parts : mapping of column to its values
+    """
+    ranges = {}
+    for i, name in enumerate(_ranged(frame, names, specification)):
+        found = {
+            what: [each for each in parts[f"__{what}{i}"] if each is not None]
+            for what in ("smallest", "largest", *_COUNTS)
+        }
+        smallest, largest = min(found["smallest"], default=None), max(found["largest"], default=None)
+        ranges[name] = Range(smallest, largest, *(int(sum(found[what])) for what in _COUNTS))
+    return ranges
+
+
+def ranges_of(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Range]:
+    """Compute the ranges of the variables of a frame that may be numbers, in one pass."""
+    sums = range_sums(frame, names, specification)
+    row = frame.agg(*sums).first() if sums else None
+    parts = {} if row is None else {name: [value] for name, value in row.asDict().items()}
+    return ranges_in(parts, frame, names, specification)
 
 
 def numeric_columns(
@@ -26,8 +107,9 @@ def numeric_columns(
 ) -> dict[str, Column]:
     """Return the variables whose values are magnitudes as double columns; non-finite values become NULL.
 
-    A variable without a kind has magnitudes if its type is numeric, or if each of its texts is a number, as
-    in a CSV. Values of a variable of kind "nominal" are codes, even if they are numbers.
+    A variable without a kind has magnitudes if its type is numeric, or if most of its texts are numbers, as
+    in a CSV with marks for missing amounts; the other texts are NULL. Values of a variable of kind "nominal"
+    are codes, even if they are numbers.
 
     Parameters
     ----------
@@ -36,25 +118,24 @@ def numeric_columns(
         Columns of the frame.
     specification : Specification
     ranges : mapping of variable to its `Range`, optional
-        Of the `possible_numbers` of the frame; otherwise a pass over the frame computes them of texts.
+        Of the frame; otherwise a pass over the frame computes them of texts.
     """
     numbers, texts = possible_numbers(frame, names, specification), _texts(frame, names, specification)
-    if ranges is None and texts:
-        read = [f.max(text).alias(str(i)) for i, text in enumerate(texts.values())]
-        row = frame.agg(*read).first()
-        assert row is not None
-        ranges = {name: (None, row[str(i)]) for i, name in enumerate(texts)}
-    no_numbers = {name for name in texts if ranges is not None and ranges[name][1] == NOT_A_NUMBER}
-    return {name: number for name, number in numbers.items() if name not in no_numbers}
+    if ranges is None:
+        ranges = ranges_of(frame, list(texts), specification)
+    return {
+        name: _finite(number)
+        for name, number in numbers.items()
+        if name not in texts or ranges[name].mostly_numbers
+    }
 
 
 def possible_numbers(
     frame: DataFrame, names: Sequence[str], specification: Specification
 ) -> dict[str, Column]:
-    """Return the double columns of `numeric_columns`, and those of texts that are not all numbers.
+    """Return the double columns of `numeric_columns`, and those of texts that are not mostly numbers.
 
-    A text that is not a number becomes `NOT_A_NUMBER`, so the largest value of its column shows whether all
-    are numbers.
+    A text that is not a number becomes `NOT_A_NUMBER`.
     """
     numbers = _numbers(frame, names, specification) | _texts(frame, names, specification)
     return {name: numbers[name] for name in names if name in numbers}
@@ -103,6 +184,17 @@ def digits_as_numbers(frame: DataFrame, names: Sequence[str]) -> dict[str, tuple
             first, last = (_finite(each.try_cast(t.DoubleType())) for each in both)
             numbers[name] = first, last
     return numbers
+
+
+def _ranged(frame: DataFrame, names: Sequence[str], specification: Specification) -> list[str]:
+    """Return the variables whose values may be numbers, dates or times, by type and kind."""
+    kinds = (t.NumericType, t.StringType, *_TIMES)
+    return [
+        name
+        for name in names
+        if specification.variables[name].kind in (None, "numeric")
+        and isinstance(frame.schema[name].dataType, kinds)
+    ]
 
 
 def _numbers(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Column]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from microguard.pipelines.engine.row_hash import ROWS, contents_in, hash_halves
-from microguard.pipelines.intake.numeric_parsing import Range, possible_numbers
+from microguard.pipelines.intake.numeric_parsing import Range, range_sums, ranges_in
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -26,8 +26,8 @@ class UntouchedColumns:
     names : tuple of str
     content : (int, int)
         Number of records, and sum of the hashes of these columns (`engine.row_hash.contents`).
-    ranges : mapping of sensitive variable to (float or None, float or None)
-        Smallest and largest number (`intake.numeric_parsing`); variables that cannot be numbers are left out.
+    ranges : mapping of sensitive variable to Range
+        Variables that cannot be numbers, dates or times are left out.
     """
 
     names: tuple[str, ...]
@@ -38,9 +38,7 @@ class UntouchedColumns:
 def untouched_sums(frame: DataFrame, names: list[str], specification: Specification) -> list[Column]:
     """Return the aggregates of a stratum from which `untouched_from_sums` computes the summary."""
     sums = [f.sum(half).alias(name) for name, half in hash_halves(names).items()]
-    for i, number in enumerate(_numbers(frame, specification).values()):
-        sums += [f.min(number).alias(f"__min{i}"), f.max(number).alias(f"__max{i}")]
-    return sums
+    return sums + range_sums(frame, _sensitive(frame, specification), specification)
 
 
 def untouched_from_sums(
@@ -49,20 +47,10 @@ def untouched_from_sums(
     """Combine the `untouched_sums` of strata, which have their numbers of records in ``records``."""
     totals = {name: sum(filter(None, parts[name].to_pylist())) for name in hash_halves(names)}
     totals[ROWS] = sum(parts["records"].to_pylist())
-    ranges = {
-        name: (
-            min(_known(parts, f"__min{i}"), default=None),
-            max(_known(parts, f"__max{i}"), default=None),
-        )
-        for i, name in enumerate(_numbers(frame, specification))
-    }
+    values = {name: parts[name].to_pylist() for name in parts.column_names if name.startswith("__")}
+    ranges = ranges_in(values, frame, _sensitive(frame, specification), specification)
     return UntouchedColumns(tuple(names), contents_in(totals, 1)[0], ranges)
 
 
-def _numbers(frame: DataFrame, specification: Specification) -> dict[str, Column]:
-    there = [name for name in specification.sensitive if name in frame.columns]
-    return possible_numbers(frame, there, specification)
-
-
-def _known(parts: pa.Table, name: str) -> list[float]:
-    return [each for each in parts[name].to_pylist() if each is not None]
+def _sensitive(frame: DataFrame, specification: Specification) -> list[str]:
+    return [name for name in specification.sensitive if name in frame.columns]

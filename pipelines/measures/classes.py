@@ -201,7 +201,7 @@ def close(frame: DataFrame, numbers: Mapping[str, Column]) -> dict[str, float]:
 
 def close_within(ranges: Mapping[str, Range], names: Collection[str]) -> dict[str, float]:
     """Return what `close` returns for variables whose ranges are known."""
-    return {name: CLOSE * ((ranges[name][1] or 0.0) - (ranges[name][0] or 0.0)) for name in names}
+    return {name: CLOSE * ((ranges[name].largest or 0.0) - (ranges[name].smallest or 0.0)) for name in names}
 
 
 @dataclass(frozen=True)

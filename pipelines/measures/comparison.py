@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.intake.fixed_point import Scale
-from microguard.pipelines.intake.numeric_parsing import Range, numeric_columns
+from microguard.pipelines.intake.numeric_parsing import Range, numeric_columns, ranges_of
 from microguard.pipelines.intake.totals import total_sums
 from microguard.pipelines.intake.validate import REGION, ValidatedInput
 from microguard.pipelines.measures.block_reports import BlockReports
-from microguard.pipelines.measures.classes import Classes, classes_of, close, close_within
+from microguard.pipelines.measures.classes import Classes, classes_of, close_within
 from microguard.pipelines.measures.exposure import Exposure
 from microguard.pipelines.measures.frequency_tables import Tabulation, frequency_tables
 from microguard.pipelines.measures.one_pass import Summary, in_one_pass
@@ -127,14 +127,20 @@ class Comparison:
         return numeric_columns(self.protected, self.specification.sensitive, self.specification, self._ranges)
 
     @property
-    def _ranges(self) -> Mapping[str, Range] | None:
-        """Ranges of sensitive numbers; None where earlier releases published some of the records."""
-        return self.screened.untouched.ranges if self.drawn is None else None
+    def seldom_shared(self) -> tuple[str, ...]:
+        """Sensitive variables that hold numbers, dates or times, as few persons have the same value."""
+        return tuple(name for name, each in self._ranges.items() if each.mostly_in_digits)
+
+    @cached_property
+    def _ranges(self) -> Mapping[str, Range]:
+        """Ranges of sensitive values; computed anew where earlier releases published some of the records."""
+        known = self.screened.untouched.ranges if self.drawn is None else None
+        if known is not None:
+            return known
+        return ranges_of(self.protected, self.specification.sensitive, self.specification)
 
     @property
     def _apart(self) -> Mapping[str, float]:
-        if self._ranges is None:
-            return close(self.protected, self.sensitive_numbers)
         return close_within(self._ranges, self.sensitive_numbers)
 
     @cached_property

@@ -1,11 +1,11 @@
 """Count records that are unique on the protected variables joined with columns published as they are.
 
 The attacker of this measure looks for sensitive values, and knows the other columns. Where there are several
-sensitive variables, an attacker may know one of them and look for the others. Of a number (savings, a wage)
-hardly two persons have the same: how many records it makes unique is limited as for any other column. Of a
-category it is counted and not limited, as k values of a class are nearly always k different ones. The region
-is among the protected variables already. Groups of variables are protected one by one: whoever knows those of
-all groups has joined them, without any other column.
+sensitive variables, an attacker may know one of them and look for the others. Of a number (savings, a wage),
+a date or a time hardly two persons have the same: how many records it makes unique is limited as for any
+other column. Of a category it is counted and not limited, as k values of a class are nearly always k
+different ones. The region is among the protected variables already. Groups of variables are protected one by
+one: whoever knows those of all groups has joined them, without any other column.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ REMEDY = (
     "raise the limit, or have a steward accept it by name in quality.accept"
 )
 NUMBER = (
-    "whoever knows this number of a person reads the other sensitive variables: round it or put it into "
-    f"bands before the run, or {REMEDY}"
+    "whoever knows this number or date of a person reads the other sensitive variables: round it or put it "
+    f"into bands before the run, or {REMEDY}"
 )
 GROUPED = f"protect the groups of variables as one, or {REMEDY}"
 ACCEPT_ONE, ACCEPT_ALL = accept_line("max_unique_published"), accept_line("max_unique_jointly")
@@ -35,7 +35,7 @@ class Uniques:
     """Records unique on the protected variables joined with one column, by column, and with all columns.
 
     `by_sensitive`: the same by each sensitive variable, where there are several; `numbers`: those of them
-    that hold numbers, which the limit holds for.
+    that hold numbers, dates or times, which the limit holds for.
     """
 
     records: int
@@ -63,7 +63,7 @@ class UniquesMeasure(Measure[Comparison, Uniques]):
             {name: alone[name,] for name in columns},
             alone.get(columns, 0),
             {name: alone[name,] for name in specification.sensitive if (name,) in alone},
-            tuple(comparison.sensitive_numbers),
+            comparison.seldom_shared,
         )
 
     def metrics(self, section: Uniques, comparison: Comparison) -> Mapping[MetricKey, float]:

@@ -11,7 +11,9 @@ from typing import Any
 from microguard.pipelines.engine.command_result import now
 from microguard.pipelines.engine.files import read_json, write_atomically
 from microguard.pipelines.publication.areas import Areas
+from microguard.pipelines.publication.identity import SERIES
 from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.pipelines.publication.manifest import DIFFERENCING
 from microguard.pipelines.publication.stage import StagedFiles
 from microguard.pipelines.publication.stored_evidence import STAGING, WAITING
 from microguard.pipelines.publication.withdrawal import withdraw_release
@@ -118,6 +120,26 @@ def refuse_beside_pending(areas: Areas, name: str, release_id: str) -> None:
             f"Release {others[0].release_id} of this series waits for approval since {others[0].at}, and the "
             f"next release depends on the decision. Nothing was changed. Decide first (microguard approve "
             f"{folder} --by NAME, or microguard reject {folder} --by NAME), then call this again."
+        )
+
+
+def require_earlier_stated(pending: PendingRelease, areas: Areas) -> None:
+    """Refuse a manifest that was written before another release of the name was published.
+
+    It does not state that copies of the other one, withdrawn since or not, can be differenced with this one.
+
+    Raises
+    ------
+    GateRefused
+    """
+    entry, ledger = pending.entry, Ledger(areas)
+    others = [each for each in ledger.ever_published(entry.name) if each != entry.release_id]
+    if others and SERIES not in entry.identity and DIFFERENCING not in pending.manifest.get("limits", ()):
+        raise GateRefused(
+            f"Release {entry.release_id}: since it was verified, another release of its name was published "
+            f"({', '.join(others[:3])}), and its manifest does not say that the two can be differenced. "
+            "Nothing was published. Reject it if it waits for approval (microguard reject), and run the job "
+            "again."
         )
 
 

@@ -20,6 +20,7 @@ from microguard.pipelines.tables.published_before import (
     refuse_other_multiples,
 )
 from microguard.pipelines.tables.sensitive_zeros import refuse_fixed_zeros, refuse_levels_of_zero
+from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta import CellTable
@@ -166,6 +167,8 @@ def table_problem(
     by_variable = table_of_variables(by_rule, variables)
     names = _names(cells, variables, draw_identities(cells, table, origin_of(specification)))
     moves = _moves(cells, table, least)
+    if moves is not None:
+        _refuse_counts_of_others(cells, by_rule, least)
     releases = () if standing is None else standing.releases
     try:
         held = np.full(by_variable.cells, np.nan) if standing is None else held_values(variables, standing)
@@ -264,6 +267,27 @@ def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
     if table.counts and table.levels == "secret" and least > 1 and not has_levels:
         return CountMoves(least, transition(least), least)
     return None
+
+
+def _refuse_counts_of_others(cells: Cells, by_rule: CellTable, least: int) -> None:
+    """Refuse sensitive cells that count something else than their contributors, as several records of one.
+
+    Draws move a count by its size: 9 records of one unit are a large count, and would stay as they are.
+
+    Raises
+    ------
+    InputRejected
+    """
+    if cells.contributors is None:
+        return
+    others = by_rule.sensitive & (cells.contributors != cells.units)
+    if others.any():
+        raise InputRejected(
+            f"{int(others.sum())} cell(s) have fewer than {least} contributors and another count, as where "
+            "units have several records: a count is rounded or adjusted by its size, which does not hide how "
+            "few stand behind it. Nothing was published. Give the table one record of each unit, or choose "
+            'table.method = "suppression".'
+        )
 
 
 def _names(cells: Cells, variables: np.ndarray, identities: Sequence[str]) -> list[str]:

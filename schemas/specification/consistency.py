@@ -289,9 +289,16 @@ def _groups(spec: Specification) -> Iterator[Fault]:
 
 
 def _counted(spec: Specification) -> Iterator[Fault]:
-    if FREQUENCY in spec.nominal:
-        allowed = "another name in the file, as the published tables count records in a column of this name"
-        yield fault(("variables", FREQUENCY), FREQUENCY, allowed)
+    """Refuse variables that are called like the counts of the published tables, as readers ignore case."""
+    in_tables = (
+        {*spec.nominal, *(name for table in spec.control_tables for name in table)} if spec.nominal else ()
+    )
+    for name in sorted(in_tables):
+        if name.casefold() == FREQUENCY:
+            allowed = (
+                "another name in the file, as the published tables count records in a column of this name"
+            )
+            yield fault(("variables", name), name, allowed)
 
 
 def _gate(spec: Specification) -> Iterator[Fault]:

@@ -36,7 +36,7 @@ def control_table_faults(spec: Specification) -> Iterator[Fault]:
 def _kept(spec: Specification) -> Iterator[Fault]:
     """Refuse cells to be kept if no control table has a dimension that small."""
     most = spec.method.control_tables.kept_dimension
-    if not most:
+    if not most or not spec.quasi_identifiers:
         return
     for group in spec.clusterings:
         names = {name for name in group.variables if name in spec.nominal}

@@ -287,7 +287,8 @@ class Quality(Section):
     max_unique_published: Share = 0.01
     """Share of records unique on the protected variables joined with any one column published as it is.
 
-    A sensitive variable is joined where it holds numbers and there is another sensitive variable to learn.
+    A sensitive variable is joined where most of its values are numbers, dates or times, and there is another
+    sensitive variable to learn.
     """
     max_unique_jointly: Share = 0.05
     """The same, joined with all columns published as they are; with groups, of all groups' variables too."""

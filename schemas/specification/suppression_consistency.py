@@ -17,9 +17,9 @@ def suppression_faults(spec: Specification, table: Table) -> Iterator[Fault]:
             allowed = "safe, sensitive or fixed, unless table.method is suppression"
             yield fault(("table", "statuses"), "suppressed", allowed)
         return
-    if "status" in (*table.columns, table.value_name):
-        key = "tables" if "status" in table.columns else "value"
-        yield fault(("table", key), "status", "another name, as the statuses of the cells are called so")
+    for key, name in (*(("tables", name) for name in table.columns), ("value", table.value_name)):
+        if name.casefold() == "status":
+            yield fault(("table", key), name, "another name, as the statuses of the cells are called so")
     if table.costs in COSTS and "costs" in table.model_fields_set:
         allowed = f"{', '.join(table.cost_names)} with method suppression"
         yield fault(("table", "costs"), table.costs, allowed, choices=table.cost_names)
@@ -52,7 +52,8 @@ def contributor_faults(spec: Specification, table: Table) -> Iterator[Fault]:
         elif table.kind == "frequency" and (key != "holding" or table.method != "suppression"):
             yield fault(("table", key), name, "no such key for counts")
         variable = spec.variables.get(name)
-        if variable is None or variable.role not in PUBLISHED - {"weight"} or variable.kind == "numeric":
+        roles = PUBLISHED - {"weight"} | ({"household"} if key == "holding" else set())
+        if variable is None or variable.role not in roles or variable.kind == "numeric":
             yield fault(("table", key), name, "a column of [variables] that is nominal")
         elif name in table.columns:
             yield fault(("table", key), name, "a column that is no dimension")

@@ -11,6 +11,7 @@ from microguard.schemas.specification.cell_key_consistency import cell_key_fault
 from microguard.schemas.specification.faults import NOTHING, Fault, fault
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.parameters import method_parameter_faults
+from microguard.schemas.specification.record_key_consistency import record_key_faults
 from microguard.schemas.specification.suppression_consistency import contributor_faults, suppression_faults
 from microguard.schemas.specification.table import Table
 from microguard.schemas.specification.table_quality import TableQuality
@@ -54,6 +55,7 @@ def table_faults(spec: Specification) -> list[Fault]:
         cell_key_faults,
         suppression_faults,
         contributor_faults,
+        record_key_faults,
     )
     return [each for check in checks for each in check(spec, spec.table)]
 
@@ -161,9 +163,12 @@ def _numbers(spec: Specification, table: Table) -> Iterator[Fault]:
             yield fault(("table", "status"), table.status, "a column of [variables] that is nominal")
         elif table.status in table.columns:
             yield fault(("table", "status"), table.status, "a column that is no dimension")
-    taken = spec.table is not None and table.value_name in table.columns
-    if taken:
-        yield fault(("table", "tables"), table.value_name, "another name, as the values are called so")
+    named: dict[str, str] = {table.value_name.casefold(): "values"}
+    for name in table.columns:
+        if name.casefold() in named:
+            allowed = f"another name, as the {named[name.casefold()]} are called so; SQL ignores case"
+            yield fault(("table", "tables"), name, allowed)
+        named.setdefault(name.casefold(), f"codes of {name}")
 
 
 def _source(spec: Specification, table: Table) -> Iterator[Fault]:

@@ -14,9 +14,9 @@ class TableContributors(Section):
     """Keys of `[table]` on contributors, for methods by the rules of magnitudes."""
 
     holding: Text | None = None
-    """Microdata: column of the holding that a unit belongs to. To the rules the contributions of a holding to
-    a cell are one; with suppression it also knows them all. A unit without holding stands for itself; without
-    a variable of role unit every record needs a holding."""
+    """Microdata: column of the holding (or household) that a unit belongs to. To the rules its contributions
+    to a cell are one; with suppression it also knows them all. A unit without holding stands for itself;
+    without a variable of role unit every record needs a holding."""
     request: Text | None = None
     """Microdata: column that says which contributors asked for protection (tau-ARGUS `<REQUEST>`), by the
     codes of `requests`. Nobody else is protected: a cell is sensitive if its largest contributor asked, and

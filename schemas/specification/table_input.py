@@ -27,6 +27,31 @@ def table_of(specification: Specification) -> Table:
     return specification.table
 
 
+def require_table(specification: Specification) -> None:
+    """Refuse a specification whose table would not be what its keys of records promise.
+
+    Raises
+    ------
+    SpecificationError
+    """
+    table = table_of(specification)
+    if specification.publish.series != "single":
+        raise SpecificationError(
+            f"[publish] series: found {specification.publish.series!r}, expected 'single': microguard adjust "
+            "publishes each table by itself, under a name and a place of its own. Write a specification of "
+            "the table without the key."
+        )
+    household = specification.household
+    counts_households = specification.method.unit == "household" and table.source == "microdata"
+    if counts_households and table.holding != household:
+        raise SpecificationError(
+            "[method] unit: found 'household', expected 'record': a table counts units, of which one "
+            f"household may have several. With table.holding = {household!r} each household is one "
+            "contributor, if the table is of amounts, or its cells are suppressed. Otherwise write a "
+            "specification of the table without the key."
+        )
+
+
 def require_records(specification: Specification) -> None:
     """Refuse a specification without records to protect.
 

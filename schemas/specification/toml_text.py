@@ -11,6 +11,7 @@ from typing import Any
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.faults import shown_value
 
+SUFFIX = ".toml"
 DEEPEST = 20
 """Tables and lists within each other; no specification has more than five."""
 
@@ -23,22 +24,36 @@ def parsed(path: Path) -> dict[str, Any]:
         raise SpecificationError(
             f"There is no specification {path}. Correct the path; `microguard draft FILE` prints a first one."
         ) from None
+    except IsADirectoryError:
+        raise _no_specification(path) from None
     except OSError as error:
         raise SpecificationError(
             f"The specification {path} cannot be read: {error.strerror}. Correct the path or its rights."
         ) from None
     except UnicodeDecodeError:
+        if path.suffix.lower() != SUFFIX:
+            raise _no_specification(path) from None
         raise SpecificationError(
             f"The specification {path} is not UTF-8 text, as TOML must be. Save it as UTF-8."
         ) from None
     try:
         return _loaded(text)
     except tomllib.TOMLDecodeError as error:
+        if path.suffix.lower() != SUFFIX:  # the error of a file of records may quote one
+            raise _no_specification(path) from None
         line = re.search(r"at line (\d+)", str(error))
         place = f"{path}:{line[1]}" if line else str(path)
         raise SpecificationError(
             f"The specification {place} is not valid TOML: {error}. Correct this line."
         ) from None
+
+
+def _no_specification(path: Path) -> SpecificationError:
+    """Return the refusal of what seems to be the input itself."""
+    return SpecificationError(
+        f"{path} is no specification: expected a TOML file, found a folder or a file of another format. Of "
+        f"records or a finished table, `microguard draft {path} > release.toml` writes a first specification."
+    )
 
 
 def _loaded(text: str) -> dict[str, Any]:

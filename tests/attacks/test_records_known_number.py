@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 from microguard.pipelines.gate.gate import judge
 from microguard.pipelines.measures.comparison import Comparison
 from microguard.pipelines.measures.uniques import UNIQUES
@@ -83,6 +84,29 @@ def test_the_gate_refuses_exact_savings_beside_diagnoses_and_says_what_to_do(spa
     assert reason.startswith("unique_with_number of savings is 0.")
     for word in ("round it", "bands", "leave it out", "quality.accept"):
         assert word in reason
+
+
+@pytest.mark.parametrize("written", ["a mark among numbers", "dates", "texts of dates", "times"])
+def test_the_gate_refuses_what_hardly_two_persons_share_however_it_is_written(
+    spark, tmp_path: Path, written: str
+) -> None:
+    frame = persons()
+    savings = frame["savings"]
+    days = pd.Timestamp("1990-01-01") + pd.to_timedelta(savings.rank(method="dense") * 3, unit="D")
+    frame["savings"] = {
+        "a mark among numbers": savings.astype(str).where(savings > 0, "NA"),
+        "dates": days.dt.date,
+        "texts of dates": days.dt.strftime("%d.%m.%Y"),
+        "times": days + pd.to_timedelta(7, unit="h"),
+    }[written]
+    (failure,) = failures(spark, frame, specification(tmp_path))
+    assert str(failure).startswith("unique_with_number of savings is 0.")
+
+
+def test_control_the_gate_counts_texts_with_letters_and_does_not_limit_them(spark, tmp_path: Path) -> None:
+    frame = persons()
+    frame["savings"] = "S" + frame["savings"].astype(str)
+    assert failures(spark, frame, specification(tmp_path)) == ()
 
 
 def test_the_gate_lets_bands_pass_and_what_a_steward_accepted_by_name(spark, tmp_path: Path) -> None:

@@ -84,6 +84,13 @@ def test_help_names_every_verb_and_exit_code() -> None:
         assert word in done.stdout
 
 
+def test_a_misspelt_verb_is_answered_with_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["protct", "release.toml"]) == 2
+    assert "there is no verb 'protct'; did you mean 'protect'?" in capsys.readouterr().err
+    assert run_command(["banana"]) == 2
+    assert "did you mean" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("verb", VERBS.values(), ids=lambda verb: verb.name)
 def test_the_help_of_a_verb_shows_examples_that_can_be_parsed(
     verb: Verb, capsys: pytest.CaptureFixture[str]

@@ -1,13 +1,14 @@
 """Sign-off: a verified release waits, and a person's word publishes or rejects it."""
 
 import shutil
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.approval import approve, pending, reject
 from microguard.pipelines.audit.release import audit
 from microguard.pipelines.publication.ledger import Ledger
-from microguard.schemas.errors import ProtectionFailed, SpecificationError
+from microguard.schemas.errors import GateRefused, ProtectionFailed, SpecificationError
 
 from tests.pipelines.microdata import persons, run, specification
 
@@ -60,6 +61,18 @@ def test_an_approved_release_is_published_and_the_ledger_keeps_who_said_so(spark
     assert "approved by A. Steward" in (record / "report.html").read_text()
     assert pending(spec).content["pending"] == []
     assert areas.unfinished() == []
+
+
+def test_a_release_whose_manifest_omits_one_published_since_is_not_approved(waiting):
+    _, areas, record = waiting
+    ledger = Ledger(areas)
+    status = ledger.status(record.name)
+    for event in ("intended", "published", "withdrawing", "withdrawn"):
+        ledger.append(replace(status, release_id="f" * 32, event=event))
+    with pytest.raises(GateRefused, match="does not say that the two can be differenced"):
+        approve(str(record), by="A. Steward")
+    assert ledger.published() == []
+    assert ledger.status(record.name).event == "waiting"
 
 
 def test_a_rejected_release_leaves_its_evidence_and_nothing_else(waiting):

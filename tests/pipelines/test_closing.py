@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from microguard.jobs import command
 from microguard.jobs.command import run_command
+from microguard.pipelines.admission import accepted_limits
 from microguard.pipelines.answers import closing, pending_answer, published_answer
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
@@ -21,6 +22,7 @@ from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.measures import METRICS, TABLE
 from microguard.pipelines.tables.total_changes import change_sentence, change_summary
 from microguard.schemas.requirements.tables import table_requirements
+from microguard.schemas.specification.read import build_specification
 from microguard.schemas.specification.table import Table
 
 ID = "0123456789abcdef0123456789abcdef"
@@ -66,6 +68,37 @@ def test_closing_of_a_table_names_cells_largest_change_and_grand_total() -> None
         "Loss: 4 of 9 cells have another value, by 12.5 at the most; the grand total moved by -6.3 %."
     )
     assert found.lines[2] == "Accepted by name: nothing."
+
+
+def test_closing_names_limits_that_the_specification_loosens() -> None:
+    quality = {"accept": {"max_homogeneous": "board"}, "max_homogeneous": 1.0, "max_unique_jointly": 0.5}
+    content = replace(RECORDS.release, specification={"quality": quality | {"max_unique_published": 0.001}})
+    assert closing(replace(RECORDS, release=content), []).lines[2] == (
+        "Accepted by name: max_homogeneous (board); "
+        "max_unique_jointly (0.5 instead of 0.05, without a reason)."
+    )
+    of_table = {"table": {"quality": {"accept": {}, "max_posterior": 0.9, "min_interval": 0.5}}}
+    content = replace(RECORDS.release, content="table", specification=of_table)
+    assert closing(replace(RECORDS, release=content), []).lines[2] == (
+        "Accepted by name: min_interval (0.5 instead of 1, without a reason); "
+        "max_posterior (0.9 instead of 0.6, without a reason)."
+    )
+
+
+def test_the_ledger_has_limits_that_the_specification_loosens(tmp_path: Path) -> None:
+    roles = {"sex": {"role": "quasi_identifier", "kind": "nominal"}}
+    quality = {"accept": {"max_homogeneous": "board"}, "max_unique_jointly": 1.0}
+    content = {
+        "release": {"name": "persons", "k": 3},
+        "input": {"path": "data"},
+        "variables": roles,
+        "quality": quality,
+        "publish": {"path": "lake", "evidence": "evidence"},
+    }
+    assert accepted_limits(build_specification(content, tmp_path)) == {
+        "max_unique_jointly": "1 instead of 0.05, without a reason",
+        "max_homogeneous": "board",
+    }
 
 
 @pytest.mark.parametrize("pending", [False, True])

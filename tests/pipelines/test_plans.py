@@ -26,8 +26,10 @@ VARIABLES = {
     "illness": {"role": "sensitive", "kind": "nominal"},
     "weight": {"role": "weight"},
     "hours": {"role": "other"},
+    "partial": {"role": "quasi_identifier", "kind": "numeric"},
+    "place": {"role": "region"},
 }
-NUMBERS = {"age": int, "income": float, "debt": float, "hours": int, "weight": float}
+NUMBERS = {"age": int, "income": float, "debt": float, "hours": int, "weight": float, "partial": "Int64"}
 
 
 def persons(other: bool) -> pd.DataFrame:
@@ -48,6 +50,8 @@ def persons(other: bool) -> pd.DataFrame:
             "illness": np.array(["x", "y", "z", "w"])[rng.integers(0, 4, n)],
             "weight": np.round(rng.uniform(1, 5, n), 1),
             "hours": rng.integers(10, 40, n),
+            "partial": pd.Series(rng.integers(10, 99, n), dtype="Int64").where(np.arange(n) % 3 > 0),
+            "place": np.where(np.arange(n) < 2, "islet", np.array(["east", "far"])[np.arange(n) % 2]),
         }
     )
     if other:
@@ -81,12 +85,41 @@ KINDS = {
     "pram": (NOMINAL, method("pram")),
     "local suppression": (NOMINAL, method("local_suppression")),
     "swapping": (GEOGRAPHY, method("swapping", geography=["region"], rate=0.2)),
+    "recoding": (variables("sex", "hours"), method("recoding")),
+    "households": (
+        variables("home", "region", "sex", "age", "weight", "illness"),
+        {"method": {"effort": "fast", "unit": "household"}},
+    ),
+    "missing numbers": (
+        NUMERIC | variables("partial"),
+        {"method": {"effort": "fast"}, "missing": {"numeric": "own_cluster"}},
+    ),
+    "a suppressed region": (
+        NUMERIC | variables("place"),
+        {"method": {"effort": "fast"}, "blocking": {"small_regions": "suppress"}},
+    ),
+    "groups": (
+        variables("sex", "job", "age", "hours"),
+        {"groups": [{"name": "one", "variables": ["sex", "job"]}, {"name": "two", "variables": ["age"]}]},
+    ),
+}
+SERIES = {
+    "append": {"publish": {"series": "append"}},
+    "register": {"publish": {"series": "register", "changes": "republish"}, "method": {"min_diversity": 2}},
 }
 COUNTS = dict.fromkeys(("value", "dominance", "decimals", "effort"))
 TABLES = {
     "adjustment": {},
     "suppression": {"method": "suppression"},
     "cell keys": COUNTS | {"kind": "frequency", "method": "cell_key", "quality": {"max_posterior": 0.9}},
+    "rounding": COUNTS | {"kind": "frequency", "method": "rounding", "base": 5},
+    "code widths": {
+        "tables": [["code", "region"]],
+        "hierarchies": None,
+        "code_widths": {"code": [1]},
+        "method": "suppression",
+    },
+    "holdings": {"method": "suppression", "holding": "firm"},
 }
 
 
@@ -133,17 +166,41 @@ def test_plans_of_a_run_do_not_depend_on_values(spark, tmp_path, monkeypatch, ki
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kind", SERIES)
+def test_plans_of_an_update_do_not_depend_on_values(spark, tmp_path, kind):
+    found = []
+    for other in (False, True):
+        place = emptied(tmp_path / "run")
+        chosen = variables("person", "region", "sex", "age", "income", "illness")
+        spec = specification(place, chosen, **SERIES[kind])
+        records = persons(other)[list(chosen)]
+        first = records.iloc[:90]
+        second = records.iloc[90:] if kind == "append" else records.iloc[5:]
+        words: set[str] = set()
+        for update in (first, second):
+            update.to_parquet(place / "data", index=False)
+            with planned(spark) as of_update:
+                run(spark, spec)
+            words |= of_update
+        found.append(words)
+    assert found[0] ^ found[1] == set()
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("kind", TABLES)
 def test_plans_of_a_table_do_not_depend_on_values(spark, tmp_path, adjusted, kind):
     found = []
     for other in (False, True):
         place = emptied(tmp_path / "run")
         firms = turnover.records(count=300).assign(person=[f"p{i}" for i in range(300)])
+        codes = dict(zip("ABCDE", (81, 82, 71, 72, 73) if other else (11, 12, 21, 22, 23), strict=True))
+        firms["code"] = firms["a21"].map(codes).astype(str)
         if other:
             firms["turnover"] = (firms["turnover"] * 16 + 7).round(3)
             for name in ("a10", "a21", "region", "firm"):
                 firms[name] = "o" + firms[name]
-        units = {"person": {"role": "unit"}} if kind == "cell keys" else {}
+        units = {"code": {"role": "other"}, "firm": {"role": "other"}}
+        units |= {"person": {"role": "unit"}} if kind in ("cell keys", "holdings") else {}
         chosen = turnover.specification(place, firms, units, **TABLES[kind])
         with planned(spark) as words:
             adjusted(chosen)

@@ -150,6 +150,12 @@ MALFORMED = (
         ("[rules] young", 'did you mean "income"'),
     ),
     Malformed(
+        "region called like the counts",
+        'region = { role = "region" }',
+        'Frequency = { role = "region" }',
+        ("[variables] Frequency", "another name"),
+    ),
+    Malformed(
         "a variable as published tables call their counts",
         SEX,
         SEX.replace("sex", "frequency"),

@@ -66,7 +66,8 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
         {name: glance[next(aliases)].to_numpy(np.float64, na_value=np.nan) for name in each}
         for each in readings
     ]
-    plain = {name: number for name, number in plain.items() if not np.isin(NOT_A_NUMBER, number)}
+    whole_numbers = {name for name, number in plain.items() if not np.isin(NOT_A_NUMBER, number)}
+    plain = {name: _finite(number) for name, number in plain.items() if _mostly_numbers(number)}
     protected = {name: plain[name] for name in specification.numeric if name in plain}
     categories = {name: codes[name] for name in specification.nominal}
     among = {name: codes[name] for name in as_they_are}
@@ -74,7 +75,9 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
         amounts = {
             name: number
             for name, number in reading.items()
-            if name in among and name != specification.region and (reading is plain or name not in plain)
+            if name in among
+            and name != specification.region
+            and (reading is plain or name not in whole_numbers)
         }
         found += computed(amounts, protected, categories, found, among)
     return found
@@ -87,6 +90,15 @@ def _readings(
     of_texts = digits_as_numbers(frame, as_they_are)
     in_orders = [{name: orders[i] for name, orders in of_texts.items()} for i in range(2)]
     return [readable_numbers(frame, names, specification), *in_orders]
+
+
+def _mostly_numbers(number: np.ndarray) -> bool:
+    """Whether most of the values are numbers: a mark for missing ones makes no categories of them."""
+    return 2 * int(np.isfinite(number).sum()) > int((~np.isnan(number)).sum())
+
+
+def _finite(number: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(number), number, np.nan)
 
 
 def _drawn(names: list[str], records: int) -> Column:

@@ -147,7 +147,7 @@ def _compared(
             for number, file in enumerate(files):  # 128 bits: collisions are negligible
                 engine.execute(
                     f"INSERT INTO {view} SELECT ?, {_POSITION}, hash({columns}), hash('other', {columns}) "
-                    f"FROM read_parquet(?, {_POSITION} = true)",
+                    f"FROM read_parquet(?, {_POSITION} = true, hive_partitioning = false)",
                     [number, file],
                 )
         engine.execute(

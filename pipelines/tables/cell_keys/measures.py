@@ -143,6 +143,8 @@ def _attacks(section: dict[str, Any], k: int) -> Iterator[tuple[float, str]]:
             "Whoever knows the method, and adds and subtracts all that is published, can be sure of a "
             f"true small count by {100 * surest:.3g} % at the most.",
         )
+    elif not section["determined"]:
+        yield 0.0, f"No count above 0 is below the minimum frequency, {section['least']}."
 
 
 class Noise(TableSection):

@@ -13,12 +13,15 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add
 
+import pyarrow as pa
 from microguard.pipelines.engine.column_names import column
+from microguard.pipelines.engine.compat import of_texts
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.table import Table
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 
 #: What a missing category is called in a table; below a coarser code it carries that code's name.
 MISSING = "(missing)"
@@ -83,15 +86,30 @@ def _codes_above(name: str, table: Table) -> Column:
         while chain[-1] in table.parents[name]:
             chain.append(table.parents[name][chain[-1]])
         above[each] = chain
-    known = f.from_json(f.lit(json.dumps(above)), "map<string,array<string>>")
-    none = f.array().cast("array<string>")
-    code = label(name, table)
-    return f.concat(f.array(code), f.coalesce(known[code], none), f.array(f.lit(None).cast("string")))
+
+    def chains_of_codes(codes: pa.Array) -> pa.Array:  # in a task: codes of the records stand in no plan
+        return pa.array([above.get(code) for code in codes.to_pylist()], pa.list_(pa.string()))
+
+    code, none = label(name, table), f.array().cast("array<string>")
+    if name in table.code_widths:
+        chains = of_texts(chains_of_codes, t.ArrayType(t.StringType()))(code)
+    else:
+        chains = f.from_json(f.lit(json.dumps(above)), "map<string,array<string>>")[code]
+    return f.concat(f.array(code), f.coalesce(chains, none), f.array(f.lit(None).cast("string")))
 
 
 def _refuse_coarse(frame: DataFrame, name: str, table: Table) -> None:
     """Refuse records whose code has parts: its cell would not be the sum of them."""
-    coarse = frame.where(label(name, table).isin(sorted(set(table.parents[name].values())))).count()
+    above, code = frozenset(table.parents[name].values()), label(name, table)
+
+    def have_parts(codes: pa.Array) -> pa.Array:
+        return pa.array([code in above for code in codes.to_pylist()], pa.bool_())
+
+    if name in table.code_widths:
+        is_coarse = of_texts(have_parts, t.BooleanType())(code)
+    else:
+        is_coarse = code.isin(sorted(above))
+    coarse = frame.where(is_coarse).count()
     if coarse:
         raise InputRejected(
             f"{coarse} record(s) have a code in {name} that other codes are parts of: expected the finest "

@@ -191,3 +191,17 @@ def beside(tmp_path, shown, **changes):
 )
 def test_cells_are_counted_beside_their_original_values(tmp_path, shown, changes, found):
     assert beside(tmp_path, shown, **changes) == found
+
+
+@pytest.mark.parametrize("named", ["coarse=a", "region=Total", "fine=a1"])
+def test_folders_named_like_columns_do_not_change_what_is_counted(tmp_path, named):
+    records = [
+        {"coarse": "", "fine": fine, "region": region, "v": 5} for fine in ("a1", "a2") for region in "ns"
+    ]
+    counts = []
+    for folder in (tmp_path / "plain", tmp_path / named):
+        folder.mkdir()
+        layout = written(folder, records, [("change", 0)], "magnitude", "one table, nested", suppressed=True)
+        counts.append(counted(SuppressedTable(), folder, layout))
+    assert counts[0] == counts[1]
+    assert counts[0].metrics[MetricKey("lines_open")] > 0

@@ -56,6 +56,14 @@ def test_audit_fails_for_a_release_without_its_guarantee(areas, records, changes
     assert check in failed
 
 
+def test_audit_reads_a_column_that_is_called_filename(areas):
+    names = {"sex": "sex", "hours": "FileName"}
+    columns = [{"name": "sex", "type": "string"}, {"name": "FileName", "type": "int8"}]
+    records = RECORDS.rename_columns(names)
+    publish.publish(staged(areas, records=records), manifest(columns=columns), areas, entry())
+    assert audit(areas.public.release(ID)).passed
+
+
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"release_id": 1, "files": 2}'])
 def test_verify_refuses_a_damaged_manifest(released, content):
     (released.public.release(ID) / "manifest.json").write_text(content)

@@ -6,7 +6,13 @@ import datetime
 
 import pandas as pd
 import pytest
-from microguard.pipelines.intake.numeric_parsing import NOT_A_NUMBER, numeric_columns, readable_numbers
+from microguard.pipelines.intake.numeric_parsing import (
+    NOT_A_NUMBER,
+    Range,
+    numeric_columns,
+    ranges_of,
+    readable_numbers,
+)
 from pyspark.sql import functions as f
 
 from tests.pipelines.microdata import specification
@@ -35,6 +41,30 @@ def test_numeric_columns_includes_texts_that_are_all_numbers(spark, tmp_path):
     written = {"format": "csv", "decimal": ",", "thousands": ".", "path": "data.csv"}
     numbers = found(spark, tmp_path, columns, {"id": {"kind": "nominal"}}, input=written)
     assert numbers == {"wage": [1200.5, None]}
+
+
+def test_numeric_columns_includes_texts_that_are_mostly_numbers(spark, tmp_path):
+    columns = {"wage": ["1200.5", "NA", "7"], "code": ["7", "north", "NA"], "half": ["1", "a", None]}
+    assert found(spark, tmp_path, columns) == {"wage": [1200.5, None, 7.0]}
+
+
+def test_ranges_count_numbers_and_texts_of_digits(spark, tmp_path):
+    columns = {
+        "wage": ["12.5", "NA", None],
+        "seen": ["03.02.2001", "2001-02-03T10:00Z", "7"],
+        "born": [datetime.date(1970, 1, 2), None, None],
+        "icd": ["E11", "250.0", "x"],
+    }
+    roles = {name: {"role": "sensitive"} for name in columns} | {
+        "age": {"role": "quasi_identifier", "kind": "numeric"}
+    }
+    frame = spark.createDataFrame(pd.DataFrame(columns))
+    assert ranges_of(frame, list(columns), specification(tmp_path, roles)) == {
+        "wage": Range(12.5, 12.5, values=2, numbers=1, in_digits=1),
+        "seen": Range(7.0, 7.0, values=3, numbers=1, in_digits=3),
+        "born": Range(None, None, values=1, numbers=0, in_digits=1),
+        "icd": Range(250.0, 250.0, values=3, numbers=1, in_digits=1),
+    }
 
 
 def test_numeric_columns_replaces_non_finite_values_by_null(spark, tmp_path):

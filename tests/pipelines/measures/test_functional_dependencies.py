@@ -128,3 +128,20 @@ def test_the_whole_of_a_larger_file_is_judged_as_a_smaller_one(spark, monkeypatc
     whole = dependencies(spark.createDataFrame(frame), SPECIFICATION, len(frame))
     for found in (few, whole):
         assert ("miscoded", "section", ()) in [(each.column, each.determines, each.beside) for each in found]
+
+
+def test_a_multiple_of_a_protected_amount_is_found_beside_marks_of_missing_values(spark):
+    n = 300
+    income = np.round(np.random.default_rng(4).lognormal(8, 1, n), 2)
+    gross = pd.Series(np.round(1.25 * income, 4)).map("{:g}".format).where(np.arange(n) % 10 > 0, "NA")
+    spec = SimpleNamespace(
+        published_as_it_is=("gross",),
+        quasi_identifiers=("income",),
+        nominal=(),
+        region=None,
+        numeric=("income",),
+        input=SimpleNamespace(thousands=None, decimal="."),
+        variables=defaultdict(lambda: SimpleNamespace(kind=None)),
+    )
+    found = dependencies(spark.createDataFrame(pd.DataFrame({"gross": gross, "income": income})), spec, n)
+    assert [(each.column, each.determines) for each in found] == [("gross", "income")]

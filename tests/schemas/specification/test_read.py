@@ -143,8 +143,21 @@ def test_a_file_that_is_no_specification_is_refused(content: bytes, tmp_path: Pa
         read_specification(path)
     with pytest.raises(SpecificationError, match="no specification"):
         read_specification(tmp_path / "absent.toml")
-    with pytest.raises(SpecificationError, match="cannot be read"):
-        read_specification(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"id;age\n1;CANARY\n", b"PAR1\xff\xfe", None], ids=["csv", "parquet", "folder"]
+)
+def test_a_file_of_records_in_place_of_a_specification_is_refused_with_the_verb_that_drafts_one(
+    content: bytes | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "persons.csv"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(
+        SpecificationError, match=r"microguard draft .*persons\.csv > release\.toml"
+    ) as refusal:
+        read_specification(path)
+    assert "CANARY" not in str(refusal.value)
 
 
 def test_a_release_goes_to_a_folder_or_an_object_store_that_can_compare_versions(sound: Path) -> None:

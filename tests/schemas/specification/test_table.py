@@ -9,7 +9,12 @@ import pytest
 from microguard.schemas.errors import SpecificationError
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification
-from microguard.schemas.specification.table_input import as_input, require_records, table_of
+from microguard.schemas.specification.table_input import (
+    as_input,
+    require_records,
+    require_table,
+    table_of,
+)
 
 TABLE = {"value": "turnover", "tables": [["a21", "region"]], "hierarchies": [["a10", "a21"]]}
 CELLS = {"source": "cells", "value": "turnover", "tables": [["a21", "region"]], "contributors": "firms"}
@@ -232,3 +237,69 @@ def test_no_column_is_named_like_the_statuses_of_suppressed_cells() -> None:
     variables = {"region": {"role": "region"}, "status": {"role": "sensitive", "kind": "numeric"}}
     with pytest.raises(SpecificationError, match=r"(?s)table.*value.*the statuses of the cells"):
         build(value, variables=variables)
+
+
+OF_RECORDS: list[tuple[dict[str, Any], str]] = [
+    ({"method": {"unit": "household"}}, r"\[method\] unit"),
+    ({"method": {"min_diversity": 2}}, r"\[method\] min_diversity"),
+    ({"method": {"control_tables": {"kept_dimension": 1}}}, r"\[method\] control_tables"),
+    ({"quality": {"max_homogeneous": 0.01}}, r"\[quality\] max_homogeneous"),
+    ({"quality": {"accept": {"max_homogeneous": "a reason"}}}, r"\[quality\] accept"),
+    ({"blocking": {"small_regions": "suppress"}}, r"\[blocking\] small_regions"),
+    ({"rules": {"one": "a10 = 'x' -> a21 = 'y'"}}, r"\[rules\] one"),
+    ({"population": {"path": "p.csv", "count": "n", "variables": ["region"]}}, r"\[population\] path"),
+    ({"publish": {"disclose": ["records_suppressed"]}}, r"\[publish\] disclose"),
+    ({"publish": {"series": "register"}}, r"\[publish\] series"),
+    ({"publish": {"accept_dependencies": ["a10"]}}, r"\[publish\] accept_dependencies"),
+]
+
+
+@pytest.mark.parametrize(("changes", "named"), OF_RECORDS, ids=[named for _, named in OF_RECORDS])
+def test_a_key_that_only_records_heed_is_refused_in_a_specification_of_a_table_alone(
+    changes: dict[str, Any], named: str
+) -> None:
+    places = {"path": "lake", "evidence": "evidence"}
+    changes = changes | {"publish": places | changes.get("publish", {})}
+    with pytest.raises(SpecificationError, match=named):
+        build(TABLE, **changes)
+
+
+def test_a_recode_of_what_a_table_adds_up_is_refused_in_a_specification_of_a_table_alone() -> None:
+    variables = {name: {"role": "other"} for name in ("region", "a21", "a10")}
+    turnover = {"role": "sensitive", "kind": "numeric", "top_code": 100}
+    with pytest.raises(SpecificationError, match=r"turnover\.top_code: found 100"):
+        build(TABLE, variables=variables | {"turnover": turnover})
+    build(TABLE, variables=variables | {"turnover": turnover | {"top_code": None, "missing": [97]}})
+
+
+def test_a_specification_of_records_and_a_table_is_refused_where_the_table_would_not_heed_it() -> None:
+    variables = {
+        "person": {"role": "unit"},
+        "household": {"role": "household"},
+        "a21": {"role": "quasi_identifier", "kind": "nominal"},
+        "a10": {"role": "other"},
+        "region": {"role": "region"},
+        "turnover": {"role": "sensitive", "kind": "numeric"},
+    }
+    places = {"path": "lake", "evidence": "evidence"}
+    of_series = build(TABLE, variables=variables, publish=places | {"series": "append"})
+    with pytest.raises(SpecificationError, match=r"\[publish\] series: found 'append'"):
+        require_table(of_series)
+    with pytest.raises(SpecificationError, match=r"table.holding = 'household'"):
+        require_table(build(TABLE, variables=variables, method={"unit": "household"}))
+    held = build(TABLE | {"holding": "household"}, variables=variables, method={"unit": "household"})
+    require_table(held)
+    assert as_input(held).variables["household"].role == "other"
+
+
+def test_no_quasi_identifier_is_one_fault_whatever_control_tables_ask_for() -> None:
+    with pytest.raises(SpecificationError, match="at least one variable of role quasi_identifier"):
+        build(None, method={"control_tables": {"kept_dimension": 1}})
+
+
+@pytest.mark.parametrize(("column", "found"), [("A21", '"a21"'), ("Turnover", '"Turnover"')])
+def test_columns_of_a_table_differ_by_more_than_case(column: str, found: str) -> None:
+    variables = {name: {"role": "other"} for name in ("a10", "a21", "region", column)}
+    turnover = {"role": "sensitive", "kind": "numeric"}
+    with pytest.raises(SpecificationError, match=f"found {found}, allowed: another name"):
+        build(TABLE | {"tables": [[column, "a21"]]}, variables=variables | {"turnover": turnover})

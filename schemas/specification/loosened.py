@@ -1,0 +1,44 @@
+"""Limits on disclosure that hold by default, and that a specification sets to a looser value.
+
+A steward accepts a limit by name, with a reason (`quality.accept`). A looser value needs no reason, so the
+report and the ledger state it next to what was accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from microguard.schemas.specification.consistency import LIMITS_ON_DISCLOSURE
+from microguard.schemas.specification.sections import Quality
+from microguard.schemas.specification.table_quality import TableQuality
+
+OF_TABLES = (
+    "max_grand_total_change",
+    "min_interval",
+    "max_determined",
+    "min_direction_error",
+    "max_direction_odds",
+    "max_posterior",
+)
+"""Limits of `[table.quality]` on what an attacker learns, and on the total that readers know."""
+
+
+def loosened(quality: Mapping[str, Any], *, of_table: bool) -> dict[str, str]:
+    """Return the limits that are looser than by default and not accepted by name, each with what to state.
+
+    Parameters
+    ----------
+    quality : mapping
+        The section `[quality]`, or `[table.quality]`.
+    """
+    names, section = (OF_TABLES, TableQuality) if of_table else (LIMITS_ON_DISCLOSURE, Quality)
+    found = {}
+    for name in names:
+        default = section.model_fields[name].default
+        value = quality.get(name)
+        value = default if value is None else value  # evidence of earlier versions lacks some
+        looser = value < default if name.startswith("min_") else value > default
+        if looser and name not in (quality.get("accept") or {}):
+            found[name] = f"{value:g} instead of {default:g}, without a reason"
+    return found

@@ -1,0 +1,40 @@
+"""Keys that only the protection of records heeds, in a specification that has a table and no such records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from microguard.schemas.specification.faults import Fault, fault
+from microguard.schemas.specification.model import Specification
+from microguard.schemas.specification.table import Table
+
+OF_RECORDS = ("method", "quality", "blocking", "population", "rules", "groups")
+"""Sections of which a table heeds no key."""
+OF_RELEASES_OF_RECORDS = ("accept_dependencies", "disclose", "series")
+"""Keys of `[publish]` that a table does not heed."""
+
+
+def record_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
+    """Refuse keys that would be ignored, because there are no records to protect.
+
+    A specification with quasi-identifiers may have them: `microguard protect` heeds them.
+    """
+    if spec.quasi_identifiers:
+        return
+    allowed = "no such key without a variable of role quasi_identifier, as no table heeds it"
+    content = spec.model_dump(mode="json", exclude_unset=True)
+    for section in OF_RECORDS:
+        given = content.get(section)
+        if isinstance(given, dict):
+            for key, value in given.items():
+                yield fault((section, key), value, allowed)
+        elif given:
+            yield fault((section,), [each["name"] for each in given], allowed)
+    for name in table.numbers:
+        recodes = spec.variables[name].recodes if name in spec.variables else {}
+        for key in sorted(set(recodes) - {"missing"}):
+            allowed_of = "no such key for what a table adds up: its totals are those of the file"
+            yield fault(("variables", name, key), recodes[key], allowed_of)
+    for key in OF_RELEASES_OF_RECORDS:
+        if key in content["publish"]:
+            yield fault(("publish", key), content["publish"][key], allowed)
