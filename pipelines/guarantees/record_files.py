@@ -117,7 +117,7 @@ class RecordFiles(ABC):
         return int(fewest or 0)
 
     def keys(self, variables: Sequence[str]) -> list[str]:
-        """Columns of the relation that hold the variables."""
+        """Return the columns of the relation that hold the variables."""
         return [self.columns[name] for name in variables]
 
 

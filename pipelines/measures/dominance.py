@@ -49,7 +49,7 @@ class Dominance:
 
 
 def dominance_rule(specification: Specification) -> tuple[int, float]:
-    """The (n, k) rule that clusters are counted by: the gate's, or the usual one where it has none."""
+    """Return the (n, k) rule by which clusters are counted: that of the gate, or the usual one."""
     rule = specification.quality.dominance
     return USUAL_DOMINANCE if rule is None else (rule.n, rule.k)
 

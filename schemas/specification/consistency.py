@@ -205,7 +205,7 @@ def _private_files(spec: Specification) -> Iterator[Fault]:
 
 
 def within(path: str, folder: str) -> bool:
-    """Whether a path is a folder or inside it; links are followed."""
+    """Return whether a path is a folder or inside it; links are followed."""
     return _inside(_real(path), _real(folder))
 
 
@@ -218,7 +218,7 @@ def _real(path: str) -> str:
 
 
 def _may_be_folder(path: str) -> bool:
-    """Whether every part of the path that exists is a folder."""
+    """Return whether every part of the path that exists is a folder."""
     while "://" not in path and not os.path.lexists(path) and path != os.path.dirname(path):
         path = os.path.dirname(path)
     return "://" in path or os.path.isdir(path)
@@ -229,7 +229,7 @@ def _inside(path: str, folder: str) -> bool:
 
 
 def among_releases(path: str) -> bool:
-    """Whether a path is the public area of a specification, or inside one."""
+    """Return whether a path is the public area of a specification, or inside one."""
     return "://" not in path and any((folder / CURRENT).is_file() for folder in _upwards(path))
 
 
@@ -250,7 +250,7 @@ def _signs(spec: Specification) -> Iterator[Fault]:
 
 
 def _beside_evidence(path: str) -> bool:
-    """Whether a path is an evidence area, is inside one, or contains one."""
+    """Return whether a path is an evidence area, is inside one, or contains one."""
     if "://" in path:
         return False
     below = (found for depth in BELOW for found in Folder(path).glob(depth + LEDGER))
