@@ -136,6 +136,3 @@ class CellKeysMeasure(Measure[Comparison, CellKeysBeside]):
                 f"Cell keys, for tables alone, would have less chi-square in dimension {', '.join(better)} "
                 "than tables of these records."
             )
-
-
-CELL_KEYS = CellKeysMeasure()

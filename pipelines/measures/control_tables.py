@@ -133,6 +133,5 @@ class ErrorsByDimension(Measure[Comparison, dict[str, DimensionErrors]]):
             yield f"Counts{where} by {variables} are off by at most {error:,}."
 
 
-TABLES = TablesMeasure()
 BY_DIMENSION = ErrorsByDimension("by_dimension", by_region=False)
 BY_REGION = ErrorsByDimension("by_region", by_region=True)

@@ -124,6 +124,3 @@ class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
                 f"{100 * alike:.3g} % of the records are in clusters that have one value of {name}, the most "
                 "of any variable: whoever finds the class of such a record knows the value but for rounding.",
             )
-
-
-DOMINANCE = DominanceMeasure()

@@ -224,6 +224,3 @@ class EstimatesMeasure(Measure[Comparison, dict[str, EstimatesOfVariable]]):
                     f"Of the {which}, that of {name}{where} is off by {100 * moved[name]:.3g} %: the largest "
                     "such change."
                 )
-
-
-ESTIMATES = EstimatesMeasure()
