@@ -329,10 +329,11 @@ def _population(spec: Specification) -> Iterator[Fault]:
         yield fault(("population", "count"), spec.population.count, "another column than those it counts by")
 
 
-LIMITS_ON_DISCLOSURE = ("max_unique_published", "max_unique_jointly", "max_homogeneous")
-"""Limits of `[quality]` that hold by default for every release of records."""
-HELD_BY_DEFAULT = (*LIMITS_ON_DISCLOSURE, "max_waiting_for_values")
-"""Limits of `[quality]` that a steward can accept by name in `quality.accept`."""
+HELD_BY_DEFAULT = ("max_unique_published", "max_unique_jointly", "max_homogeneous")
+"""Limits of `[quality]` on disclosure, which hold for every release of records.
+
+A steward can accept them by name in `quality.accept`.
+"""
 
 
 def _acceptances(spec: Specification) -> Iterator[Fault]:
