@@ -1,8 +1,8 @@
 """Protect frequencies block by block in tasks, by an algorithm that solves integer programs.
 
 These algorithms are for some hundred records at a time. A block is a run of similar key combinations of one
-region. Its chi-square is that of its own records, and its bound holds given the blocking. A report of the
-whole file states the bound of every protection of it.
+region. Its chi-square is that of its own records, and its bound holds given the blocking. The report of the
+whole file states a bound that holds for every method.
 """
 
 from __future__ import annotations
