@@ -115,7 +115,7 @@ def test_a_release_of_events_is_added_to_those_before_it(areas):
 
 
 STEPS = {
-    "files copied": (delta_store, "create_table_with_add_actions"),
+    "files copied": (delta_store, "create"),
     "changed": (delta_store.DeltaTable, "create_write_transaction"),
     "committed": (StoredDeltaTable, "faults"),
     "log replaced": (delta_store.DeltaTable, "create_checkpoint"),
