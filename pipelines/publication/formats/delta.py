@@ -183,7 +183,7 @@ def create(
     create_table_with_add_actions(
         address,
         schema,
-        adds,
+        list(adds),
         configuration=configuration,
         commit_properties=_properties(release_id),
         post_commithook_properties=KEEP_THE_LOG,
