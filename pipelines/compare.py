@@ -169,7 +169,7 @@ def _sampled(
 
 
 def _read_alike(one: Variable, other: Variable | None) -> bool:
-    """Whether both specifications read a column with the same values; an identifier is not read."""
+    """Return whether both specifications read a column with the same values; an identifier is not read."""
     if other is None or "identifier" in (one.role, other.role):
         return False
     numbers = {each.role == "weight" or each.kind == "numeric" for each in (one, other)}

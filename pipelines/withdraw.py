@@ -97,7 +97,7 @@ def _withdraw(meant: str, areas: Areas) -> None:
 
 
 def _is_seen(release_id: str, areas: Areas) -> bool:
-    """Whether a release is in the public area, whatever the ledger says."""
+    """Return whether a release is in the public area, whatever the ledger says."""
     return areas.public.exists(release_id) or areas.public.current() == release_id
 
 
@@ -143,7 +143,7 @@ def _here(areas: Areas) -> list[Entry]:
 
 
 def _is_there(areas: Areas) -> bool:
-    """Whether the public area may be the one of the ledger."""
+    """Return whether the public area may be the one of the ledger."""
     try:
         known_area(areas)
     except (AreaNotThere, FileDamaged):
@@ -152,7 +152,7 @@ def _is_there(areas: Areas) -> bool:
 
 
 def _is_lost(areas: Areas) -> bool:
-    """Whether the public area was declared lost, and no other area is at its place."""
+    """Return whether the public area was declared lost, and no other area is at its place."""
     return any(each.note == LOST for each in _here(areas)[-1:]) and known_area(areas) is None
 
 

@@ -103,7 +103,7 @@ class ProtectionFailed(MicroguardError):
 
 
 def refusal_text(head: str, failures: Iterable[Failure]) -> str:
-    """Return a sentence and the table of failures, grouped by their remedy in the order of the first one."""
+    """Return a sentence and the table of failures: those with one remedy together, in order of occurrence."""
     by_remedy: dict[str, list[Failure]] = {}
     for failure in dict.fromkeys(failures):
         by_remedy.setdefault(failure.remedy, []).append(failure)

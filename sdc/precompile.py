@@ -139,5 +139,5 @@ def _table(cells: Sequence[int]) -> CellTable:
 
 
 if __name__ == "__main__":
-    logging.getLogger("microguard").setLevel(logging.ERROR)  # it would announce the first compilation
+    logging.getLogger("microguard").setLevel(logging.ERROR)  # else the log announces the first compilation
     precompile(sys.argv[1:])

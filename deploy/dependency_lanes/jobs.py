@@ -210,7 +210,7 @@ def _counted(folder: Path) -> None:
 
 
 def _persons(folder: Path) -> None:
-    """A register of two updates: of each ten persons, one leaves and one enters."""
+    """Return a register of two updates: of each ten persons, one leaves and one enters."""
     draw = random.Random(2).random
     rows = [
         (

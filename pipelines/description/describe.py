@@ -51,7 +51,7 @@ def describe(
     checksums : mapping of file name to SHA-256
         Checksums of the data files.
     for_each : callable
-        Returns the results of a function of the name of a column, which can be pickled, for several names.
+        Called with a function of a column's name, which can be pickled, and with names; returns the results.
     """
     statistics = (
         {MICRODATA: _record_statistics(folder, manifest, for_each)} if manifest.get("columns") else {}

@@ -26,7 +26,7 @@ AGENCY, VERSION = "MICROGUARD", "1.0"
 #: The columns before the dimensions of a table, and the observation with its attributes after them.
 REFERENCE, OBSERVATION = ("STRUCTURE", "STRUCTURE_ID", "ACTION"), "OBS_VALUE"
 #: The attributes for the status of a cell, with codes of CL_OBS_STATUS and CL_CONF_STATUS. Confidential cells
-#: are all alike: primary and secondary ones are not told apart.
+#: are all alike: primary and secondary ones have the same code.
 STATUS, CONFIDENTIALITY = "OBS_STATUS", "CONF_STATUS"
 STATUSES = {"published": "A", "suppressed": "Q"}
 CONFIDENTIALITIES = {"published": "F", "suppressed": "C"}

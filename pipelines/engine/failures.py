@@ -75,7 +75,7 @@ def without_values_of_records() -> Iterator[None]:
 
 
 def of_machines(error: Exception) -> bool:
-    """Whether machines, processes or stores failed, and not the input."""
+    """Return whether machines, processes or stores failed, and not the input."""
     text = str(error)
     return isinstance(error, GONE) or any(
         cause in text for cause in (*_OF_MACHINES, *(f"{raised}: " for raised in _OF_STORES))

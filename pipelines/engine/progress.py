@@ -97,14 +97,6 @@ class Progress:
             self._event(name, status, seconds=round(seconds, 3))
             LOGGER.info("%s %s after %.3f s", name, status, seconds)
 
-    def warn(self, text: str) -> None:
-        """Print a warning, which has no value of a record, even if nothing else is shown."""
-        if self._events:
-            emit(event="warning", reason=text)
-            return
-        with suppress(OSError, ValueError):  # a full or closed output does not change the result of a run
-            print(f"Warning: {text}", file=sys.stderr, flush=True)
-
     def line(self, name: str, seconds: float, total: int | None = None, count: int = 0) -> str:
         """Return the line of a running stage: share, stage with its count, elapsed time, and time left.
 

@@ -102,7 +102,7 @@ _BY_SIZE = {
 
 
 def submitted() -> bool:
-    """Whether spark-submit started this process, so that its master and settings apply."""
+    """Return whether spark-submit started this process, so that its master and settings apply."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 

@@ -1,7 +1,7 @@
 """The evidence of a release: every measure and verdict, typed, for the agency alone.
 
 ``quality.json`` holds `Evidence`: the parts named there, and one section for each measure, under its name. A
-section that does not apply is left out. `evidence_schema` describes all of it.
+section that does not apply is left out.
 """
 
 from __future__ import annotations
@@ -133,26 +133,6 @@ def read_quality(folder: Path) -> dict[str, Any]:
     """Read ``quality.json`` without parsing its sections."""
     remedy = "Restore the evidence of the release from its back-up."
     return read_json(folder / QUALITY, f"{QUALITY} of release {folder.name}", remedy, *_PARTS)
-
-
-def evidence_schema(sections: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of ``quality.json`` with the sections of the given measures."""
-    adapters: dict[str, Any] = _PARTS | {name: TypeAdapter(kind) for name, kind in sections.items()}
-    definitions: dict[str, Any] = {}
-    properties: dict[str, Any] = {}
-    for name, adapter in adapters.items():
-        schema = adapter.json_schema(ref_template="#/$defs/{model}")
-        definitions |= schema.pop("$defs", {})
-        properties[name] = schema
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "evidence of a microguard release",
-        "type": "object",
-        "properties": properties,
-        "required": list(_PARTS),
-        "additionalProperties": False,
-        "$defs": definitions,
-    }
 
 
 class Headlined(Protocol):

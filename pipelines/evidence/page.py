@@ -23,7 +23,7 @@ from microguard.pipelines.publication.areas import PAGE, QUALITY
 from microguard.pipelines.publication.ledger import Entry
 from microguard.schemas.errors import MicroguardError
 from microguard.schemas.requirements.requirement import MetricKey
-from microguard.schemas.specification.consistency import LIMITS_ON_DISCLOSURE
+from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
 from microguard.schemas.specification.loosened import loosened
 from microguard.schemas.specification.sections import RECODES
 
@@ -155,7 +155,7 @@ class Page:
             "counts": evidence.counts,
             "verdicts": evidence.verdicts,
             "limits": limits,
-            "limited": bool(limits) and not set(LIMITS_ON_DISCLOSURE) <= set(accepted),
+            "limited": bool(limits) and not set(HELD_BY_DEFAULT) <= set(accepted),
             "unlimited": [
                 name
                 for name, value in quality.items()

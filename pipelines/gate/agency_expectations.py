@@ -123,7 +123,7 @@ def _answers(result: ExpectationSuiteValidationResult) -> dict[int, tuple[bool, 
 
 
 def _was_judged(exception_info: object) -> bool:
-    """Whether no exception was raised, neither for the expectation nor for a metric that it needs."""
+    """Return whether no exception was raised, neither for the expectation nor for a metric that it needs."""
     return isinstance(exception_info, dict) and exception_info.get("raised_exception") is False
 
 

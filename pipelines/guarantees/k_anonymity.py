@@ -136,7 +136,7 @@ class KAnonymity(Guarantee[RecordFiles]):
         return Count(metrics, facts, f"{'; '.join(details)}; k = {self.k}")
 
     def manifest(self, count: Count) -> dict[str, Any]:
-        """The entry ``guarantee``."""
+        """Return the entry ``guarantee``."""
         return {
             "guarantee": {
                 "k": self.k,

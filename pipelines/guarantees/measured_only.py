@@ -51,7 +51,7 @@ class MeasuredOnly(Guarantee[RecordFiles]):
         return (NO_PROMISE,)
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """The perturbed variables are published, in at least one record."""
+        """Require that the perturbed variables are published, in at least one record."""
         return (promise("records_published", at_least=1),)
 
     def count(self, files: RecordFiles) -> Count:
@@ -62,7 +62,7 @@ class MeasuredOnly(Guarantee[RecordFiles]):
         return Count({MetricKey("records_published"): float(records)}, {}, detail)
 
     def manifest(self, count: Count) -> dict[str, Any]:
-        """The entry ``guarantee``."""
+        """Return the entry ``guarantee``."""
         return {"guarantee": {"name": NAME, "statement": self.statement, "variables": list(self.variables)}}
 
     @classmethod

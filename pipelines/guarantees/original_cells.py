@@ -161,5 +161,5 @@ def _index(codes: pd.DataFrame, columns: list[str]) -> pd.Index:
 
 
 def _in_units(value: object, digits: int) -> float:
-    """A published number in units of its last digit; NaN where there is none."""
+    """Return a published number in units of its last digit, NaN if there is none."""
     return float("nan") if value is None or value != value else float(int(value * 10**digits))

@@ -22,18 +22,18 @@ def quiet_engine() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def number(engine: duckdb.DuckDBPyConnection, query: str) -> int:
-    """The single whole number that a query gives."""
+    """Return the single whole number that a query gives."""
     ((value,),) = engine.execute(query).fetchall()
     return int(value)
 
 
 def quoted_name(name: str) -> str:
-    """A column's name in a query, whatever stands in it."""
+    """Quote the name of a column for a query; it may have any characters."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def quoted_text(text: str) -> str:
-    """A text in a query, whatever stands in it."""
+    """Quote a text for a query; it may have any characters."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -14,7 +14,7 @@ RECORDS = "{records}"
 PATTERNS_AT_ONCE = 16
 _CLASS_SIZES = (
     "SELECT n, count(*) AS classes{sums} FROM "
-    "(SELECT {units} AS n{parts} FROM {records} GROUP BY {keys}) AS classes GROUP BY n"
+    "(SELECT count(*) AS n{parts} FROM {records} GROUP BY {keys}) AS classes GROUP BY n"
 )
 
 
@@ -117,21 +117,17 @@ class RecordFiles(ABC):
         return int(fewest or 0)
 
     def keys(self, variables: Sequence[str]) -> list[str]:
-        """Columns of the relation that hold the variables."""
+        """Return the columns of the relation that hold the variables."""
         return [self.columns[name] for name in variables]
 
 
-def class_sizes_query(
-    keys: Sequence[str], units: str = "count(*)", sums: Sequence[str] = (), values: Sequence[str] = ()
-) -> str:
+def class_sizes_query(keys: Sequence[str], sums: Sequence[str] = (), values: Sequence[str] = ()) -> str:
     """Write the query that counts classes by size.
 
     Parameters
     ----------
     keys : sequence of str
         Columns whose combinations are the classes.
-    units : str
-        SQL that counts the units of a class.
     sums : sequence of str
         Further columns, to be summed by size in the same pass.
     values : sequence of str
@@ -142,7 +138,6 @@ def class_sizes_query(
     return _CLASS_SIZES.format(
         records=RECORDS,
         keys=", ".join(keys),
-        units=units,
         parts="".join(f", {each} AS {name}" for each, name in [*((f"sum({n})", n) for n in sums), *distinct]),
         sums="".join(
             [

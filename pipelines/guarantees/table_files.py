@@ -204,7 +204,7 @@ class TableFiles:
         return self._compared(f"SELECT * FROM ({sums}) WHERE {self._kind} IN ({kinds})", cells, keys, wrong)
 
     def _grouped_parts(self, grouping: Mapping[str, Any], cells: str) -> str:
-        """Return a query that gives the cells of a column, each under the codes that group it anew."""
+        """Return a query for the cells of a column with the codes of its further grouping."""
         above, levels = grouping["above"], grouping["levels"]
         codes = {"__code": list(grouping["codes"])}
         codes |= {f"__{n}": [groups[n] for groups in grouping["codes"].values()] for n in range(len(above))}
@@ -226,7 +226,7 @@ class TableFiles:
         return " || ".join(f"({quoted_name(name)} = {self._total})::text" for name in self.columns)
 
     def _every_cell(self) -> str:
-        """A query for the cells of all tables: table ``t``, codes in all columns, value ``v``."""
+        """Return a query for the cells of all tables: table ``t``, codes in all columns, value ``v``."""
         value = quoted_name(self._value)
         return " UNION ALL ".join(
             f"SELECT {position} AS t, {self._padded(table['columns'])}, {value} AS v FROM {self._file(table)}"

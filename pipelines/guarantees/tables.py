@@ -43,11 +43,11 @@ class TableGuarantee(Guarantee[TableFiles]):
         return self.wrong
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """No total broken, no cell with two values, no value that may not be published."""
+        """Require that totals hold, no cell has two values, and only allowed values are published."""
         return (promise("lines_open"), promise("values_not_allowed"))
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """Every sensitive cell at its distance, and no cell beyond its limits."""
+        """Require that sensitive cells keep their distance, and that no cell is beyond its limits."""
         return (promise("cells_unprotected"), promise("cells_astray"))
 
     @property
@@ -85,8 +85,8 @@ class TableGuarantee(Guarantee[TableFiles]):
 
     @abstractmethod
     def method(self) -> Mapping[str, Any]:
-        """The method by its name, with what a reader needs to check the files against it."""
+        """Return the name of the method, with what a reader needs to check the files."""
 
     def manifest(self, count: Count) -> dict[str, Any]:
-        """The entries ``guarantee``, ``method`` and ``cells``."""
+        """Return the entries ``guarantee``, ``method`` and ``cells``."""
         return {"guarantee": self.statement, "method": dict(self.method()), "cells": count.facts["cells"]}

@@ -77,7 +77,7 @@ def read_csv(spark: SparkSession, specification: Specification) -> tuple[DataFra
 def _at_positions(
     spark: SparkSession, specification: Specification, charset: str
 ) -> tuple[DataFrame, list[str]]:
-    """Cut the fields out of each line; a field of nothing but blanks is missing."""
+    """Cut the fields out of each line; a field with blanks only is missing."""
     positions = specification.input.positions
     line = f.decode(f.col("value").cast("binary"), charset)
     lines = spark.read.text(specification.input_path).where(f.trim("value") != "")

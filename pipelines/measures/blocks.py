@@ -155,6 +155,3 @@ class BlocksMeasure(Measure[Comparison, Blocks]):
         return {
             "blocks": plots.histogram_plot({name: (each.edges, each.counts) for name, each in panels.items()})
         }
-
-
-BLOCKS = BlocksMeasure()

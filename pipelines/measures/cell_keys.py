@@ -66,7 +66,7 @@ class CellKeysBeside:
 def cell_keys_beside(
     before: Mapping[Table, pa.Table], errors: tuple[TableErrors, ...], k: int
 ) -> CellKeysBeside | None:
-    """The comparison by dimension; None where there are no tables.
+    """Return the comparison by dimension, None without tables.
 
     Parameters
     ----------
@@ -136,6 +136,3 @@ class CellKeysMeasure(Measure[Comparison, CellKeysBeside]):
                 f"Cell keys, for tables alone, would have less chi-square in dimension {', '.join(better)} "
                 "than tables of these records."
             )
-
-
-CELL_KEYS = CellKeysMeasure()

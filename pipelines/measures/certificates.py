@@ -150,6 +150,3 @@ class CertificatesMeasure(Measure[Comparison, dict[str, tuple[Proved, ...]]]):
             gap = proofs[0].gap
             if gap is not None and gap <= LARGEST_TOLD:
                 yield f"No protection whatever has a chi-square that is lower by more than {100 * gap:.2g} %."
-
-
-CERTIFICATES = CertificatesMeasure()

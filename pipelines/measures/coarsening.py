@@ -104,6 +104,3 @@ def _missing(frame: DataFrame, names: tuple[str, ...]) -> list[int]:
     row = frame.agg(*[f.count_if(column(n).isNull()).alias(f"m{i}") for i, n in enumerate(names)]).first()
     assert row is not None
     return [int(each) for each in row]
-
-
-COARSENING = CoarseningMeasure()

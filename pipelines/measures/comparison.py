@@ -45,7 +45,7 @@ class Comparison:
     records : int
         How many these are.
     reports : mapping of clustering to BlockReports
-        What was protected now; of a register those whose class is born tonight.
+        What was protected now; of a register the records of classes that this update creates.
     scales : mapping of numeric quasi-identifier to Scale
     drawn : DataFrame, optional
         Published records with what some of them were (`pipelines.measures.pairs`); by default `protected`.
@@ -196,7 +196,7 @@ class Comparison:
 
 
 def joined_columns(specification: Specification) -> tuple[str, ...]:
-    """Columns published as they are by which an attacker may know records; sensitive ones are looked for."""
+    """Return unmodified columns by which an attacker may know a record; sensitive ones are what he seeks."""
     known = {specification.region, *specification.sensitive}
     return tuple(name for name in specification.published_as_it_is if name not in known)
 
@@ -207,8 +207,10 @@ def known_sensitive(specification: Specification) -> tuple[str, ...]:
 
 
 def joins(specification: Specification) -> list[tuple[str, ...]]:
-    """What the protected variables are joined with: each of `joined_columns`, all of them (none where groups
-    of variables are joined already), and each sensitive variable that has others beside it.
+    """Return the sets of columns that the protected variables are joined with, one after the other.
+
+    These are each of `joined_columns`, all of them together (no column if groups of variables are joined),
+    and each sensitive variable if there are several.
     """
     joined, known = joined_columns(specification), known_sensitive(specification)
     jointly = [joined] if joined or known or specification.groups else []

@@ -18,7 +18,7 @@ MORE = "raise method.effort, lower release.k, protect fewer variables together, 
 
 
 def _whole(section: tuple[TableErrors, ...]) -> tuple[TableErrors, ...]:
-    """Tables of the whole file."""
+    """Return the tables of the whole file."""
     return tuple(table for table in section if not table.by_region)
 
 
@@ -32,7 +32,7 @@ def _chi2_per_cell(tables: tuple[TableErrors, ...]) -> float:
 
 
 def _metrics(section: tuple[TableErrors, ...], comparison: Comparison) -> dict[MetricKey, float]:
-    """Tables of the regions: apart, as their many small cells would dilute the figures of the whole file."""
+    """Return chi-square per cell, of regions apart: their many small cells would dilute that of the file."""
     metrics: dict[MetricKey, float] = {MetricKey("chi2_per_cell"): _chi2_per_cell(_whole(section))}
     if _regional(section):
         metrics[MetricKey("chi2_per_cell_by_region")] = _chi2_per_cell(_regional(section))
@@ -133,6 +133,5 @@ class ErrorsByDimension(Measure[Comparison, dict[str, DimensionErrors]]):
             yield f"Counts{where} by {variables} are off by at most {error:,}."
 
 
-TABLES = TablesMeasure()
 BY_DIMENSION = ErrorsByDimension("by_dimension", by_region=False)
 BY_REGION = ErrorsByDimension("by_region", by_region=True)

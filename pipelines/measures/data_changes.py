@@ -157,6 +157,3 @@ class ChangedMeasure(Measure[Comparison, Changed]):
             f"{100 * section.records:.3g} % of the records have another value of a protected variable "
             f"({section.sampled:,} of {section.of:,} records compared)."
         )
-
-
-CHANGED = ChangedMeasure()

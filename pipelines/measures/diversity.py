@@ -43,6 +43,3 @@ class DiversityMeasure(Measure[Comparison, dict[str, int]]):
                 remedy = "lower method.min_diversity, or coarsen the quasi-identifiers"
                 line = "[method] min_diversity = {found}"
                 yield Requirement(MetricKey("smallest_diversity", name), remedy, at_least=least, line=line)
-
-
-DIVERSITY = DiversityMeasure()

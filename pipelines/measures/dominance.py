@@ -49,7 +49,7 @@ class Dominance:
 
 
 def dominance_rule(specification: Specification) -> tuple[int, float]:
-    """The (n, k) rule that clusters are counted by: the gate's, or the usual one where it has none."""
+    """Return the (n, k) rule by which clusters are counted: that of the gate, or the usual one."""
     rule = specification.quality.dominance
     return USUAL_DOMINANCE if rule is None else (rule.n, rule.k)
 
@@ -124,6 +124,3 @@ class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
                 f"{100 * alike:.3g} % of the records are in clusters that have one value of {name}, the most "
                 "of any variable: whoever finds the class of such a record knows the value but for rounding.",
             )
-
-
-DOMINANCE = DominanceMeasure()

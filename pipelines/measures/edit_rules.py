@@ -38,6 +38,3 @@ class EditRulesMeasure(Measure[Comparison, dict[str, BrokenRule]]):
         """Return sentences that whoever signs must read first."""
         for name, rule in section.items():
             yield f"The edit rule {name} is broken by {rule.after:,} records, and was by {rule.before:,}."
-
-
-EDIT_RULES = EditRulesMeasure()

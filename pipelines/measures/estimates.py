@@ -93,7 +93,7 @@ class EstimatesOfVariable:
 
 
 def _step(comparison: Comparison, name: str) -> float:
-    """Return the largest step that means are rounded to: of their type, or of the variable's spread."""
+    """Return the step to which means are rounded: that of their type, or a share of the deviation."""
     kind = comparison.protected.schema[name].dataType
     unit = 1.0 if isinstance(kind, t.IntegralType) else 0.0
     if isinstance(kind, t.DecimalType):
@@ -224,6 +224,3 @@ class EstimatesMeasure(Measure[Comparison, dict[str, EstimatesOfVariable]]):
                     f"Of the {which}, that of {name}{where} is off by {100 * moved[name]:.3g} %: the largest "
                     "such change."
                 )
-
-
-ESTIMATES = EstimatesMeasure()

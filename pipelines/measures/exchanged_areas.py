@@ -160,6 +160,3 @@ def _changes(cells: DataFrame) -> tuple[int, float, int]:
     row = cells.agg(f.count_if(f.col("before") > 0), f.sum(square), f.sum(f.abs(change))).first()
     assert row is not None
     return int(row[0]), float(row[1] or 0.0), int(row[2] or 0) // 2
-
-
-EXCHANGED_AREAS = ExchangedAreasMeasure()

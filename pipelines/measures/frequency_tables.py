@@ -30,7 +30,7 @@ def weighted_by(position: int) -> str:
 def frequency_tables(
     frame: DataFrame, tables: Sequence[tuple[str, ...]], weights: Sequence[str] = ()
 ) -> dict[tuple[str, ...], pa.Table]:
-    """Cells that occur, with their frequencies.
+    """Count the records of each cell that occurs.
 
     Parameters
     ----------

@@ -57,6 +57,3 @@ class HomogeneityMeasure(Measure[Comparison, dict[str, Homogeneity]]):
             share = part.homogeneous / part.records if part.records else 0.0
             cases = f"{100 * share:.3g} % of the cases"
             yield share, f"Whoever finds a person's class learns {name} for certain in {cases}."
-
-
-HOMOGENEITY = HomogeneityMeasure()

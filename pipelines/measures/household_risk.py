@@ -63,6 +63,3 @@ class HouseholdRiskMeasure(Measure[Comparison, HouseholdRisk]):
             f"{100 * after:.3g} % of the households through one of their members "
             f"({section.expected_after:,.0f} of {section.households:,}); before, {100 * before:.3g} %.",
         )
-
-
-HOUSEHOLD_RISK = HouseholdRiskMeasure()

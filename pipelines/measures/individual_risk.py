@@ -73,6 +73,3 @@ class IndividualRiskMeasure(Measure[Comparison, IndividualRisk]):
             f"{', the sampling taken into account' if section.weighted else ''}); before, "
             f"{100 * before:.3g} %.",
         )
-
-
-INDIVIDUAL_RISK = IndividualRiskMeasure()

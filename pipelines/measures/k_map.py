@@ -136,6 +136,3 @@ class KMapMeasure(Measure[Comparison, KMap]):
             f"fewer than {k} candidates for {100 * share:.3g} % of the records; before, for "
             f"{100 * section.before.rare / max(section.before.records, 1):.3g} %.",
         )
-
-
-K_MAP = KMapMeasure()

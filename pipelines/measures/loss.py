@@ -121,6 +121,3 @@ class LossMeasure(Measure[Comparison, dict[str, Loss]]):
     def headline(self, section: Mapping[str, Loss], k: int) -> Iterator[str]:
         """Return sentences that whoever signs must read first."""
         yield f"The numeric variables lost {100 * _information_loss(section):.3g} % of their variation."
-
-
-LOSS = LossMeasure()

@@ -70,9 +70,6 @@ class MomentsMeasure(Measure[Comparison, dict[str, MeanAndVariance]]):
         return {"spread": plots.spread_plot(section)}
 
 
-MOMENTS = MomentsMeasure()
-
-
 class CorrelationsMeasure(Measure[Comparison, dict[str, Correlations]]):
     """Compare means, variances and correlations of the numeric quasi-identifiers."""
 
@@ -98,6 +95,3 @@ class CorrelationsMeasure(Measure[Comparison, dict[str, Correlations]]):
             for name, part in section.items()
             if len(part.variables) >= FEWEST_FOR_PLOT
         }
-
-
-CORRELATIONS = CorrelationsMeasure()

@@ -90,7 +90,7 @@ def _drawn(frame: DataFrame, specification: Specification, records: int, *identi
 
 
 def drawn_order(frame: DataFrame) -> list[Column]:
-    """The last keys of an order of records: those published alike by now may have been unlike before."""
+    """Return the last keys of an order of records: records that are published alike may differ before."""
     return [f.col(ORIGINAL)] if ORIGINAL in frame.columns else []
 
 

@@ -216,6 +216,3 @@ class RecordLinkageMeasure(Measure[Comparison, RecordLinkage]):
             "Whoever holds the original records and takes the nearest published one finds the right one in "
             f"{100 * section.linked:.3g} % of the cases; 1/k is {100 / k:.3g} %.",
         )
-
-
-RECORD_LINKAGE = RecordLinkageMeasure()

@@ -29,7 +29,7 @@ class Row:
     name : str
         Of its section in ``quality.json``.
     path : str
-        "module:object".
+        "module:object" of a measure, or of a class that needs no arguments.
     needs : str, optional
         Property of the specification without which the measure computes nothing and limits nothing.
     """
@@ -41,34 +41,34 @@ class Row:
 
 MEASURES: dict[str, tuple[Row, ...]] = {
     "records": (
-        Row("risk", f"{_RECORDS}.risk_before_and_after:RISK"),
-        Row("individual_risk", f"{_RECORDS}.individual_risk:INDIVIDUAL_RISK"),
-        Row("household_risk", f"{_RECORDS}.household_risk:HOUSEHOLD_RISK", "household"),
-        Row("k_map", f"{_RECORDS}.k_map:K_MAP", "population"),
-        Row("record_linkage", f"{_RECORDS}.record_linkage:RECORD_LINKAGE"),
-        Row("special_uniques", f"{_RECORDS}.suda2:SPECIAL_UNIQUES"),
-        Row("uniques_published", f"{_RECORDS}.uniques:UNIQUES"),
-        Row("homogeneity", f"{_RECORDS}.homogeneity:HOMOGENEITY", "sensitive"),
-        Row("determined", f"{_RECORDS}.attribute_disclosure.determined_variables:DETERMINED"),
-        Row("changed", f"{_RECORDS}.data_changes:CHANGED"),
-        Row("loss", f"{_RECORDS}.loss:LOSS"),
-        Row("moments", f"{_RECORDS}.moments:MOMENTS"),
-        Row("correlations", f"{_RECORDS}.moments:CORRELATIONS"),
-        Row("estimates", f"{_RECORDS}.estimates:ESTIMATES", "numeric"),
-        Row("dominance", f"{_RECORDS}.dominance:DOMINANCE", "clustered"),
-        Row("diversity", f"{_RECORDS}.diversity:DIVERSITY", "sensitive"),
-        Row("edit_rules", f"{_RECORDS}.edit_rules:EDIT_RULES", "rules"),
+        Row("risk", f"{_RECORDS}.risk_before_and_after:RiskMeasure"),
+        Row("individual_risk", f"{_RECORDS}.individual_risk:IndividualRiskMeasure"),
+        Row("household_risk", f"{_RECORDS}.household_risk:HouseholdRiskMeasure", "household"),
+        Row("k_map", f"{_RECORDS}.k_map:KMapMeasure", "population"),
+        Row("record_linkage", f"{_RECORDS}.record_linkage:RecordLinkageMeasure"),
+        Row("special_uniques", f"{_RECORDS}.suda2:SpecialUniquesMeasure"),
+        Row("uniques_published", f"{_RECORDS}.uniques:UniquesMeasure"),
+        Row("homogeneity", f"{_RECORDS}.homogeneity:HomogeneityMeasure", "sensitive"),
+        Row("determined", f"{_RECORDS}.attribute_disclosure.determined_variables:DeterminedMeasure"),
+        Row("changed", f"{_RECORDS}.data_changes:ChangedMeasure"),
+        Row("loss", f"{_RECORDS}.loss:LossMeasure"),
+        Row("moments", f"{_RECORDS}.moments:MomentsMeasure"),
+        Row("correlations", f"{_RECORDS}.moments:CorrelationsMeasure"),
+        Row("estimates", f"{_RECORDS}.estimates:EstimatesMeasure", "numeric"),
+        Row("dominance", f"{_RECORDS}.dominance:DominanceMeasure", "clustered"),
+        Row("diversity", f"{_RECORDS}.diversity:DiversityMeasure", "sensitive"),
+        Row("edit_rules", f"{_RECORDS}.edit_rules:EditRulesMeasure", "rules"),
         Row("by_dimension", f"{_RECORDS}.control_tables:BY_DIMENSION"),
         Row("by_region", f"{_RECORDS}.control_tables:BY_REGION"),
-        Row("tables", f"{_RECORDS}.control_tables:TABLES"),
-        Row("weighted_tables", f"{_RECORDS}.weighted_tables:WEIGHTED_TABLES", "control_tables"),
-        Row("cell_keys", f"{_RECORDS}.cell_keys:CELL_KEYS", "control_tables"),
+        Row("tables", f"{_RECORDS}.control_tables:TablesMeasure"),
+        Row("weighted_tables", f"{_RECORDS}.weighted_tables:WeightedTablesMeasure", "control_tables"),
+        Row("cell_keys", f"{_RECORDS}.cell_keys:CellKeysMeasure", "control_tables"),
         Row("vanished", f"{_RECORDS}.empty_cells:VANISHED", "control_tables"),
         Row("vanished_by_region", f"{_RECORDS}.empty_cells:VANISHED_BY_REGION", "control_tables"),
-        Row("exchanged_areas", f"{_RECORDS}.exchanged_areas:EXCHANGED_AREAS", "swapped"),
-        Row("coarsening", f"{_RECORDS}.coarsening:COARSENING", "coarsened"),
-        Row("certificates", f"{_RECORDS}.certificates:CERTIFICATES", "nominal"),
-        Row("blocks", f"{_RECORDS}.blocks:BLOCKS"),
+        Row("exchanged_areas", f"{_RECORDS}.exchanged_areas:ExchangedAreasMeasure", "swapped"),
+        Row("coarsening", f"{_RECORDS}.coarsening:CoarseningMeasure", "coarsened"),
+        Row("certificates", f"{_RECORDS}.certificates:CertificatesMeasure", "nominal"),
+        Row("blocks", f"{_RECORDS}.blocks:BlocksMeasure"),
     ),
     "table": (
         Row("table", f"{_TABLES}.measures:TABLE"),
@@ -79,8 +79,8 @@ MEASURES: dict[str, tuple[Row, ...]] = {
         Row("changes", f"{_TABLES}.measures:CHANGES"),
         Row("metrics", f"{_TABLES}.measures:METRICS"),
         Row("adjustment", f"{_TABLES}.measures:ADJUSTMENT"),
-        Row("suppression", f"{_TABLES}.suppression.measures:SUPPRESSION"),
-        Row("intervals", f"{_TABLES}.suppression.measures:INTERVALS"),
+        Row("suppression", f"{_TABLES}.suppression.measures:Suppressed"),
+        Row("intervals", f"{_TABLES}.suppression.measures:IntervalsLeft"),
     ),
 }
 
@@ -94,7 +94,9 @@ def measures_of(content: str, names: Collection[str] | None = None) -> tuple[Mea
     names : collection of str, optional
         Only measures whose names are among these.
     """
-    return tuple(resolve_name(row.path) for row in MEASURES[content] if names is None or row.name in names)
+    rows = [row for row in MEASURES[content] if names is None or row.name in names]
+    found = [resolve_name(row.path) for row in rows]
+    return tuple(each() if isinstance(each, type) else each for each in found)
 
 
 def record_measures(specification: Specification) -> tuple[Measure[Comparison, Any], ...]:

@@ -53,6 +53,3 @@ class RiskMeasure(Measure[Comparison, dict[str, RiskBeforeAndAfter]]):
                 f"Before, {part.before.uniques:,} combinations{of} were held by one alone; now each is "
                 f"shared by at least {part.after.smallest:,}."
             )
-
-
-RISK = RiskMeasure()

@@ -71,6 +71,3 @@ class SpecialUniquesMeasure(Measure[Comparison, SpecialUniques]):
             float(before.scores.sum()),
             float(after.scores.sum()),
         )
-
-
-SPECIAL_UNIQUES = SpecialUniquesMeasure()

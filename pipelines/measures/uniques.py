@@ -112,6 +112,3 @@ class UniquesMeasure(Measure[Comparison, Uniques]):
                 f"Whoever knows the protected variables and {name} reads the other sensitive variables of "
                 f"one record alone in {100 * share:.3g} % of the cases.",
             )
-
-
-UNIQUES = UniquesMeasure()

@@ -117,6 +117,3 @@ class WeightedTablesMeasure(Measure[Comparison, dict[str, WeightedErrors]]):
                     f"{errors.largest:,.6g} at the most; in the mean over the cells by {errors.mean:,.6g}, "
                     f"and by {100 * errors.mean_relative:.3g} % of the cell's own count."
                 )
-
-
-WEIGHTED_TABLES = WeightedTablesMeasure()

@@ -14,12 +14,12 @@ class ControlledTabularAdjustment(TableMethod):
     """Adjusted tables: every total is the sum of its parts."""
 
     def guarantee(self) -> AdditiveTable:
-        """Additive, with sensitive cells at their distance or small counts drawn."""
+        """Promise additivity, with sensitive cells at their distance or small counts drawn."""
         table = table_of(self.specification)
         drawn = table.counts and table.levels == "secret"
         preserved = table.preserve.model_dump(exclude_none=True)
         return AdditiveTable(drawn, preserved, absent_cells(self.specification, table))
 
     def product(self) -> Tables:
-        """Tables that are adjusted."""
+        """Return the product of adjusted tables."""
         return Tables(self.specification, self.guarantee(), adjusted)

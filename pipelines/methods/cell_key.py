@@ -16,7 +16,7 @@ class CellKeys(TableMethod):
     """Tables with noise: totals do not add up."""
 
     def guarantee(self) -> TableGuarantee:
-        """Noise within a limit, and no small count; of amounts noise by their scale."""
+        """Promise noise within a limit and no small count; for amounts, noise by their scale."""
         table = table_of(self.specification)
         if not table.counts:
             from microguard.pipelines.tables.cell_keys.amounts import guarantee_of_amounts
@@ -28,7 +28,7 @@ class CellKeys(TableMethod):
         return BoundedNoise(noise.largest, noise.variance, noise.k, COUNTS_ZEROS[0])
 
     def product(self) -> TableProduct[Any]:
-        """Tables with noise, of counts or of amounts."""
+        """Return the product of counts or of amounts with noise."""
         if not table_of(self.specification).counts:
             from microguard.pipelines.tables.cell_keys.amounts import NoisyAmountTables
 

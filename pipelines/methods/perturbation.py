@@ -38,7 +38,7 @@ class Perturbation(RecordMethod):
     """A method that changes quasi-identifiers at random, and promises nothing."""
 
     def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
-        """No formal promise."""
+        """State that there is no formal promise."""
         return (MeasuredOnly(self.specification.quasi_identifiers),)
 
     @abstractmethod

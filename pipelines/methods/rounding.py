@@ -14,11 +14,11 @@ class ControlledRounding(TableMethod):
     """Rounded tables: every total is the sum of its parts."""
 
     def guarantee(self) -> RoundedTable:
-        """Multiples of the base that add up."""
+        """Promise multiples of the base that add up."""
         table = table_of(self.specification)
         assert table.base is not None
         return RoundedTable(table.base, absent_cells(self.specification, table))
 
     def product(self) -> Tables:
-        """Tables that are rounded."""
+        """Return the product of rounded tables."""
         return Tables(self.specification, self.guarantee(), rounded)

@@ -14,11 +14,11 @@ class SmallCountRounding(TableMethod):
     """Tables without small counts: every total is the sum of its parts."""
 
     def guarantee(self) -> SmallCounts:
-        """No count between 0 and the base."""
+        """Promise that no count is between 0 and the base."""
         table = table_of(self.specification)
         assert table.base is not None
         return SmallCounts(table.base, absent_cells(self.specification, table))
 
     def product(self) -> Tables:
-        """Tables whose small counts are rounded."""
+        """Return the product of tables whose small counts are rounded."""
         return Tables(self.specification, self.guarantee(), with_small_counts_rounded)

@@ -19,7 +19,7 @@ class CellSuppression(CellMethod):
         self.limits = (absent_cells(specification, table_of(specification)),)
 
     def guarantee(self) -> SuppressedTable:
-        """Every attacker that can be counted is left with intervals as wide as the levels."""
+        """Promise intervals as wide as the levels against every attacker that can be counted."""
         table = table_of(self.specification)
         attackers = table.attackers if table.contributors_known else ("outsider",)
         return SuppressedTable(attackers, by_number=table.source == "cells" and len(attackers) > 1)

@@ -68,7 +68,7 @@ class TargetedRecordSwapping(RecordMethod):
     )
 
     def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
-        """No formal promise."""
+        """State that there is no formal promise."""
         return (MeasuredOnly(self._areas),)
 
     @property

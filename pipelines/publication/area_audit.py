@@ -104,7 +104,7 @@ def _ever_public(areas: Areas) -> list[Entry]:
 
 
 def _is_audited(entry: Entry) -> bool:
-    """Whether a release has evidence that the audit reads: tables, and records of a series."""
+    """Return whether a release has evidence that the audit reads: tables, and records of a series."""
     return entry.identity.get("content") == "table" or SERIES in entry.identity
 
 

@@ -21,7 +21,7 @@ from microguard.schemas.specification.model import Specification
 
 #: Changes when, and only when, the same input and specification give another release than before.
 METHOD = 25
-#: Keys that determine what is published, of the sections in which not all keys do.
+#: Sections of which only some keys determine what is published, and these keys.
 DECIDING = {
     "publish": ("disclose", "format", "partition_by", "csv", "series", "changes"),
     "series": ("pool",),

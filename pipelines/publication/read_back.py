@@ -176,7 +176,7 @@ class StagedRecords(RecordFiles):
 
 
 class ProtectedUnits:
-    """Protected records with the household or unit that k counts, which is not published."""
+    """Protected records with their household or unit, which k counts and which is not published."""
 
     def __init__(self, frame: DataFrame, counted: str) -> None:
         self._frame, self._counted = frame, counted

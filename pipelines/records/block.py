@@ -197,7 +197,7 @@ def _diversity(block: pa.Table, clustering: BlockConfig) -> Diversity | None:
 
 
 def _withheld(block: pa.Table, clustering: BlockConfig) -> bool:
-    """Whether the sensitive values of the block are withheld: it has none."""
+    """Return whether the sensitive values of the block are withheld: it has none."""
     return clustering.withholds and all(block[name].null_count == len(block) for name in clustering.sensitive)
 
 
@@ -292,7 +292,7 @@ def _replaced(block: pa.Table, points: Points, labels: np.ndarray, clustering: B
 
 
 def _mean_protection(block: pa.Table, clustering: BlockConfig) -> MeanProtection:
-    """How the means of the block's clusters are rounded and moved."""
+    """Return how the means of the block's clusters are rounded and moved."""
     deviations = {name: scale.deviation for name, scale in clustering.coordinates.scales.items()}
     sampling = clustering.sampling_weights
     owners = None if sampling is None else sampling.owners(block)

@@ -1,8 +1,8 @@
 """Protect frequencies block by block in tasks, by an algorithm that solves integer programs.
 
 These algorithms are for some hundred records at a time. A block is a run of similar key combinations of one
-region. Its chi-square is that of its own records, and its bound holds given the blocking. A report of the
-whole file states the bound of every protection of it.
+region. Its chi-square is that of its own records, and its bound holds given the blocking. The report of the
+whole file states a bound that holds for every method.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from microguard.sdc.algorithms.safe import SAFE
 from microguard.sdc.errors import InvalidParameter
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector
-from microguard.sdc.nominal.frequency_search.search import protect_block
+from microguard.sdc.nominal.frequency_search.search import protect_frequencies
 from microguard.sdc.nominal.methods import ProtectionTask, bounded, protect_counts
 from microguard.sdc.nominal.protected_counts import ProtectedCounts
 from microguard.sdc.nominal.similarity import Similarity
@@ -177,7 +177,8 @@ def solve_task(task: Task) -> tuple[np.ndarray, dict[str, Any]]:
     except InvalidParameter as error:  # such a message holds no value
         return task.frequencies.counts, report | {"status": "unsupported", "why": str(error)}
     except Exception as error:
-        counts = protect_block(task.frequencies, task.k, tables, seed=task.seed).counts
+        block = ProtectionTask(task.frequencies, task.k, tables, effort="fast", seed=task.seed)
+        counts = protect_frequencies(block).counts
         again = bounded(ProtectionTask(task.frequencies, task.k, tables), ProtectedCounts(counts, "work"))
         report |= proved(again, tables.chi2(counts), OF_BLOCK)
         report |= {"algorithm": FALLBACK, "fallback": FALLBACK, "why": type(error).__name__}

@@ -163,7 +163,7 @@ class CombinationParts:
         Raises
         ------
         ProtectionFailed
-            Two combinations that cannot be told apart, or a part without any.
+            If two combinations have one digest, or a part has no combination.
         """
         files = PartFiles(place, name)
         source = layout.place.read(spark, layout.source)

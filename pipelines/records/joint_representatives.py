@@ -28,7 +28,7 @@ _REGION = "__region"
 
 
 def chosen_together(group: Group, specification: Specification, records: int) -> bool:
-    """Whether the nominal representatives of a clustering are chosen for the control tables.
+    """Return whether the nominal representatives of a clustering are chosen for the control tables.
 
     Raises
     ------

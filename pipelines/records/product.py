@@ -54,7 +54,7 @@ class Records:
         return (*first.limits, *self.method.limits, *(limit for each in further for limit in each.limits))
 
     def with_data_defaults(self, screened: ValidatedInput) -> Specification:
-        """The specification as it is: no default of records depends on the input."""
+        """Return the specification as it is: no default of records depends on the input."""
         return self.specification
 
     def accept(self, microdata: Microdata) -> None:
@@ -91,7 +91,7 @@ class Records:
         )
 
     def compare(self, screened: ValidatedInput, protected: Comparison) -> Comparison:
-        """The protected records beside the original ones."""
+        """Return the protected records next to the original ones."""
         return protected
 
     def stage(self, job: Job, protected: Comparison, release_id: str) -> Staged:
@@ -107,7 +107,7 @@ class Records:
         return verify_written(job.spark, staged, original, published, self.specification, self.guarantees)
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """The files hold what was protected, and what `[quality]` asks of the measures."""
+        """Require that the files hold what was protected, and what `[quality]` asks of the measures."""
         yield from integrity_requirements()
         if self.specification.derived:
             yield derived_requirement()
@@ -115,7 +115,7 @@ class Records:
             yield from measure.limits(self.specification)
 
     def counts(self, screened: ValidatedInput, protected: Comparison, written: Written) -> Counts:
-        """Records in and out."""
+        """Count records read, rejected, suppressed and published."""
         return Counts(
             input=screened.records,
             rejected=dict(screened.rejected),

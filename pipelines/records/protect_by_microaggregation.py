@@ -126,13 +126,13 @@ def secret_seed(screened: ValidatedInput, specification: Specification) -> int:
 
 
 def _content(frame: DataFrame, specification: Specification) -> list[str]:
-    """Columns that tell records apart: those that are published, what k counts, and the key of a unit."""
+    """Return the columns that distinguish records: published ones, what k counts, and the key of a unit."""
     hidden = (specification.counted, UNIT)
     return [name for name in frame.columns if name in specification.published or name in hidden]
 
 
 def _represented(job: Job, protected: DataFrame, group: Group, place: StagingArea) -> DataFrame:
-    """The records with representatives chosen together, written down once."""
+    """Choose the representatives of all clusters together, and write the records once."""
     target = f"represented-{group.name}"
     if read_checkpoint(job.spark, place, target) is None:
         with job.progress.stage("reconcile"):

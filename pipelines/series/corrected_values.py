@@ -29,7 +29,7 @@ def value(position: int) -> str:
 
 
 def is_value(name: str) -> bool:
-    """Whether a column holds such hashes."""
+    """Return whether a column holds such hashes."""
     return name.startswith(_VALUE)
 
 
@@ -82,6 +82,6 @@ def _latest(name: str) -> Column:
 
 
 def _new(position: int) -> Column:
-    """Whether no published record of the unit had its value; true if the unit was never published."""
+    """Return whether no published record of the unit had its value; true if the unit was never published."""
     seen, unknown = f.col(f"{_SEEN}{position}"), f.col(f"{_UNKNOWN}{position}")
     return f.coalesce((unknown == 0) & ~f.array_contains(seen, f.col(value(position))), f.lit(True))

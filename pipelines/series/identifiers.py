@@ -74,7 +74,7 @@ def refuse_other_key(areas: Areas, release_id: str) -> None:
 
 
 def renamed(rows: DataFrame) -> bool:
-    """Whether entrants, or some of them, are units that left, judged by their records.
+    """Return whether entrants, or some of them, are units that left, judged by their records.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def renamed(rows: DataFrame) -> bool:
 
 
 def _match_exits(rows: DataFrame) -> bool:
-    """Whether entrants have records of units that this update removes, and of no unit that stays.
+    """Return whether entrants have records of units that this update removes, and of no unit that stays.
 
     By chance an entrant's record equals that of a staying unit as often. If entrants and exits are of kinds
     of which no unit stays, equal records occur within both as often as between them (Cauchy-Schwarz).
@@ -124,7 +124,7 @@ def _log_tail(hits: int, others: float, share: float) -> float:
 
 
 def _match_absent_units(rows: DataFrame) -> bool:
-    """Whether records of entrants and of absent units coincide, whenever these left, by their numbers."""
+    """Return whether entrants have the records of absent units, whenever these left, by their numbers."""
     absent = f.col(EVENT).isin("exit", RETAINED, SUPPRESSED) & ~f.col(SUPERSEDED)
     new = f.col(EVENT) == "entrant"
     cell = f.col(ROW).bitwiseAND(f.lit(HASHES - 1)).alias(_CELL)
@@ -150,7 +150,7 @@ def updates_with_the_same_records(areas: Areas, release_id: str, earlier: Sequen
 
 
 def same_records_of_other_units(areas: Areas, release_id: str, earlier: str) -> bool:
-    """Whether two releases have the same records, and most of their units differ."""
+    """Return whether two releases have the same records, and most of their units differ."""
     left, right = (SourceFingerprint.read(areas.record(each) / FILE) for each in (release_id, earlier))
     if left is None or right is None or left.units is None or right.units is None:
         return False

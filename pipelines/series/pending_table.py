@@ -53,7 +53,7 @@ def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Are
 
 
 def _shares_cells(one: Entry, other: Entry, areas: Areas) -> bool:
-    """Whether two tables have a cell in common; if a list of cells is lost, whether they have one source."""
+    """Return whether two tables share a cell; if a list of cells is lost, whether they have one source."""
     cells, others = (_cells(areas, each.release_id) for each in (one, other))
     if cells is None or others is None:
         return source_of(one) == source_of(other)
@@ -81,7 +81,7 @@ def _identities(cell: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def in_another_unit(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
-    """Whether the true values of two tables have one ratio in all cells, as euros to thousands of euros.
+    """Return whether the true values of two tables have one ratio in all cells, such as 1,000 (euros).
 
     Parameters
     ----------

@@ -61,13 +61,6 @@ from microguard.sdc.measures.moments import Moments
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: A key of `[quality]` that has no effect any more, and what is printed if a specification has it.
-WAITING_LIMIT = "max_waiting_for_values"
-NO_WAITING_LIMIT = (
-    f"quality.{WAITING_LIMIT} has no effect and will be removed: no unit waits for sensitive values any "
-    "more, classes with too few of them are published without. Remove the key, "
-    "also from quality.accept; to have fewer such classes raise series.pool."
-)
 #: All bits of a pattern: a register has one clustering, to which all of them belong.
 WHOLE_PATTERN = -1
 
@@ -106,8 +99,6 @@ class Register(Series):
         assert product.contract is not None
         specification, settings, contract = self.specification, self._settings, product.contract
         require_regions(contract, screened.strata)
-        if WAITING_LIMIT in specification.quality.model_fields_set | set(specification.quality.accept):
-            job.progress.warn(NO_WAITING_LIMIT)
         generations = generations_of(job.areas, specification.release.name)
         latest = generations.latest()
         number = 1 if latest is None else latest.number + 1

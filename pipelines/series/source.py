@@ -69,12 +69,12 @@ def accepted_of(releases: Sequence[Entry]) -> list[Entry]:
 
 
 def _may_be_listed(entry: Entry) -> bool:
-    """Whether an update was abandoned in an object store, where it could be listed and read."""
+    """Return whether an update was abandoned in an object store, where it could be listed and read."""
     return entry.event == "abandoned" and SERIES in entry.identity and "://" in entry.public
 
 
 def _is_of(entry: Entry, specification: Specification) -> bool:
-    """Whether a release is of a specification's source, or an update of a series of its name."""
+    """Return whether a release is of a specification's source, or an update of a series of its name."""
     update = SERIES in entry.identity and entry.name == specification.release.name
     return update or source_of_entry(entry) == source_of(specification)
 

@@ -220,7 +220,7 @@ def with_moved_classes(rows: DataFrame, moved: DataFrame, number: int) -> DataFr
 
 
 def is_pooled() -> Column:
-    """Whether a row of the state waits for a new class, and not for its own to be republished."""
+    """Return whether a row of the state waits for a new class, and not for its own to be republished."""
     return (f.col(STATUS) == WAITING) & f.col(CLASS).isNull()
 
 

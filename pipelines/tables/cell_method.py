@@ -292,18 +292,18 @@ class CellTables(TableProduct[CellComparison]):
         return self.guarantee.attackers if isinstance(self.guarantee, SuppressedTable) else ()
 
     def original(self, protected: ProtectedTable[CellComparison]) -> tuple[OriginalCells, CodeGroups]:
-        """Return the cells before protection, and codes that further hierarchies group anew."""
+        """Return the cells before protection, and the codes of further hierarchies over a column."""
         comparison = protected.comparison
         cells = comparison.cells
         original = original_cells(cells, comparison.by_rule, self.table, comparison.joined)
         return original, {(each.finer, each.coarser): each.codes for each in cells.groupings}
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """That the files hold what was protected, and limits; the promise is required by the guarantee."""
+        """Require that the files hold what was protected, and limits; the guarantee adds its own."""
         return (*table_integrity(self.table), *(suppression_limits(self.table) if self.suppression else ()))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[CellComparison]) -> None:
-        """Every cell as it was; and which are published first here."""
+        """Write each cell as it was, and which are published first here."""
         comparison = protected.comparison
         from microguard.pipelines.tables.suppression.jj import NAME as JJ
         from microguard.pipelines.tables.suppression.jj import write_jj

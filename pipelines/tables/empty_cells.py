@@ -2,7 +2,7 @@
 
 A combination that is left out says that nobody is there. Where a true zero, and a small count published as 0,
 both stand in the table (or neither: `table.zeros`), nothing follows from either. Of a code itself it would:
-that it occurs is why it is listed. So a code of nothing but zeros is not published.
+that it occurs is why it is listed. So a code of which every cell is 0 is not published.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def published(
     codes : (cells, columns) frame
     units : (cells,) array
         Protected values in units of the last digit; NaN is suppressed. Of drawn counts cells of 0 are left
-        out where `table.zeros` is "omit", and else codes of nothing but zeros, true ones or not.
+        out where `table.zeros` is "omit", and otherwise codes of which every cell is 0, true or drawn.
     unlisted : (cells,) boolean array, optional
         Cells that are left out where they are 0.
     suppression : bool

@@ -1,10 +1,10 @@
 """Add the constraints of further hierarchies over a column: a coarser cell is the sum of its codes' cells.
 
-Activities lie in sections, and in branches that cross sections; regions in provinces, and in urban and rural
-ones. The first hierarchy that holds a column says where its codes stand in the table. A later one that ends
-in it groups the same codes anew: its coarser columns are dimensions of tables of their own, and lines tie
-their cells to those of the codes below them wherever both are published. Without these lines a table would
-be protected as if nobody knew the classification.
+Activities belong to sections, and to branches that cross sections; regions belong to provinces, and to urban
+and rural areas. The first hierarchy that has a column determines the place of its codes in the table. A later
+hierarchy that ends in the column is a further grouping of the same codes: its coarser columns are dimensions
+of other tables, and each of their cells is the sum of the cells of its codes wherever both are published.
+Without these constraints a table would be protected as if nobody knew the classification.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Grouping:
     Attributes
     ----------
     finer : str
-        The column that is grouped anew.
+        The column with a further grouping.
     coarser : tuple of str
         Columns of the other hierarchy above it, coarse to fine.
     codes : frame of text with these columns

@@ -137,6 +137,6 @@ def _published_codes(contents: Mapping[str, pa.Table], column: str) -> set[str]:
 
 
 def levels_beside(table: Table, finer: str) -> tuple[str, ...]:
-    """Return the published columns of the first hierarchy that has a column which others group anew."""
+    """Return the published columns of the first hierarchy that has a column with a further grouping."""
     hierarchy = next(each for each in table.hierarchies if finer in each)
     return tuple(name for name in hierarchy if name in table.columns)

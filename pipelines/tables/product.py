@@ -119,17 +119,17 @@ class Tables(TableProduct[TableComparison]):
         return TableComparison(self.table, cells, problem, adjustment, intervals)
 
     def original(self, protected: ProtectedTable[TableComparison]) -> tuple[OriginalCells, CodeGroups]:
-        """Return the cells before protection, and codes that further hierarchies group anew."""
+        """Return the cells before protection, and the codes of further hierarchies over a column."""
         comparison = protected.comparison
         groupings = {(each.finer, each.coarser): each.codes for each in comparison.cells.groupings}
         return original_cells(comparison.cells, comparison.problem, self.table), groupings
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """The promise on the written files, and the limits of `[table.quality]`."""
+        """Return the requirements on the written files, and the limits of `[table.quality]`."""
         return table_requirements(self.table, bool(measured.sections["attacker"]["examined"]))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[TableComparison]) -> None:
-        """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
+        """Write each cell as it was and became, its interval, and which are published first here."""
         comparison = protected.comparison
         values = comparison.adjustment.values[comparison.problem.variables]
         fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.origin)
@@ -144,7 +144,7 @@ class Tables(TableProduct[TableComparison]):
         )
 
     def _standing(self, job: Job, cells: Cells, screened: ValidatedInput) -> PublishedValues:
-        """Cells of this table that readers have seen in another, whatever its name, seed or version."""
+        """Return the cells of this table that were published before, by whatever name, seed or version."""
         before = self._before(job, cells)
         if self.table.source == "microdata" and self.specification.publish.successive != "accept":
             known = cells.members is not None and bool((cells.members != "").any())
@@ -179,14 +179,14 @@ def _problem(
 
 
 def examined_at_most(table: Table, cells: int) -> int:
-    """Sensitive cells of a table of so many that an attacker is tried on."""
+    """Return how many sensitive cells of a table with so many cells are examined."""
     asked = table.quality.examined
     affordable = min(_MOST_EXAMINED, max(_FEWEST_EXAMINED, _EXAMINED_WORK // cells))
     return affordable if asked == "auto" else int(asked)
 
 
 def contradicts(error: StandingValueFails) -> GateRefused:
-    """The refusal of a table that a standing one speaks against."""
+    """Return the refusal of a table that contradicts a published one."""
     return GateRefused(
         f"A table of this source was published before, and this one would contradict it: {error}. Nothing "
         "was published."

@@ -1,4 +1,4 @@
-"""What the two products of cells share: adjusted tables, and tables with noise."""
+"""What all products of tables share."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class TableProduct(ABC, Generic[Comparison]):
         return self.specification
 
     def accept(self, microdata: Microdata) -> None:
-        """Every format holds codes and numbers."""
+        """Do nothing: every format holds codes and numbers."""
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> ProtectedTable[Comparison]:
         """Protect the table of the records, with their areas exchanged where the specification asks for it.
@@ -118,7 +118,7 @@ class TableProduct(ABC, Generic[Comparison]):
         """Tabulate, protect, and examine what an attacker is left with."""
 
     def compare(self, screened: ValidatedInput, protected: ProtectedTable[Comparison]) -> Comparison:
-        """The protected cells beside the original ones."""
+        """Return the protected cells next to the original ones."""
         return protected.comparison
 
     def stage(self, job: Job, protected: ProtectedTable[Comparison], release_id: str) -> Staged:
@@ -135,16 +135,16 @@ class TableProduct(ABC, Generic[Comparison]):
 
     @abstractmethod
     def original(self, protected: ProtectedTable[Comparison]) -> tuple[OriginalCells, CodeGroups]:
-        """Return the cells before protection, and codes that further hierarchies group anew."""
+        """Return the cells before protection, and the codes of further hierarchies over a column."""
 
     @abstractmethod
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """The promise on the written files, and the limits of `[table.quality]`."""
+        """Return the requirements on the written files, and the limits of `[table.quality]`."""
 
     def counts(
         self, screened: ValidatedInput, protected: ProtectedTable[Comparison], written: WrittenTable
     ) -> Counts:
-        """Records or cells in, cells out."""
+        """Count records or cells read, and cells published."""
         return Counts(screened.records, dict(screened.rejected), screened.suppressed, written.records)
 
     def manifest(
@@ -155,12 +155,12 @@ class TableProduct(ABC, Generic[Comparison]):
         disclosed: Mapping[str, float],
         successor: bool,
     ) -> Mapping[str, Any]:
-        """Guarantee, limits, how the files are to be read."""
+        """Return guarantee, limits, and how the files are to be read."""
         return table_manifest(self.specification, self.table, self.guarantee, release_id, written, successor)
 
     @abstractmethod
     def write_annex(self, folder: Path, protected: ProtectedTable[Comparison]) -> None:
-        """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
+        """Write each cell as it was and became, its interval, and which are published first here."""
 
     def _tabulated(self, job: Job, screened: ValidatedInput, release_id: str) -> Cells:
         """Return the cells, and keep who contributes to them for the joint audit.
@@ -175,7 +175,7 @@ class TableProduct(ABC, Generic[Comparison]):
         return cells
 
     def _before(self, job: Job, cells: Cells) -> list[PublishedCell]:
-        """Cells of the same records that readers have seen, whatever name, source or period they have.
+        """Return published cells of the same records, by whatever name, source or period.
 
         Raises
         ------

@@ -98,7 +98,7 @@ class Guard:
         return ""
 
     def _enters(self, scope: Scope) -> bool:
-        """Whether this is the first page, with the token in its address."""
+        """Return whether this is the first page, with the token in its address."""
         if scope["type"] != "http" or scope["path"] != "/" or scope.get("method") not in READING:
             return False
         given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])

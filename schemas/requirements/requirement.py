@@ -58,7 +58,7 @@ class Requirement:
     line: str = ""
 
     def met(self, measured: float) -> bool:
-        """Whether a value satisfies the limits; NaN does not."""
+        """Return whether a value satisfies the limits; NaN does not."""
         return measured == measured and not (
             (self.at_least is not None and measured < self.at_least)
             or (self.at_most is not None and measured > self.at_most)

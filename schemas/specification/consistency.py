@@ -205,7 +205,7 @@ def _private_files(spec: Specification) -> Iterator[Fault]:
 
 
 def within(path: str, folder: str) -> bool:
-    """Whether a path is a folder or inside it; links are followed."""
+    """Return whether a path is a folder or inside it; links are followed."""
     return _inside(_real(path), _real(folder))
 
 
@@ -218,7 +218,7 @@ def _real(path: str) -> str:
 
 
 def _may_be_folder(path: str) -> bool:
-    """Whether every part of the path that exists is a folder."""
+    """Return whether every part of the path that exists is a folder."""
     while "://" not in path and not os.path.lexists(path) and path != os.path.dirname(path):
         path = os.path.dirname(path)
     return "://" in path or os.path.isdir(path)
@@ -229,7 +229,7 @@ def _inside(path: str, folder: str) -> bool:
 
 
 def among_releases(path: str) -> bool:
-    """Whether a path is the public area of a specification, or inside one."""
+    """Return whether a path is the public area of a specification, or inside one."""
     return "://" not in path and any((folder / CURRENT).is_file() for folder in _upwards(path))
 
 
@@ -250,7 +250,7 @@ def _signs(spec: Specification) -> Iterator[Fault]:
 
 
 def _beside_evidence(path: str) -> bool:
-    """Whether a path is an evidence area, is inside one, or contains one."""
+    """Return whether a path is an evidence area, is inside one, or contains one."""
     if "://" in path:
         return False
     below = (found for depth in BELOW for found in Folder(path).glob(depth + LEDGER))
@@ -336,10 +336,11 @@ def _population(spec: Specification) -> Iterator[Fault]:
         yield fault(("population", "count"), spec.population.count, "another column than those it counts by")
 
 
-LIMITS_ON_DISCLOSURE = ("max_unique_published", "max_unique_jointly", "max_homogeneous")
-"""Limits of `[quality]` that hold by default for every release of records."""
-HELD_BY_DEFAULT = (*LIMITS_ON_DISCLOSURE, "max_waiting_for_values")
-"""Limits of `[quality]` that a steward can accept by name in `quality.accept`."""
+HELD_BY_DEFAULT = ("max_unique_published", "max_unique_jointly", "max_homogeneous")
+"""Limits of `[quality]` on disclosure, which hold for every release of records.
+
+A steward can accept them by name in `quality.accept`.
+"""
 
 
 def _acceptances(spec: Specification) -> Iterator[Fault]:

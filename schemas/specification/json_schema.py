@@ -25,7 +25,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The schema as the published file holds it."""
+    """Return the schema as the published file holds it."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 

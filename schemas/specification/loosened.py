@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from microguard.schemas.specification.consistency import LIMITS_ON_DISCLOSURE
+from microguard.schemas.specification.consistency import HELD_BY_DEFAULT
 from microguard.schemas.specification.sections import Quality
 from microguard.schemas.specification.table_quality import TableQuality
 
@@ -32,7 +32,7 @@ def loosened(quality: Mapping[str, Any], *, of_table: bool) -> dict[str, str]:
     quality : mapping
         The section `[quality]`, or `[table.quality]`.
     """
-    names, section = (OF_TABLES, TableQuality) if of_table else (LIMITS_ON_DISCLOSURE, Quality)
+    names, section = (OF_TABLES, TableQuality) if of_table else (HELD_BY_DEFAULT, Quality)
     found = {}
     for name in names:
         default = section.model_fields[name].default

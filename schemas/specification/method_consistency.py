@@ -158,7 +158,7 @@ def _of_group(spec: Specification, group: Group, variables: tuple[str, ...]) -> 
 
 
 def _carried(spec: Specification, strategy: Strategy, kinds: Kinds, variables: int) -> bool:
-    """Whether algorithm and effort could be carried out without weights."""
+    """Return whether algorithm and effort could be carried out without weights."""
     method = spec.method
     return method.algorithm in algorithms(strategy, kinds, variables) and method.effort in efforts(
         strategy, method.algorithm

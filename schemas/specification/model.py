@@ -156,7 +156,7 @@ class Specification(Section):
         return None if self.publish.catalog is None else self.publish.table
 
     def with_role(self, *roles: str) -> tuple[str, ...]:
-        """Names of the variables of these roles, in the order of the specification."""
+        """Return the names of the variables of these roles, in the order of the specification."""
         return tuple(name for name, variable in self.variables.items() if variable.role in roles)
 
     def _only(self, role: str) -> str | None:

@@ -63,7 +63,7 @@ class AlgorithmSections(Section):
     @model_validator(mode="before")
     @classmethod
     def _as_written(cls, content: Any) -> Any:
-        """An empty section means its defaults; a list of TOML is a tuple."""
+        """Turn lists into tuples, and an empty section into its defaults."""
         if not isinstance(content, dict):
             return content
         sections = AlgorithmSections.model_fields

@@ -18,7 +18,6 @@ from microguard.schemas.specification.parameters import parameters_schema
 README = Path(__file__).parents[1] / "README.md"
 MARK = "<!-- Below this line: written by `python -m microguard.schemas.specification.reference`. -->"
 _SECTIONS = {"variables": "one line each, `name = { ... }`", "groups": "`[[groups]]`, one table each"}
-_PLACES = {"Variable": "variables", "Group": "groups"}
 
 
 def text() -> str:

@@ -68,6 +68,6 @@ def _take_out(content: dict[str, Any], key: Path) -> None:
 
 
 def related(one: Path, other: Path) -> bool:
-    """Whether one key contains the other, so that a fault of one is a fault of both."""
+    """Return whether one key contains the other, so that a fault of one is a fault of both."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]

@@ -147,7 +147,7 @@ class _Parser:
         self._at = 0
 
     def take(self, *values: str) -> str | None:
-        """The next token, where it is one of these signs or words."""
+        """Return the next token and step over it, if it is one of these signs or words."""
         if self._at < len(self._tokens):
             kind, value = self._tokens[self._at]
             if kind in ("sign", "word") and value in values:

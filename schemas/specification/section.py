@@ -101,7 +101,6 @@ def _code(value: Any) -> Any:
 
 Code = Annotated[str | int | float, BeforeValidator(_code)]
 Count = Annotated[int, Field(le=LARGEST_COUNT)]
-Whole = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Bound = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -294,12 +294,6 @@ class Quality(Section):
     """The same, joined with all columns published as they are; with groups, of all groups' variables too."""
     max_homogeneous: Share = 0.05
     """Share of records in classes with one value of a sensitive variable, or none but missing ones."""
-    max_waiting_for_values: Share = 0.0
-    """Deprecated, without effect: no unit waits for sensitive values any more.
-
-    A class of new units that has too few of them is published without its values. A larger `series.pool`
-    makes that rare. Leave the key out.
-    """
     max_of_one_value: Share | None = None
     """Share of records in clusters that have one value of a numeric quasi-identifier: it is their mean."""
     min_entropy_diversity: Annotated[Number, Field(ge=1)] | None = None

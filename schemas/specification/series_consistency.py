@@ -114,10 +114,6 @@ def _unmet(spec: Specification, kind: _Kind) -> Iterator[Fault]:
 
 def _of_registers(spec: Specification) -> Iterator[Fault]:
     """Refuse keys of registers without a register, and pairs that do not fit in one."""
-    limit = "max_waiting_for_values"
-    if limit in spec.quality.model_fields_set and not spec.withholds_values:
-        allowed = 'no such key, unless [publish] series = "register" and method.min_diversity is 2 or more'
-        yield fault(("quality", limit), spec.quality.max_waiting_for_values, allowed)
     if spec.publish.series == "register":
         if spec.groups:
             allowed = (

@@ -73,7 +73,7 @@ def _dimensions(spec: Specification, table: Table) -> Iterator[Fault]:
     for name in set(table.columns) - set(table.parts):
         variable = spec.variables.get(name)
         allowed_roles = PUBLISHED - {"weight"}
-        if name in coarser:  # a level of a code names nobody, and the records may leave it out
+        if name in coarser:  # a coarser level identifies nobody, and the records need not have it
             allowed_roles |= {"identifier"}
         if variable is None or variable.role not in allowed_roles or variable.kind == "numeric":
             allowed = "columns of [variables] that are nominal, and no identifier, unit, household or weight"

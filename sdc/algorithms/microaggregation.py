@@ -78,7 +78,7 @@ class KWardParameters(_OfVariable):
     """Numeric variable of ranking "pv", as in `projection`; by default the one that loses least."""
 
     def conflict(self, algorithm: str, effort: str, nominal: bool) -> tuple[str, str] | None:
-        """A ranking that the algorithm, or nominal variables, cannot carry, or a variable without one."""
+        """Return a ranking that does not fit algorithm or variables, or a variable without one."""
         if self.ranking in ("maximum-distance", "md") and algorithm == "k-ward-projected":
             return "ranking", "fpc, sz, pv with algorithm k-ward-projected"
         if self.ranking in ("sz", "pv") and nominal:

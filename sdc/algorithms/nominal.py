@@ -2,7 +2,7 @@
 
 The function of a row is
 
-    solve_task(task: ProtectionTask, name: str) -> ProtectedCounts
+    function(task: ProtectionTask, name: str) -> ProtectedCounts
 
 It keeps the total of each region, makes every count 0 or at least k, and never occupies a key combination
 that did not occur.
@@ -166,10 +166,10 @@ class FrequencyAlgorithm(Algorithm):
 
 FREQUENCY: dict[str, FrequencyAlgorithm] = {
     **dict.fromkeys(
-        TWO_STEP, FrequencyAlgorithm("nominal.two_step:solve_task", EFFORTS, Guidance, max_records=PROGRAMS)
+        TWO_STEP, FrequencyAlgorithm("nominal.two_step:two_step", EFFORTS, Guidance, max_records=PROGRAMS)
     ),
-    TWO_OPTIMAL: FrequencyAlgorithm("nominal.two_step:solve_task", EFFORTS, max_records=PROGRAMS),
-    RANDOM: FrequencyAlgorithm("nominal.two_step:solve_task", UNPROVED, max_records=PROGRAMS),
+    TWO_OPTIMAL: FrequencyAlgorithm("nominal.two_step:two_step", EFFORTS, max_records=PROGRAMS),
+    RANDOM: FrequencyAlgorithm("nominal.two_step:two_step", UNPROVED, max_records=PROGRAMS),
     CHI_EXACT: FrequencyAlgorithm(
         "nominal.chi_exact:solve_task", EFFORTS, ChiExactParameters, max_records=PROGRAMS
     ),

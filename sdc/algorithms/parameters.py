@@ -82,7 +82,7 @@ class Parameters:
 
 
 def _fits(hint: Any, value: Any) -> bool:
-    """Whether a value is of a type, and within its limits."""
+    """Return whether a value is of a type, and within its limits."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _fits(parts[0], value) and all(_within(limit, value) for limit in parts[1:])

@@ -186,7 +186,7 @@ def anonymise(
 def _regions(
     frame: pd.DataFrame, region: Hashable | Sequence[Hashable] | None
 ) -> tuple[pd.DataFrame, RegionLevels | None, np.ndarray | None]:
-    """The variables without the regions; the levels of regions and the region of each record, if any."""
+    """Split a frame into variables without regions, levels of regions, and the region of each record."""
     if region is None:
         return frame, None, None
     listed = isinstance(region, Sequence) and not isinstance(region, str | tuple)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from microguard.sdc.algorithms.nominal import ChiExactParameters
 from microguard.sdc.errors import InvalidParameter
-from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.error_hull import ErrorRows, HullProgram, hull_program, merge_cells
 from microguard.sdc.nominal.frequency import FrequencyVector, check_k
 from microguard.sdc.nominal.frequency_search.objective import Objective as SearchObjective
@@ -26,7 +25,7 @@ from microguard.sdc.nominal.protected_counts import (
     ProtectedCounts,
 )
 from microguard.sdc.solver import INFINITY, Limits, Program, Status, solve
-from microguard.sdc.stop import Deadline, StoppedBy
+from microguard.sdc.stop import StoppedBy
 from scipy import sparse
 
 #: Branch-and-bound nodes: minutes at worst for 200 records; and on a block of a run, seconds.
@@ -70,45 +69,34 @@ class ChiExact:
         return 0.0 if self.objective == 0 else max(0.0, 1.0 - self.lower_bound / self.objective)
 
 
-def chi_exact(
-    frequencies: FrequencyVector,
-    k: int,
-    tables: ControlTables,
-    *,
-    start: np.ndarray | None = None,
-    parameters: ChiExactParameters | None = None,
-    seed: int = 0,
-    deadline: Deadline | None = None,
-) -> ChiExact:
-    """Solve Chi-ex, warm-started by `start` or by a local search.
+def chi_exact(task: ProtectionTask, *, start: np.ndarray | None = None) -> ChiExact:
+    """Solve Chi-ex, warm-started by `start` or by a local search. The total of each region is kept.
 
     Parameters
     ----------
-    frequencies : FrequencyVector
-        Original counts. The total of each region is kept.
-    k : int
-        Smallest positive count of a key combination.
-    tables : ControlTables
-        Control tables of these frequencies.
+    task : ProtectionTask
+        Its `parameters` are `ChiExactParameters`, or None.
     start : (m,) int array, optional
         Feasible counts.
-    parameters : ChiExactParameters, optional
-    seed : int
-        Seed of the local search.
-    deadline : Deadline, optional
-        Wall-clock limit, as a safety net.
 
     Raises
     ------
     TooFewRecords, InvalidParameter
     """
+    assert task.parameters is None or isinstance(task.parameters, ChiExactParameters)
+    frequencies, k, tables, deadline = task.frequencies, task.k, task.tables, task.deadline
+    parameters = task.parameters or ChiExactParameters()
     check_k(frequencies.records, k)
-    deadline = deadline or Deadline.after(None)
-    parameters = parameters or ChiExactParameters()
     if start is None:
-        start = protect_frequencies(
-            frequencies, k, tables, seed=seed, parameters=default_parameters(frequencies), deadline=deadline
-        ).counts
+        search = ProtectionTask(
+            frequencies,
+            k,
+            tables,
+            seed=task.seed,
+            parameters=default_parameters(frequencies),
+            deadline=deadline,
+        )
+        start = protect_frequencies(search).counts
     _check_start(frequencies, k, start)
     weight = parameters.deviation_weight
     nodes = NODES if parameters.nodes is None else parameters.nodes
@@ -313,14 +301,7 @@ def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
     parameters = task.parameters or ChiExactParameters()
     if parameters.nodes is None and task.in_block and task.effort != "exact":
         parameters = replace(parameters, nodes=BLOCK_NODES)
-    proved = chi_exact(
-        task.frequencies,
-        task.k,
-        task.tables,
-        parameters=parameters,
-        seed=task.seed,
-        deadline=task.deadline,
-    )
+    proved = chi_exact(replace(task, parameters=parameters))
     alone = parameters.deviation_weight == 0
     objective: Objective = "chi-square" if alone else "chi-square and deviations"
     return ProtectedCounts(

@@ -9,78 +9,54 @@ from microguard.sdc.algorithms.nominal import RANDOM, TWO_OPTIMAL, TWO_STEP, Gui
 from microguard.sdc.errors import InvalidParameter, TooFewRecords
 from microguard.sdc.nominal.aggregation.aggregate import choose_representatives
 from microguard.sdc.nominal.aggregation.problem import AggregationProblem
-from microguard.sdc.nominal.control_tables import ControlTables
-from microguard.sdc.nominal.frequency import FrequencyVector, check_k
+from microguard.sdc.nominal.frequency import check_k
 from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.partitioning.partition import EFFORTS, partition_problem
 from microguard.sdc.nominal.partitioning.problem import NONE, PartitionProblem
 from microguard.sdc.nominal.partitioning.set_partitioning import IntegerPartition
 from microguard.sdc.nominal.protected_counts import Certificate, ProtectedCounts, Unproved
 from microguard.sdc.nominal.similarity import Similarity
-from microguard.sdc.stop import Deadline
 
 
-def two_step(
-    frequencies: FrequencyVector,
-    k: int,
-    tables: ControlTables,
-    *,
-    name: str,
-    seed: int = 0,
-    deadline: Deadline | None = None,
-    guidance: Guidance | None = None,
-    similarity: Similarity | None = None,
-) -> ProtectedCounts:
+def two_step(task: ProtectionTask, name: str) -> ProtectedCounts:
     """Protect a frequency vector by a two-step method.
 
-    Each step has a certificate of its own. There is no bound for the whole method, because the first step
-    ignores the second.
+    Clusters do not cross regions, and the representatives of all regions are chosen jointly. Each step has a
+    certificate of its own. There is no bound for the whole method, because the first step ignores the second.
 
     Parameters
     ----------
-    frequencies : FrequencyVector
-        Original counts. Clusters do not cross regions; representatives of all regions are chosen jointly.
-    k : int
-        Minimum cluster size.
-    tables : ControlTables
-        Control tables of these frequencies.
+    task : ProtectionTask
+        Its `parameters` are gamma and lambda of Algorithm 7; by default those of Table 6.5.
     name : str
         One of the twelve names own-eee to own-hhc, "two-step-optimal" (the partition by set partitioning, the
         representatives exactly), or "random".
-    seed : int
-        Seed of the random partition and of the search for representatives.
-    deadline : Deadline, optional
-        Wall-clock limit, as a safety net.
-    guidance : Guidance, optional
-        gamma and lambda of Algorithm 7; by default those of Table 6.5.
-    similarity : Similarity, optional
-        Distances of the partition; Hamming distances by default.
 
     Raises
     ------
     InvalidParameter, TooFewRecords
     """
+    frequencies, tables = task.frequencies, task.tables
     names = (*TWO_STEP, TWO_OPTIMAL, RANDOM)
     if name not in names:
         raise InvalidParameter(f"two-step method: expected one of {', '.join(names)}; found {name!r}")
-    check_k(frequencies.records, k)
-    deadline = deadline or Deadline.after(None)
-    similarity = similarity or Similarity.plain(frequencies)
+    check_k(frequencies.records, task.k)
+    similarity = task.similarity or Similarity.plain(frequencies)
     regions = [
-        _Region.of(frequencies, similarity, region, k, name, seed, deadline, guidance)
+        _Region.of(task, similarity, name, region)
         for region in np.unique(frequencies.region_of()[frequencies.counts > 0])
     ]
     combination = np.concatenate([region.combination for region in regions])
     labels = _numbered(regions)
     problem = AggregationProblem.from_clustering(combination, labels, tables)
     aggregation = TWO_STEP[name].aggregation if name in TWO_STEP else "exact"
-    choices = choose_representatives(problem, aggregation, seed=seed, deadline=deadline)
+    choices = choose_representatives(problem, aggregation, seed=task.seed, deadline=task.deadline)
     target = problem.representatives(choices.chosen)[labels]
     weight = sum(region.partition.weight for region in regions)
     chi2 = problem.chi2(choices.chosen)
     return ProtectedCounts(
         counts=np.bincount(target, minlength=len(frequencies)).astype(np.int64),
-        stopped_by="time" if deadline.passed else "work",
+        stopped_by="time" if task.deadline.passed else "work",
         certificates=(
             _of_partitions([region.partition for region in regions], weight, name),
             Certificate.of(
@@ -100,17 +76,8 @@ class _Region:
     partition: IntegerPartition
 
     @classmethod
-    def of(
-        cls,
-        frequencies: FrequencyVector,
-        similarity: Similarity,
-        region: int,
-        k: int,
-        name: str,
-        seed: int,
-        deadline: Deadline,
-        guidance: Guidance | None,
-    ) -> _Region:
+    def of(cls, task: ProtectionTask, similarity: Similarity, name: str, region: int) -> _Region:
+        frequencies, k = task.frequencies, task.k
         inside = np.flatnonzero((frequencies.region_of() == region) & (frequencies.counts > 0))
         problem = PartitionProblem(
             similarity.points.at(inside), frequencies.counts[inside], k, similarity.unit
@@ -120,8 +87,14 @@ class _Region:
                 f"region: expected at least k = {k} records, found {problem.records}. Merge or suppress it"
             )
         algorithm = "set-partitioning" if name == TWO_OPTIMAL else name
+        assert task.parameters is None or isinstance(task.parameters, Guidance)
         partition = partition_problem(
-            problem, algorithm, EFFORTS["standard"], seed=seed, deadline=deadline, guidance=guidance
+            problem,
+            algorithm,
+            EFFORTS["standard"],
+            seed=task.seed,
+            deadline=task.deadline,
+            guidance=task.parameters,
         )
         cluster, position = np.nonzero(partition.columns != NONE)
         return cls(inside[partition.columns[cluster, position]], cluster, partition)
@@ -145,18 +118,3 @@ def _of_partitions(partitions: list[IntegerPartition], weight: int, name: str) -
         timed_out = any(partition.stopped_by == "time" for partition in partitions)
         unproved = "heuristic" if heuristic else "time" if timed_out else "work"
     return Certificate("partition", "weight", float(weight), bound, optimal, unproved)
-
-
-def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
-    """Protect a frequency vector by the two-step method of this name."""
-    assert task.parameters is None or isinstance(task.parameters, Guidance)
-    return two_step(
-        task.frequencies,
-        task.k,
-        task.tables,
-        name=name,
-        seed=task.seed,
-        deadline=task.deadline,
-        guidance=task.parameters,
-        similarity=task.similarity,
-    )

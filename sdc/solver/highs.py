@@ -127,11 +127,6 @@ def read_solution(highs: highspy.Highs, integer: bool) -> Solution:
         )
     else:
         bound = float(info.objective_function_value) if optimal_lp else -INFINITY
-    ray = None
-    if status is Status.INFEASIBLE and not integer:
-        found = highs.getDualRay()  # type: ignore[attr-defined]  # missing in the stubs of highspy
-        if len(found) == 3 and found[1]:
-            ray = np.asarray(found[2], dtype=float)
     return Solution(
         status=status,
         values=np.asarray(solution.col_value, dtype=float) if has_values else None,
@@ -142,5 +137,4 @@ def read_solution(highs: highspy.Highs, integer: bool) -> Solution:
         nodes=max(0, int(info.mip_node_count)) if integer else 0,
         iterations=max(0, int(info.simplex_iteration_count)),
         timed_out=model_status == _MODEL.kTimeLimit,
-        ray=ray,
     )

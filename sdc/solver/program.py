@@ -103,7 +103,6 @@ class Solution:
     nodes : branch-and-bound nodes; 0 for a linear program
     iterations : simplex iterations
     timed_out : whether the limit of seconds was reached
-    ray : (rows,) dual ray that proves infeasibility of a linear program, or None
     attempts : number of algorithms tried
     """
 
@@ -116,5 +115,4 @@ class Solution:
     nodes: int
     iterations: int
     timed_out: bool
-    ray: np.ndarray | None = None
     attempts: int = 1

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from microguard.pipelines.gate.gate import judge
 from microguard.pipelines.measures.comparison import Comparison
-from microguard.pipelines.measures.uniques import UNIQUES
+from microguard.pipelines.measures.uniques import UniquesMeasure
 from microguard.schemas.errors import Failure
 from microguard.schemas.specification.model import Specification
 from microguard.schemas.specification.read import build_specification
@@ -64,8 +64,10 @@ def failures(spark, frame: pd.DataFrame, spec: Specification) -> tuple[Failure, 
     """What the gate does not let pass of a release that has these records."""
     screened = SimpleNamespace(frame=None, remaining=len(frame), untouched=SimpleNamespace(ranges=None))
     comparison = Comparison(spec, screened, None, spark.createDataFrame(frame), len(frame), {}, {})
-    section = UNIQUES.compute(comparison)
-    return judge("release", tuple(UNIQUES.limits(spec)), UNIQUES.metrics(section, comparison)).failures
+    section = UniquesMeasure().compute(comparison)
+    return judge(
+        "release", tuple(UniquesMeasure().limits(spec)), UniquesMeasure().metrics(section, comparison)
+    ).failures
 
 
 def test_control_exact_savings_give_the_diagnoses_of_most_persons() -> None:

@@ -15,8 +15,8 @@ from microguard.pipelines.answers import closing, pending_answer, published_answ
 from microguard.pipelines.engine.command_result import CommandResult
 from microguard.pipelines.evidence.evidence import Counts, Description, Evidence, write_evidence
 from microguard.pipelines.measures.classes import Homogeneity
-from microguard.pipelines.measures.homogeneity import HOMOGENEITY
-from microguard.pipelines.measures.uniques import UNIQUES, Uniques
+from microguard.pipelines.measures.homogeneity import HomogeneityMeasure
+from microguard.pipelines.measures.uniques import Uniques, UniquesMeasure
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.tables.cells.cells import Cells
 from microguard.pipelines.tables.measures import METRICS, TABLE
@@ -43,7 +43,7 @@ RECORDS = Evidence(
 
 
 def test_closing_names_records_worst_risk_loss_and_acceptances() -> None:
-    found = closing(RECORDS, [UNIQUES, HOMOGENEITY])
+    found = closing(RECORDS, [UniquesMeasure(), HomogeneityMeasure()])
     assert found.records == (
         "20,000 records read, 19,870 records in the release (rejected, number missing: 120; suppressed: 10)"
     )

@@ -72,15 +72,6 @@ class PublishedRecords:
         """Column with the weights of the means, or None; manifests of old versions lack the key."""
         return self.manifest["method"].get("weighted_by")
 
-    @property
-    def unmodified(self) -> list[str]:
-        """Unmodified columns except the region: the join key across releases."""
-        return [
-            each["name"]
-            for each in self.manifest["columns"]
-            if not each["protected"] and each["name"] not in self.region
-        ]
-
 
 def is_records(folder: Path) -> bool:
     """Return whether a release folder has k-anonymous records (no table, and no perturbed records)."""

@@ -33,7 +33,7 @@ class Component:
 
 
 def components(system: System) -> Iterator[Component]:
-    """Return the components that at least two releases speak of and that have something secret."""
+    """Return the components with secrets about which at least two releases say something."""
     lower, upper = system.bounds()
     fixed = _is_fixed(lower, upper)
     value = np.where(fixed, (np.where(fixed, lower, 0) + np.where(fixed, upper, 0)) / 2, 0.0)
@@ -161,7 +161,7 @@ def _name(system: System) -> str:
     total = [int(each.sum(dtype=np.uint64)) for each in (marks, said, rows, values)]
     again = [int(mix_bits(each, 60).sum(dtype=np.uint64)) for each in (marks, said, rows)]
     releases, of = np.unique(np.append(system.row_release, system.said_release), return_inverse=True)
-    together = np.minimum(releases, 0).view(np.uint64)  # structure and mixed rows are told apart
+    together = np.minimum(releases, 0).view(np.uint64)  # so that structure and mixed rows have different sums
     np.add.at(together, of.reshape(-1), mix_bits(np.append(rows, said), 61))
     again.append(int(mix_bits(together, 62).sum(dtype=np.uint64)))
     return "".join(f"{each:016x}" for each in (*total, *again, int(system.whole)))

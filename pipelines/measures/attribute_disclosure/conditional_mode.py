@@ -120,7 +120,7 @@ class Guessing:
         return self.kept >= REPEATED_SHARE * self.records and self.kept_wrong <= (1.0 - NEARLY) * left > 0
 
     def refutes(self) -> bool:
-        """Whether these records, of a larger file, show that it does not."""
+        """Return whether these records of a larger file show that the column determines nothing."""
         disagree = self.disagreeing > 2.0 * (1.0 - NEARLY) * self._left * self.records + MARGIN
         return disagree and self.agreeing < REPEATED_SHARE / 2.0 * self.records
 
@@ -132,7 +132,7 @@ def dependencies_among(
     region: str | None,
     whole: Callable[[Dependency], Guessing | None] | None = None,
 ) -> list[Dependency]:
-    """Those of all pairs that hold: a glance at some records refutes most, the whole file decides.
+    """Return the pairs that hold: some records refute most pairs, and the whole file decides the others.
 
     What two columns determine together is looked for at the glance alone, by values that are frequent there.
 
@@ -170,10 +170,11 @@ def _together(
     found: list[Dependency],
     region: str | None,
 ) -> Iterator[Dependency]:
-    """What two columns determine, neither of which does alone: one of them guesses well.
+    """Find variables that two columns determine together and neither does alone; one of them guesses well.
 
-    By values that occur often: the seldom ones of two columns are those of a household. With the region by
-    all of these, as in half of the file the region alone may tell, which is no harm.
+    Only values that occur often are judged, because the rare ones of two columns are those of a household. A
+    pair with the region must guess nearly all of them: in half of the file the region may determine the
+    variable alone, which does no harm.
     """
     for name in dict.fromkeys(pair.determines for pair in glances):
         alone = {
@@ -191,7 +192,7 @@ def _together(
 
 
 def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessing:
-    """How well values guess those of a protected variable; both are numbered from 0, one a record."""
+    """Count how well values guess those of a protected variable; each record has a number of both, from 0."""
     width = int(protected.max(initial=0)) + 1
     place, cells = pd.factorize(given * width + protected)
     records, of, value = np.bincount(place), cells // width, cells % width
@@ -217,8 +218,9 @@ def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessin
 
 
 def guessed_right(total: Any, most: Any) -> Any:
-    """Whether records that have the commonest value of so many are guessed right (arrays or columns alike).
+    """Return whether records with the commonest of `total` values are guessed right (arrays, or columns).
 
-    By the majority of the others, where they are few: with themselves, two would always half agree.
+    Few records are guessed by the majority of the others: two of them would always agree by half if each was
+    guessed by itself, too.
     """
     return (total >= OFTEN) | (2 * most > total + 1)

@@ -41,6 +41,3 @@ class DeterminedMeasure(Measure[Comparison, dict[str, list[str]]]):
                 remedy = "protect the column, leave it out, or name it in publish.accept_dependencies"
                 line = f"[publish] accept_dependencies = [{quoted(name)}]"
                 yield Requirement(MetricKey("determined", name), remedy, at_most=0, line=line)
-
-
-DETERMINED = DeterminedMeasure()

@@ -30,7 +30,7 @@ _PLACES = 1 << 30
 
 
 def dependencies(frame: DataFrame, specification: Specification, records: int) -> list[Dependency]:
-    """All pairs: a glance at some records refutes most, the whole file decides about the rest.
+    """Find the dependencies among all pairs: some records refute most, the whole file decides the others.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def dependencies(frame: DataFrame, specification: Specification, records: int) -
 def _readings(
     frame: DataFrame, names: list[str], as_they_are: list[str], specification: Specification
 ) -> list[dict[str, Column]]:
-    """How columns may be read as numbers: as what they are, and texts by their digits in two orders."""
+    """Return the numbers of columns: as they are, and of texts by their digits in two orders."""
     of_texts = digits_as_numbers(frame, as_they_are)
     in_orders = [{name: orders[i] for name, orders in of_texts.items()} for i in range(2)]
     return [readable_numbers(frame, names, specification), *in_orders]
@@ -102,7 +102,7 @@ def _finite(number: np.ndarray) -> np.ndarray:
 
 
 def _drawn(names: list[str], records: int) -> Column:
-    """About `GLANCE` of so many records, drawn by a hash of their contents: the same for any partitioning."""
+    """Draw about `GLANCE` of the records by a hash of their contents, the same for any partitioning."""
     drawn = f.pmod(f.xxhash64(f.lit("glance"), *content_of(names)), f.lit(_PLACES))
     return drawn < math.ceil(_PLACES * GLANCE / records)
 
@@ -118,7 +118,7 @@ class _Whole:
         self._commonest: dict[str, int] = {}
 
     def guessing(self, pair: Dependency) -> Guessing | None:
-        """How well a column guesses a variable; None where its values seldom repeat."""
+        """Count how well a column guesses a variable; return None if its values seldom repeat."""
         given, protected = self._place[pair.column], self._place[pair.determines]
         if self._seldom_repeats(given):
             return None
@@ -153,7 +153,7 @@ class _Whole:
         return Guessing(self._records, self._most(protected), *row)
 
     def _seldom_repeats(self, given: str) -> bool:
-        """Whether too few records have a value that occurs again for the column to determine anything."""
+        """Return whether too few records have a repeated value for the column to determine anything."""
         if given not in self._seldom:
             sizes = self._coded.groupBy(column(given)).agg(f.count(f.lit(1)).alias("n"))
             row = sizes.where("n > 1").agg(f.sum("n")).first()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -165,21 +165,46 @@ def _register(table: Path, arriving: Sequence[Path], release_id: str, *, add: bo
     """Make files of the table's folder its state, or add them to it, with their columns as its schema."""
     adds, schema = _additions(arriving), schema_of(pq.read_schema(arriving[0]))
     if not DeltaTable.is_deltatable(str(table)):
-        create_table_with_add_actions(
-            str(table),
-            schema,
-            adds,
-            commit_properties=properties(release_id),
-            post_commithook_properties=KEEP_THE_LOG,
-        )
+        create(str(table), adds, schema, release_id)
         return
     before = DeltaTable(str(table))
     allow(before, schema)
-    before.create_write_transaction(
+    write(before, adds, None if add else schema, release_id)
+
+
+def create(
+    address: str,
+    adds: Sequence[AddAction],
+    schema: Schema,
+    release_id: str,
+    configuration: Mapping[str, str | None] | None = None,
+) -> None:
+    """Create a table whose first commit has the id of a release."""
+    create_table_with_add_actions(
+        address,
+        schema,
         list(adds),
-        "append" if add else "overwrite",
-        before.schema() if add else schema,
-        commit_properties=properties(release_id),
+        configuration=configuration,
+        commit_properties=_properties(release_id),
+        post_commithook_properties=KEEP_THE_LOG,
+    )
+
+
+def write(
+    table: DeltaTable, changes: Sequence[AddAction | RemoveAction], whole: Schema | None, release_id: str
+) -> None:
+    """Commit changes of the files with the id of a release.
+
+    Parameters
+    ----------
+    whole : Schema or None
+        Columns of the table if the files replace all others, else None.
+    """
+    table.create_write_transaction(
+        list(changes),
+        "append" if whole is None else "overwrite",
+        table.schema() if whole is None else whole,
+        commit_properties=_properties(release_id),
         post_commithook_properties=KEEP_THE_LOG,
     )
 
@@ -198,40 +223,35 @@ def allow(table: DeltaTable, schema: Schema) -> None:
 def _change(table: Path, released: Sequence[str], release_id: str) -> None:
     """Replace the files in which something changed, in one commit."""
     before = DeltaTable(str(table))
-    adds = pa.table(before.get_add_actions())
-    sizes = dict(zip(adds["path"].to_pylist(), adds["size_bytes"].to_pylist(), strict=True))
+    sizes = sizes_of(before)
     paths = {str((table / name).resolve()): name for name in sizes}
     changed = changes(list(paths), released, table.resolve(), release_id)
-    leaving = [
-        RemoveAction(paths[file], True, now_in_milliseconds(), size=sizes[paths[file]], partition_values={})
-        for file in changed.leaving
-    ]
-    before.create_write_transaction(
-        [*_additions(changed.arriving), *leaving],
-        "append",
-        before.schema(),
-        commit_properties=properties(release_id),
-        post_commithook_properties=KEEP_THE_LOG,
-    )
+    leaving = [removal(paths[file], sizes[paths[file]]) for file in changed.leaving]
+    write(before, [*_additions(changed.arriving), *leaving], None, release_id)
+
+
+def sizes_of(table: DeltaTable) -> dict[str, int]:
+    """Return the sizes in bytes of the files of a table by name."""
+    adds = pa.table(table.get_add_actions())
+    return dict(zip(adds["path"].to_pylist(), adds["size_bytes"].to_pylist(), strict=True))
 
 
 def _additions(arriving: Sequence[Path]) -> list[AddAction]:
-    """Return the log actions that add files, with the number of records as their only statistic."""
-    return [
-        AddAction(
-            path.name,
-            path.stat().st_size,
-            {},
-            now_in_milliseconds(),
-            True,
-            json.dumps({"numRecords": pq.read_metadata(path).num_rows}),
-        )
-        for path in arriving
-    ]
+    return [addition(path.name, path.stat().st_size, pq.read_metadata(path)) for path in arriving]
 
 
-def now_in_milliseconds() -> int:
-    """Return the current time in milliseconds."""
+def addition(name: str, size: int, metadata: pq.FileMetaData) -> AddAction:
+    """Return the log action that adds a file, with the number of records as its only statistic."""
+    rows = json.dumps({"numRecords": metadata.num_rows})
+    return AddAction(name, size, {}, _now_in_milliseconds(), True, rows)
+
+
+def removal(name: str, size: int) -> RemoveAction:
+    """Return the log action that removes a file."""
+    return RemoveAction(name, True, _now_in_milliseconds(), size=size, partition_values={})
+
+
+def _now_in_milliseconds() -> int:
     return int(datetime.fromisoformat(now()).timestamp()) * 1000
 
 
@@ -249,6 +269,6 @@ def _column(entry: pa.Field) -> pa.Field:
     return pa.field(entry.name, kind)
 
 
-def properties(release_id: str) -> CommitProperties:
+def _properties(release_id: str) -> CommitProperties:
     """Return the properties of a commit: the id of its release."""
     return CommitProperties(custom_metadata={PROPERTY: release_id})

@@ -14,22 +14,24 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable, Schema
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
-from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
+from deltalake.transaction import AddAction
 from microguard.pipelines.publication.formats.delta import (
     FOLDER,
-    KEEP_THE_LOG,
     PROPERTY,
+    addition,
     allow,
-    now_in_milliseconds,
-    properties,
+    create,
+    removal,
     schema_of,
+    sizes_of,
+    write,
 )
 from microguard.pipelines.publication.formats.steps import record_files
 from microguard.pipelines.publication.public_area import PublicArea
@@ -128,8 +130,7 @@ class StoredDeltaTable:
         store, table, sizes = connected(self.public.name), None, {}
         if self.public.storage.list_files(_LOG):
             table = DeltaTable(self._address)
-            before = pa.table(table.get_add_actions())
-            sizes = dict(zip(before["path"].to_pylist(), before["size_bytes"].to_pylist(), strict=True))
+            sizes = sizes_of(table)
         files = {_copy_of(name): name for name in record_files(self.public, release_id, without)}
         adds: list[AddAction] = []
         for copy, name in files.items():
@@ -138,28 +139,16 @@ class StoredDeltaTable:
             if copy not in sizes:
                 if not self.public.storage.exists(f"{FOLDER}/{copy}"):  # of an earlier version
                     obstore.copy(store, name, f"{FOLDER}/{copy}")
-                rows = json.dumps({"numRecords": pq.read_metadata(pa.BufferReader(footer)).num_rows})
-                adds.append(AddAction(copy, size, {}, now_in_milliseconds(), True, rows))
+                adds.append(addition(copy, size, pq.read_metadata(pa.BufferReader(footer))))
         if table is None:
-            create_table_with_add_actions(
-                self._address,
-                schema,
-                adds,
-                configuration=_NO_TOMBSTONES,
-                commit_properties=properties(release_id),
-                post_commithook_properties=KEEP_THE_LOG,
-            )
+            create(self._address, adds, schema, release_id, _NO_TOMBSTONES)
             return
         allow(table, schema)
         if table.schema() != schema:
-            _write(table, adds, "overwrite", schema, release_id)
+            write(table, adds, schema, release_id)
             return
-        leaving = [
-            RemoveAction(copy, True, now_in_milliseconds(), size=size, partition_values={})
-            for copy, size in sizes.items()
-            if copy not in files
-        ]
-        _write(table, [*adds, *leaving], "append", schema, release_id)
+        leaving = [removal(copy, size) for copy, size in sizes.items() if copy not in files]
+        write(table, [*adds, *leaving], None, release_id)
 
     def _begin_again(self, standing: Sequence[str], removed: str) -> None:
         """Make each release that stands a version again, oldest first, and begin the log with them.
@@ -169,7 +158,7 @@ class StoredDeltaTable:
         """
         self._make_current(standing[0], removed)
         table = DeltaTable(self._address)
-        _write(table, [], "append", table.schema(), standing[0])  # its line does not name removed files
+        write(table, [], None, standing[0])  # its line does not name removed files
         first = DeltaTable(self._address).version()
         for each in standing[1:]:
             self._make_current(each, removed)
@@ -193,23 +182,6 @@ class StoredDeltaTable:
                 f"found that it failed ({type(error).__name__}). Look whether it can be reached and allows "
                 "writes on condition, and call this again."
             ) from None
-
-
-def _write(
-    table: DeltaTable,
-    changes: Sequence[AddAction | RemoveAction],
-    mode: Literal["append", "overwrite"],
-    schema: Schema,
-    release_id: str,
-) -> None:
-    """Commit changes of the files, with the id of a release."""
-    table.create_write_transaction(
-        list(changes),
-        mode,
-        schema,
-        commit_properties=properties(release_id),
-        post_commithook_properties=KEEP_THE_LOG,
-    )
 
 
 def _copy_of(name: str) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
@@ -31,28 +30,6 @@ FREE, FREE_TOGETHER = 8, 100
 NEARLY = 0.9
 
 Subset = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Alike:
-    """How alike the shapes of two sources are.
-
-    Attributes
-    ----------
-    dispersion : float
-        Chi-square over degrees of freedom of all tables that are less dispersed than chance has it.
-    free : int
-        Their degrees of freedom.
-    columns : int
-        Columns of these tables.
-    same : bool
-        Whether most records are the same.
-    """
-
-    dispersion: float
-    free: int
-    columns: int
-    same: bool
 
 
 def pairs_of(names: Sequence[str]) -> list[tuple[str, str]]:
@@ -91,20 +68,19 @@ def shapes(
 
 def alike(
     left: Mapping[Subset, np.ndarray], right: Mapping[Subset, np.ndarray], sizes: tuple[int, int]
-) -> Alike:
-    """Compare the `shapes` of two sources with so many records."""
+) -> bool:
+    """Return whether the `shapes` of two sources with so many records show that most records are the same."""
     if min(sizes) < NEARLY * max(sizes):
-        return Alike(1.0, 0, 0, False)
+        return False
     common = [pair for pair in left if pair in right]
     names = {name for pair in common for name in pair}
-    square, free, covered = 0.0, 0, set[str]()
+    free, covered = 0, set[str]()
     for pair in common:
         d, f = _dispersion(left[pair], right[pair])
         if f >= FREE and d <= DISPERSION * f:
-            square, free = square + d, free + f
+            free += f
             covered.update(pair)
-    same = free >= FREE_TOGETHER and len(covered) >= max(FEWEST, SHARE * len(names))
-    return Alike(square / max(free, 1), free, len(covered), same)
+    return free >= FREE_TOGETHER and len(covered) >= max(FEWEST, SHARE * len(names))
 
 
 def _table(rows: CellCounts, columns: CellCounts, pair: CellCounts) -> np.ndarray | None:

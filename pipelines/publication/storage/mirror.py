@@ -140,7 +140,7 @@ class MirroredFolder:
             return
         raise StoreDamaged(
             f"The {STATE} of the evidence area: expected every file that it names, found that the object "
-            "store lacks a file. Restore it from its back-up: what is lost may say what readers have seen."
+            "store lacks a file. Restore it from its back-up: the file may be the record of a publication."
         )
 
     def keep(self) -> None:

@@ -158,7 +158,7 @@ def attacked(
     Returns
     -------
     (chosen,) positions of the sensitive cells examined, and for each the probability given its own published
-    value and given all of them: by averaging, or because one combination of draws fits
+    value, and given all of them. An attacker averages values, or tries all draws until one combination fits.
     """
     first = np.unique(variables, return_index=True)[1]
     once = table_of_variables(rules, variables)
@@ -247,7 +247,7 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
         return related_amounts(cells, self.table, amounts.noisy, before, self._origin["period"])
 
     def original(self, protected: ProtectedTable[AmountComparison]) -> tuple[OriginalCells, CodeGroups]:
-        """Return the cells before protection; no hierarchy groups codes anew."""
+        """Return the cells before protection; there are no further hierarchies."""
         comparison = protected.comparison
         cells, rules, amounts = comparison.cells, comparison.rules, comparison.noisy
         return OriginalCells(
@@ -256,12 +256,12 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
         ), {}  # fmt: skip
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """The promise on the written files, and the limits of `[table.quality]`."""
+        """Return the requirements on the written files, and the limits of `[table.quality]`."""
         section = measured.sections["amount_noise"]
         return table_requirements(self.table, bool(section["sensitive"] or section["earlier"]))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[AmountComparison]) -> None:
-        """Every cell: what it was, became, and how surely it is known; and which are published first here."""
+        """Write each cell as it was and became, how surely it is known, and which are new here."""
         comparison = protected.comparison
         cells, rules, noisy = comparison.cells, comparison.rules, comparison.noisy
         levels = np.where(rules.sensitive, (rules.lower_protection + rules.upper_protection) / 2, 0.0)

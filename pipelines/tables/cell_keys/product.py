@@ -78,7 +78,7 @@ class NoisyTables(TableProduct[NoiseComparison]):
         )
 
     def original(self, protected: ProtectedTable[NoiseComparison]) -> tuple[OriginalCells, CodeGroups]:
-        """Return the cells before protection; no hierarchy groups codes anew."""
+        """Return the cells before protection; no further hierarchy is read back."""
         cells = protected.comparison.cells
         largest = float(protected.comparison.noisy.noise.parameters.largest)
         none, far = np.zeros(len(cells)), np.full(len(cells), largest)
@@ -86,11 +86,11 @@ class NoisyTables(TableProduct[NoiseComparison]):
         return OriginalCells(cells.codes, cells.units, none, none, sensitive, far, far, zeros_absent=True), {}
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """The promise on the written files, and the limits of `[table.quality]`."""
+        """Return the requirements on the written files, and the limits of `[table.quality]`."""
         return table_requirements(self.table, True)
 
     def write_annex(self, folder: Path, protected: ProtectedTable[NoiseComparison]) -> None:
-        """Every cell: what it was, became, and may be narrowed to; and which are published first here."""
+        """Write each cell as it was and became, its interval, and which are published first here."""
         comparison = protected.comparison
         values = comparison.noisy.values.astype(float)
         fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.origin)

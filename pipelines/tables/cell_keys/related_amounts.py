@@ -227,7 +227,7 @@ def _relations(
 
 
 def _is_one_draw(term: _Term, errors: np.ndarray) -> bool:
-    """Whether the noise of two variables is the same in all common cells, as equal amounts have one key."""
+    """Return whether two variables have the same noise in all common cells: equal amounts have one key."""
     common = ~np.isnan(term.amounts)
     return bool(np.abs(term.errors - errors)[common].max() <= ROUNDING * term.amounts[common].max())
 

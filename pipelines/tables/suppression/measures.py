@@ -202,5 +202,3 @@ _WHO = {
     "pair": "Two contributors of a cell together",
     "unit": "A contributor with all its own amounts",
 }
-SUPPRESSION = Suppressed()
-INTERVALS = IntervalsLeft()

@@ -10,7 +10,7 @@ fewer than the records.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from microguard.sdc.arguments import check_name
@@ -21,18 +21,16 @@ from microguard.sdc.nominal.aggregation.aggregate import (
     choose_representatives,
 )
 from microguard.sdc.nominal.aggregation.problem import AggregationProblem
-from microguard.sdc.nominal.bounds import nested_bound
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import collapse
 from microguard.sdc.nominal.frequency_search.objective import check_kept_dimension
-from microguard.sdc.nominal.protected_counts import Certificate
 from microguard.sdc.nominal.region_levels import RegionLevels
 from microguard.sdc.stop import Deadline, StoppedBy
 
 
 @dataclass(frozen=True)
 class JointRepresentatives:
-    """Key combination of each cluster, and the resulting errors of the control tables.
+    """Key combination of each cluster, and the resulting error of the control tables.
 
     Attributes
     ----------
@@ -42,21 +40,12 @@ class JointRepresentatives:
         Published values of each cluster: the key combination of one of its records.
     chi2 : float
         Chi-square over the cells of the control tables, including those by region.
-    errors : dict of dimension to int
-        Largest absolute error in tables of the whole file.
-    region_errors : dict of region level to dict of dimension to int
-        Largest absolute error in tables by region.
-    certificate : Certificate
-        Bound on the chi-square of every choice for these clusters. There is none if a cluster has one record.
     stopped_by : "proof", "work" or "time"
     """
 
     labels: np.ndarray
     codes: np.ndarray
     chi2: float
-    errors: dict[int, int]
-    region_errors: dict[Hashable, dict[int, int]]
-    certificate: Certificate
     stopped_by: StoppedBy
 
 
@@ -145,19 +134,10 @@ def joint_representatives(
     representative = problem.representatives(choices.chosen)
     masses = np.bincount(cluster, weights=rows)
     counts = np.bincount(representative, weights=masses, minlength=len(frequencies)).astype(np.int64)
-    chi2 = tables.chi2(counts)
-    least = int(masses.min())
-    if least > 1:
-        # Every cell is empty or has at least as many records as the smallest cluster, so the bound is valid.
-        bound = max(nested_bound(tables, least), choices.lower_bound or 0.0)
-        choices = replace(choices, lower_bound=min(bound, chi2))
     return JointRepresentatives(
         labels=distinct.astype(np.int64),
         codes=frequencies.codes[representative],
-        chi2=chi2,
-        errors=tables.max_absolute_error(counts),
-        region_errors=tables.region_errors(counts),
-        certificate=Certificate.of("aggregation", "chi-square", chi2, choices, heuristic=not provable),
+        chi2=tables.chi2(counts),
         stopped_by=choices.stopped_by,
     )
 

@@ -1,17 +1,16 @@
 """The method for large files: a greedy heuristic, then local search, both with current table errors.
 
-`protect_frequencies` works on the key combinations of the whole file in one process. `protect_block` does so
-for one block; a global pass must then start from the counts of all blocks, because errors that blocks correct
+`protect_frequencies` works on the key combinations of a whole file, or of a block, in one process. After
+blocks, a global pass must start from the counts of all of them, because errors that blocks correct
 independently would add up.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from microguard.sdc.algorithms.algorithm import Effort
-from microguard.sdc.algorithms.nominal import CHI_SQUARE_ALONE, PROVABLE, ByTable, SearchParameters
+from microguard.sdc.algorithms.nominal import CHI_SQUARE_ALONE, PROVABLE, SearchParameters
 from microguard.sdc.arguments import check_name
 from microguard.sdc.errors import ImpossibleProtection, ShapeMismatch
 from microguard.sdc.kernels.random import new_stream
@@ -51,8 +50,6 @@ class ProtectedFrequencies:
         Chi-square over the cells of the control tables.
     errors : dict of table dimension to int
         Largest absolute error of a cell.
-    max_deviation : int
-        Largest deviation of a key combination.
     work : int
         Number of moves tried.
     stopped_by : "work" or "time"
@@ -61,51 +58,24 @@ class ProtectedFrequencies:
     counts: np.ndarray
     chi2: float
     errors: dict[int, int]
-    max_deviation: int
     work: int
     stopped_by: StoppedBy
 
 
-def protect_frequencies(
-    frequencies: FrequencyVector,
-    k: int,
-    tables: ControlTables,
-    *,
-    start: np.ndarray | None = None,
-    effort: Effort = "standard",
-    seed: int = 0,
-    max_absolute_error: ByTable | None = None,
-    parameters: SearchParameters | None = None,
-    kept_dimension: int = 0,
-    allowed: np.ndarray | None = None,
-    deadline: Deadline | None = None,
-) -> ProtectedFrequencies:
+def protect_frequencies(task: ProtectionTask, *, start: np.ndarray | None = None) -> ProtectedFrequencies:
     """Protect a frequency vector by the greedy heuristic and local search.
+
+    Effort "fast" is limited to about 5 million moves for any number of combinations. The search aims at the
+    maximum errors of the task but may exceed them; see `errors`. It may also have to empty cells that are to
+    be kept. If the deadline ends the search, the result depends on the machine.
 
     Parameters
     ----------
-    frequencies : FrequencyVector
-        Original counts. The total of each region is kept, and k holds for key combination and region.
-    k : int
-    tables : ControlTables
-        Control tables of these frequencies.
+    task : ProtectionTask
+        The total of each region is kept, and k holds for key combination and region.
     start : (m,) int array, optional
         Initial counts, by default the original ones. Counts below k are set to 0 or k first, and totals of
         regions are repaired.
-    effort : {"fast", "standard", "thorough", "exact"}
-        Amount of work. "fast" is limited to about 5 million moves for any number of combinations.
-    seed : int
-    max_absolute_error : mapping, optional
-        Maximum absolute error by table dimension, or by the names of a table. The search aims at it but may
-        exceed it; see `errors`.
-    kept_dimension : int
-        The search avoids emptying cells with at least k original records in tables with at most this many
-        variables, not counting a region. 1 keeps categories. It may be impossible.
-    parameters : SearchParameters, optional
-    allowed : (m,) bool array, optional
-        False for structural zeros, which get the count 0.
-    deadline : Deadline, optional
-        Wall-clock limit, as a safety net. If it ends the search, the result depends on the machine.
 
     Raises
     ------
@@ -118,29 +88,29 @@ def protect_frequencies(
     ShapeMismatch
         If there is not one count per combination.
     """
+    assert task.parameters is None or isinstance(task.parameters, SearchParameters)
+    frequencies, k, tables, effort = task.frequencies, task.k, task.tables, task.effort
     check_name("effort", effort, _MOVES)
     start = frequencies.counts if start is None else start
-    allowed = _check(frequencies, start, k, allowed)
+    allowed = _check(frequencies, start, k, task.allowed)
     at_risk = frequencies.at_risk(k)
     if not at_risk.any() and not frequencies.counts[~allowed].any():
-        return _result(frequencies, tables, frequencies.counts, 0, "work")
-    objective = Objective.of(
-        frequencies, tables, k, parameters or SearchParameters(), max_absolute_error, kept_dimension
-    )
+        return _result(tables, frequencies.counts, 0, "work")
+    parameters = task.parameters or SearchParameters()
+    objective = Objective.of(frequencies, tables, k, parameters, task.max_absolute_error, task.kept_dimension)
     state = new_state(frequencies, start, k, tables, objective, allowed)
     settle(state, sorted_combinations(frequencies), SOFT)
     movable = np.flatnonzero(at_risk & allowed)
     if len(movable) == 0:
-        return _result(frequencies, tables, state.counts, 0, "work")
-    tried = _MOVES[effort] * (_BEHIND_A_WALL if max_absolute_error else 1)
+        return _result(tables, state.counts, 0, "work")
+    tried = _MOVES[effort] * (_BEHIND_A_WALL if task.max_absolute_error else 1)
     moves = min(int(tried * len(movable) ** 0.5), _MOST[effort])
-    stream, deadline = new_stream(seed), deadline or Deadline.after(None)
-    search = Annealing.from_state(state, frequencies, tables, objective, movable, stream)
-    best, work, stopped_by = search.run(moves, deadline)
+    search = Annealing.from_state(state, frequencies, tables, objective, movable, new_stream(task.seed))
+    best, work, stopped_by = search.run(moves, task.deadline)
     if objective.emptied(tables, best) or objective.exceeded(tables, best):
-        best, further, stopped_by = restart_search(search, best, moves, deadline)
+        best, further, stopped_by = restart_search(search, best, moves, task.deadline)
         work += further
-    return _result(frequencies, tables, best, work, stopped_by)
+    return _result(tables, best, work, stopped_by)
 
 
 def restart_search(
@@ -160,17 +130,6 @@ def restart_search(
         counts, tried, stopped_by = search.at(counts, each).run(spent, deadline, firm)
         work += tried
     return counts, work, stopped_by
-
-
-def protect_block(
-    frequencies: FrequencyVector, k: int, tables: ControlTables, *, seed: int = 0
-) -> ProtectedFrequencies:
-    """Protect the key combinations of one block, as the start of a global pass or as a fallback.
-
-    `tables` are the control tables of the block. The effort is fast and there are no maximum errors, because
-    the errors of a block alone matter little.
-    """
-    return protect_frequencies(frequencies, k, tables, effort="fast", seed=seed)
 
 
 def _check(frequencies: FrequencyVector, start: np.ndarray, k: int, allowed: np.ndarray | None) -> np.ndarray:
@@ -196,20 +155,10 @@ def _check(frequencies: FrequencyVector, start: np.ndarray, k: int, allowed: np.
 
 
 def _result(
-    frequencies: FrequencyVector,
-    tables: ControlTables,
-    counts: np.ndarray,
-    work: int,
-    stopped_by: StoppedBy,
+    tables: ControlTables, counts: np.ndarray, work: int, stopped_by: StoppedBy
 ) -> ProtectedFrequencies:
-    return ProtectedFrequencies(
-        counts=counts.copy(),
-        chi2=tables.chi2(counts),
-        errors=tables.max_absolute_error(counts),
-        max_deviation=int(np.abs(counts - frequencies.counts).max(initial=0)),
-        work=work,
-        stopped_by=stopped_by,
-    )
+    errors = tables.max_absolute_error(counts)
+    return ProtectedFrequencies(counts.copy(), tables.chi2(counts), errors, work, stopped_by)
 
 
 def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
@@ -217,26 +166,20 @@ def solve_task(task: ProtectionTask, name: str) -> ProtectedCounts:
 
     A small file for which a maximum error is exceeded is solved by the program of Chi-ex with these maxima.
     """
-    assert task.parameters is None or isinstance(task.parameters, SearchParameters)
-    parameters = task.parameters or default_parameters(task.frequencies)
-    searched = protect_frequencies(
-        task.frequencies,
-        task.k,
-        task.tables,
-        effort=task.effort,
-        seed=task.seed,
-        max_absolute_error=task.max_absolute_error,
-        parameters=parameters,
-        kept_dimension=task.kept_dimension,
-        allowed=task.allowed,
-        deadline=task.deadline,
-    )
+    task = replace(task, parameters=task.parameters or default_parameters(task.frequencies))
+    searched = protect_frequencies(task)
     work = {"moves": searched.work}
     if task.max_absolute_error and len(task.frequencies) <= PROVABLE:
         from microguard.sdc.nominal.chi_exact import solve_within_maxima
 
+        assert isinstance(task.parameters, SearchParameters)
         objective = Objective.of(
-            task.frequencies, task.tables, task.k, parameters, task.max_absolute_error, task.kept_dimension
+            task.frequencies,
+            task.tables,
+            task.k,
+            task.parameters,
+            task.max_absolute_error,
+            task.kept_dimension,
         )
         if objective.exceeded(task.tables, searched.counts):
             counts = solve_within_maxima(task, objective)

@@ -15,6 +15,7 @@ from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.distances import Distance
 from microguard.sdc.nominal.frequency import from_frame
 from microguard.sdc.nominal.frequency_search.search import Effort, protect_frequencies
+from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.similarity import similarity_of
 from microguard.sdc.nominal.transport import transport
 
@@ -44,7 +45,7 @@ def of_adult(variables: tuple[int, ...], effort: Effort) -> Table:
         frequencies = from_frame(adult(number)).frequencies
         control_tables = ControlTables.of(frequencies, DIMENSION)
         for k in (3, 5):
-            solution = protect_frequencies(frequencies, k, control_tables, effort=effort)
+            solution = protect_frequencies(ProtectionTask(frequencies, k, control_tables, effort=effort))
             free = free_bound(control_tables.original, k)
             begin = time.process_time()
             nested = nested_bound(control_tables, k)

@@ -19,6 +19,7 @@ from microguard.pipelines.synthetic.dataset import generate_persons
 from microguard.sdc.nominal.control_tables import ControlTables, named_tables
 from microguard.sdc.nominal.frequency import FrequencyVector, collapse
 from microguard.sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.partitions.part import PartitionRequest
 from microguard.sdc.nominal.partitions.reconcile import PART
 from microguard.sdc.nominal.region_levels import REGION, RegionLevels
@@ -48,7 +49,7 @@ def table(quick: bool = False) -> Table:
         request = PartitionRequest(K, (*named_tables(file, 2), *by_region), levels, "fast")
         control = ControlTables.of(file, request.tables, levels=levels)
         begin = time.process_time()
-        searched = protect_frequencies(file, K, control, effort=request.effort)
+        searched = protect_frequencies(ProtectionTask(file, K, control, effort=request.effort))
         one, middle = searched.counts, time.process_time()
         if as_many:  # a tenth of the proposals is accepted
             request = replace(request, moves=round(searched.work / 1.1 / file.at_risk(K).sum()))

@@ -16,6 +16,7 @@ import pandas as pd
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector, from_frame
 from microguard.sdc.nominal.frequency_search.search import Effort, protect_frequencies
+from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.region_levels import REGION
 
 from tests.benchmarks.combinations.in_parts import regional_town
@@ -93,7 +94,7 @@ def _searched(file: FrequencyVector, beside: int, effort: Effort) -> _Found:
     """Search with tables of the region by at most `order` variables, and measure all tables up to two."""
     asked = ControlTables.of(file, 2, region_dimension=beside)
     begin = time.process_time()
-    counts = protect_frequencies(file, K, asked, effort=effort).counts
+    counts = protect_frequencies(ProtectionTask(file, K, asked, effort=effort)).counts
     seconds = time.process_time() - begin
     judged = ControlTables.of(file, 2, region_dimension=2)
     squares, regional = judged.errors(counts) ** 2 * judged.reciprocals, judged.level > 0

@@ -15,6 +15,7 @@ from microguard.sdc.nominal.frequency_search.search import (
     protect_block,
     protect_frequencies,
 )
+from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.transport import transport
 from microguard.sdc.safe.protection import safe_frequencies
 
@@ -51,7 +52,9 @@ def against_safe(variables: tuple[int, ...], effort: str) -> Table:
         chi2, over_all = tables.chi2(safe.counts), everything.chi2(safe.counts)
         rows.append((number, "SAFE", *_figures(safe.errors), safe.record_change, chi2, 1.0, 1.0, seconds))
         begin = time.process_time()
-        ours = protect_frequencies(frequencies, K, tables, effort=effort, max_absolute_error=safe.errors)
+        ours = protect_frequencies(
+            ProtectionTask(frequencies, K, tables, effort=effort, max_absolute_error=safe.errors)
+        )
         seconds = time.process_time() - begin
         _assert_protected(frequencies, ours)
         shares = ours.chi2 / chi2, everything.chi2(ours.counts) / over_all
@@ -91,12 +94,12 @@ def census_table(records: int, efforts: tuple[str, ...]) -> Table:
     settled = _by_blocks(frequencies)
     for effort in efforts:
         begin = time.process_time()
-        whole = protect_frequencies(frequencies, K, tables, effort=effort)
+        whole = protect_frequencies(ProtectionTask(frequencies, K, tables, effort=effort))
         seconds = time.process_time() - begin
         _assert_protected(frequencies, whole)
         rows.append((effort, *_row(whole), 1.0, seconds, _peak_gigabytes()))
         begin = time.process_time()
-        joined = protect_frequencies(frequencies, K, tables, start=settled, effort=effort)
+        joined = protect_frequencies(ProtectionTask(frequencies, K, tables, effort=effort), start=settled)
         seconds = time.process_time() - begin
         _assert_protected(frequencies, joined)
         share = joined.chi2 / whole.chi2

@@ -17,6 +17,7 @@ from microguard.sdc.nominal.chi_exact import chi_exact
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import from_frame
 from microguard.sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.two_step import two_step
 from microguard.sdc.safe.protection import safe_frequencies
 from microguard.sdc.stop import Deadline
@@ -103,18 +104,20 @@ def _sample(number: int, quick: bool) -> Sample:
     coded = from_frame(frame)
     frequencies = coded.frequencies
     controls = ControlTables.of(frequencies, 3)
-    searched = protect_frequencies(frequencies, 3, controls, effort="fast").counts
+    searched = protect_frequencies(ProtectionTask(frequencies, 3, controls, effort="fast")).counts
     counts = {
         "local search": searched,
         "Chi-ex": chi_exact(
-            frequencies,
-            3,
-            controls,
+            ProtectionTask(
+                frequencies,
+                3,
+                controls,
+                parameters=ChiExactParameters(nodes=0 if quick else CHI_EXACT_NODES),
+                deadline=Deadline.after(CHI_EXACT_SECONDS),
+            ),
             start=searched,
-            parameters=ChiExactParameters(nodes=0 if quick else CHI_EXACT_NODES),
-            deadline=Deadline.after(CHI_EXACT_SECONDS),
         ).counts,
-        "own-hhe": two_step(frequencies, 3, controls, name="own-hhe").counts,
+        "own-hhe": two_step(ProtectionTask(frequencies, 3, controls), "own-hhe").counts,
         "SAFE": safe_frequencies(frequencies, 3, controls).counts,
     }
     protected = {

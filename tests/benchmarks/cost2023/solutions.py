@@ -17,6 +17,7 @@ from microguard.sdc.nominal.chi_exact import chi_exact
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector, from_frame
 from microguard.sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.partitioning.construction import construct_integer, default_guidance
 from microguard.sdc.nominal.partitioning.master import (
     ExactPricing,
@@ -188,11 +189,12 @@ def compare(frame: pd.DataFrame, seconds: float) -> Protected:
     """
     one, done = Instance(frame), Protected()
     searched, done.seconds["local search"] = timed(
-        partial(protect_frequencies, one.frequencies, K, one.controlled)
+        partial(protect_frequencies, ProtectionTask(one.frequencies, K, one.controlled))
     )
     begin = time.process_time()
     solved = chi_exact(
-        one.frequencies, K, one.controlled, start=searched.counts, deadline=Deadline.after(seconds)
+        ProtectionTask(one.frequencies, K, one.controlled, deadline=Deadline.after(seconds)),
+        start=searched.counts,
     )
     done.seconds["Chi-ex"] = time.process_time() - begin + done.seconds["local search"]
     done.counts.update({"local search": searched.counts, "Chi-ex": solved.counts})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from microguard.pipelines.measures.cell_keys import CELL_KEYS, cell_keys_beside
+from microguard.pipelines.measures.cell_keys import CellKeysMeasure, cell_keys_beside
 from microguard.pipelines.measures.table_errors import table_errors
 from microguard.sdc.cta.cell_keys.noise_table import KEY_SPAN, CellKeyParameters, NoiseTable
 
@@ -25,7 +25,7 @@ def test_one_record_is_published_as_0_or_3_and_its_chi_square_is_the_variance() 
     assert one.cell_keys.largest_error == 2
     assert (one.records.moved, one.records.mean_error, one.records.largest_error) == (1.0, 3.0, 3)
     assert one.records.chi2 == pytest.approx(9.0)
-    assert "dimension 1" in next(iter(CELL_KEYS.headline(found, 3)))
+    assert "dimension 1" in next(iter(CellKeysMeasure().headline(found, 3)))
 
 
 def test_what_is_expected_is_the_mean_over_keys() -> None:

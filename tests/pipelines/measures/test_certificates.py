@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.pipelines.measures.block_reports import OF_BLOCK, OF_FILE, block_table, collected
-from microguard.pipelines.measures.certificates import CERTIFICATES
+from microguard.pipelines.measures.certificates import CertificatesMeasure
 from microguard.schemas.errors import ProtectionFailed
 
 from tests.pipelines.microdata import persons, quality, run, specification
@@ -66,7 +66,7 @@ def taken(*blocks, records=9, variables=(), **whole):
     comparison = SimpleNamespace(
         specification=specification, reports={"all": reports}, records=records, table_errors=errors
     )
-    return (CERTIFICATES.compute(comparison) or {}).get("all")
+    return (CertificatesMeasure().compute(comparison) or {}).get("all")
 
 
 def test_steps_add_up_over_blocks_and_have_no_bound_where_one_block_has_none():

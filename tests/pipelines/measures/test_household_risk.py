@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from microguard.pipelines.measures.by_class import CLASS, WEIGHT
-from microguard.pipelines.measures.household_risk import HOUSEHOLD_RISK
+from microguard.pipelines.measures.household_risk import HouseholdRiskMeasure
 from microguard.pipelines.measures.households import HOUSEHOLD, _found, _WithMissed, split
 from microguard.sdc.risk.individual import class_risk
 
@@ -16,7 +16,7 @@ def test_household_risk_is_left_out_where_a_register_keeps_no_household(tmp_path
     roles = ROLES | {"home": {"role": "household"}}
     spec = specification(tmp_path, roles, publish={"series": "register"})
     comparison = SimpleNamespace(specification=spec, protected=SimpleNamespace(columns=["sex", "age"]))
-    assert HOUSEHOLD_RISK.compute(comparison) is None
+    assert HouseholdRiskMeasure().compute(comparison) is None
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -10,7 +10,7 @@ from microguard.pipelines.engine.progress import Progress
 from microguard.pipelines.intake.population import population
 from microguard.pipelines.intake.read import read
 from microguard.pipelines.job import Job
-from microguard.pipelines.measures.k_map import K_MAP
+from microguard.pipelines.measures.k_map import KMapMeasure
 from microguard.pipelines.publication.areas import Areas
 from microguard.schemas.errors import InputRejected, SpecificationError
 
@@ -64,7 +64,7 @@ def test_records_are_told_apart_by_how_many_of_the_population_have_their_combina
     )
     screened = SimpleNamespace(frame=old, population=population(old, spec))
     comparison = SimpleNamespace(specification=spec, screened=screened, protected=new)
-    section = K_MAP.compute(comparison)
+    section = KMapMeasure().compute(comparison)
     assert section.variables == ("region", "sex", "age")
     for held, frame in ((section.before, before), (section.after, after)):
         rare, absent, expected = held_by_hand(frame, counts, 3)
@@ -72,7 +72,7 @@ def test_records_are_told_apart_by_how_many_of_the_population_have_their_combina
         assert held.expected == pytest.approx(expected, rel=1e-8)
         assert rare > 0
         assert absent > 0
-    (share,) = K_MAP.metrics(section, comparison).values()
+    (share,) = KMapMeasure().metrics(section, comparison).values()
     assert share == (section.after.rare + section.after.absent) / len(after)
 
 
@@ -137,6 +137,6 @@ def test_what_no_population_can_be_counted_by_is_refused(sections, tmp_path):
 
 def test_a_release_is_limited_by_the_population_where_its_specification_says(tmp_path):
     limited = {"max_below_k_in_population": 0.1}
-    (limit,) = K_MAP.limits(specification(tmp_path, VARIABLES, population=COUNTED, quality=limited))
+    (limit,) = KMapMeasure().limits(specification(tmp_path, VARIABLES, population=COUNTED, quality=limited))
     assert (limit.key.metric, limit.at_most) == ("below_k_in_population", 0.1)
-    assert not list(K_MAP.limits(specification(tmp_path, VARIABLES, population=COUNTED)))
+    assert not list(KMapMeasure().limits(specification(tmp_path, VARIABLES, population=COUNTED)))

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from microguard.pipelines.measures.pairs import Pairs
-from microguard.pipelines.measures.suda2 import SPECIAL_UNIQUES
+from microguard.pipelines.measures.suda2 import SpecialUniquesMeasure
 
 
 def section(regions, before, after):
@@ -26,7 +26,7 @@ def section(regions, before, after):
         weights=None,
     )
     specification = SimpleNamespace(region="region")
-    return SPECIAL_UNIQUES.compute(SimpleNamespace(pairs=pairs, specification=specification))
+    return SpecialUniquesMeasure().compute(SimpleNamespace(pairs=pairs, specification=specification))
 
 
 def test_of_two_variables_who_is_alone_on_one_is_special_and_who_is_alone_on_both_is_not():

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from microguard.pipelines.measures.comparison import Comparison
-from microguard.pipelines.measures.weighted_tables import WEIGHTED_TABLES
+from microguard.pipelines.measures.weighted_tables import WeightedTablesMeasure
 
 from tests.pipelines.microdata import ROLES, specification
 
@@ -73,7 +73,7 @@ def compared(spark, before, after, folder):
 def test_weighted_counts_are_off_by_what_groups_and_sums_in_pandas_are(spark, tmp_path):
     before = records(300, 5)
     after = moved(before)
-    section = WEIGHTED_TABLES.compute(compared(spark, before, after, tmp_path))
+    section = WeightedTablesMeasure().compute(compared(spark, before, after, tmp_path))
     families = {
         "1": [("sex",), ("age",)],
         "2": [("sex", "age")],
@@ -92,7 +92,7 @@ def test_weighted_counts_are_off_by_what_groups_and_sums_in_pandas_are(spark, tm
             )
             assert part.cells == cells
             assert errors.largest > 0
-    (sentence, *_) = WEIGHTED_TABLES.headline(section, 3)
+    (sentence, *_) = WeightedTablesMeasure().headline(section, 3)
     assert sentence.startswith("Weighted by weight, a cell of a table of dimension 1 is off by ")
 
 
@@ -100,7 +100,7 @@ def test_weighted_counts_are_off_by_what_groups_and_sums_in_pandas_are(spark, tm
 def test_what_protection_leaves_alone_has_no_error_whatever_the_order_of_its_records(spark, tmp_path):
     before = records(400, 6)
     shuffled = before.sample(frac=1, random_state=1)
-    for part in WEIGHTED_TABLES.compute(compared(spark, before, shuffled, tmp_path)).values():
+    for part in WeightedTablesMeasure().compute(compared(spark, before, shuffled, tmp_path)).values():
         for errors in (part.unweighted, *part.weighted.values()):
             assert (errors.largest, errors.mean, errors.largest_relative, errors.mean_relative) == (
                 0,
@@ -113,7 +113,7 @@ def test_what_protection_leaves_alone_has_no_error_whatever_the_order_of_its_rec
 def test_files_without_weights_have_no_weighted_tables(tmp_path):
     without = {name: role for name, role in VARIABLES.items() if role["role"] != "weight"}
     spec = specification(tmp_path, without)
-    assert WEIGHTED_TABLES.compute(SimpleNamespace(specification=spec)) is None
+    assert WeightedTablesMeasure().compute(SimpleNamespace(specification=spec)) is None
 
 
 @pytest.mark.spark

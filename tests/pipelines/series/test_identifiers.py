@@ -66,7 +66,7 @@ def test_few_units_that_leave_and_enter_with_unique_records_are_called_renamed(s
 
 
 @pytest.mark.parametrize("kinds", [40, 300, 3000])
-def test_entrants_and_exits_of_kinds_of_which_no_unit_stays_are_not_called_renamed(spark, kinds):
+def test_renamed_is_false_for_entrants_and_exits_that_coincide_by_chance(spark, kinds):
     random = np.random.default_rng(1)
     entrants, left = (random.integers(0, kinds, 100) for _ in range(2))
     assert not renamed(

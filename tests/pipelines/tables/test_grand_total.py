@@ -35,11 +35,11 @@ def change_of_total(counts: dict[tuple[str, str], int], **quality: Any) -> float
     return abs(float(change_summary(cells, chosen.table, published)["grand_total_change"]))
 
 
-def test_an_adjustment_that_keeps_the_grand_total_is_taken_where_its_move_would_be_refused():
+def test_adjusted_keeps_the_grand_total_within_its_limit_unless_a_steward_accepts_more():
     assert change_of_total(COUNTS, accept={"max_grand_total_change": "a test, A. Steward"}) > 0.01
     assert change_of_total(COUNTS) <= 0.01
 
 
-def test_a_grand_total_that_cannot_be_kept_moves_and_is_left_to_the_gate():
+def test_adjusted_moves_a_grand_total_that_cannot_be_kept():
     alone = {("A", "f"): 5, ("A", "Total"): 5, ("Total", "f"): 5, ("Total", "Total"): 5}
     assert change_of_total(alone) > 0.5

@@ -52,7 +52,7 @@ import signal, sys, time
 from pathlib import Path
 
 def end(*_):
-    time.sleep(3)
+    time.sleep(1)
     Path("ended").touch()
     sys.exit(1)
 
@@ -60,7 +60,7 @@ signal.signal(signal.SIGTERM, end)
 Path("runs").touch()
 time.sleep(60)
 ''')
-workbench = Workbench(SpecificationText("", Path("x.toml")), Files(""), lambda *_: None)
+workbench = Workbench(SpecificationText("", Path("x.toml")), Files("x.csv"), lambda *_: None)
 
 async def run_and_print():
     task = background_tasks.create(workbench.run("protect"))
@@ -87,12 +87,18 @@ def test_workbench_that_ends_waits_for_the_command_that_it_stops(tmp_path, numbe
         assert (tmp_path / "ended").exists()
 
 
-@pytest.mark.parametrize("change", [True, False])
-def test_result_of_a_run_is_outdated_if_the_specification_changed_meanwhile(tmp_path, monkeypatch, change):
+def opened(folder):
+    """A workbench whose input does not exist."""
     from microguard.pipelines.workbench.specification_text import SpecificationText
     from microguard.pipelines.workbench.workbench import Workbench
 
-    workbench = Workbench(SpecificationText("a = 1", tmp_path / "x.toml"), Files(""), lambda *_: None)
+    text = SpecificationText("a = 1", folder / "x.toml")
+    return Workbench(text, Files(str(folder / "x.csv")), lambda *_: None)
+
+
+@pytest.mark.parametrize("change", [True, False])
+def test_result_of_a_run_is_outdated_if_the_specification_changed_meanwhile(tmp_path, monkeypatch, change):
+    workbench = opened(tmp_path)
 
     async def run(self, progress):
         if change:
@@ -110,24 +116,19 @@ def test_result_of_a_run_is_outdated_if_the_specification_changed_meanwhile(tmp_
 )  # fmt: skip
 def test_ledger_that_was_read_is_forgotten_after_a_verb_that_changes_it(tmp_path, monkeypatch, verb, kept):
     """'No release waits for approval' would stay after the run of a release that waits."""
-    from microguard.pipelines.workbench.specification_text import SpecificationText
-    from microguard.pipelines.workbench.workbench import Workbench
 
     async def run(self, progress):
         return Finished(0, "done")
 
     monkeypatch.setattr(Command, "run", run)
-    workbench = Workbench(SpecificationText("a = 1", tmp_path / "x.toml"), Files(""), lambda *_: None)
+    workbench = opened(tmp_path)
     workbench.finished = {each: Finished(0, "") for each in ("pending", "history")}
     asyncio.run(workbench.run(verb))
     assert [each for each in workbench.finished if each in ("pending", "history")] == kept
 
 
 def test_verb_that_reads_does_not_save_the_specification(tmp_path):
-    from microguard.pipelines.workbench.specification_text import SpecificationText
-    from microguard.pipelines.workbench.workbench import Workbench
-
-    workbench = Workbench(SpecificationText("a = 1", tmp_path / "x.toml"), Files(""), lambda *_: None)
+    workbench = opened(tmp_path)
     assert asyncio.run(workbench.run_saved("pending")) is None
     assert not workbench.text.path.exists()
     assert "Save x.toml first" in workbench.last_message

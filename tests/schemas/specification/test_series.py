@@ -75,10 +75,9 @@ def test_what_appended_nights_cannot_carry_is_refused_by_name(sections, key, tmp
     assert key in str(caught.value)
 
 
-@pytest.mark.parametrize("sections", [{}, {"publish": {"series": "single"}}])
-def test_a_limit_on_waiting_for_values_is_refused_without_diverse_classes_of_a_register(sections, tmp_path):
+def test_the_key_of_earlier_versions_for_waiting_units_is_refused_by_name(tmp_path):
     with pytest.raises(SpecificationError, match="max_waiting_for_values"):
-        build_specification(content(quality={"max_waiting_for_values": 0.1}, **sections), tmp_path)
+        build_specification(content(quality={"max_waiting_for_values": 0.1}), tmp_path)
 
 
 def test_groups_and_combinations_may_be_appended_and_old_nights_go(tmp_path):

@@ -14,6 +14,7 @@ from microguard.sdc.errors import InvalidParameter, SdcError, TooFewRecords
 from microguard.sdc.nominal.chi_exact import chi_exact
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector, collapse, from_frame
+from microguard.sdc.nominal.methods import ProtectionTask
 
 from tests.benchmarks.combinations.scenarios import instance
 from tests.sdc.nominal.brute_force import chi2, least_chi2
@@ -35,7 +36,7 @@ def test_chi_exact_agrees_with_brute_force(seed: int, k: int) -> None:
         coded = from_frame(frame)
         frequencies = coded.frequencies
         tables = ControlTables.of(frequencies, dimension)
-        result = chi_exact(frequencies, k, tables, start=all_in_one(frequencies))
+        result = chi_exact(ProtectionTask(frequencies, k, tables), start=all_in_one(frequencies))
         best = least_chi2(frame, k, dimension)
         assert result.optimal
         assert result.chi2 == pytest.approx(best, abs=1e-6)
@@ -50,7 +51,9 @@ def test_chi_exact_keeps_region_totals() -> None:
     regions = rng.integers(2, size=60)
     frequencies, _ = collapse(codes, np.array([3, 3, 3]), ("a", "b", "c"), regions=regions)
     result = chi_exact(
-        frequencies, 3, ControlTables.of(frequencies, 2), parameters=ChiExactParameters(nodes=10)
+        ProtectionTask(
+            frequencies, 3, ControlTables.of(frequencies, 2), parameters=ChiExactParameters(nodes=10)
+        )
     )
     assert ((result.counts == 0) | (result.counts >= 3)).all()
     for region in (0, 1):
@@ -60,7 +63,7 @@ def test_chi_exact_keeps_region_totals() -> None:
 
 def test_chi_exact_of_a_safe_file_changes_nothing() -> None:
     frequencies = from_frame(pd.DataFrame({"a": [1] * 4 + [2] * 5, "b": [1] * 4 + [3] * 5})).frequencies
-    result = chi_exact(frequencies, 3, ControlTables.of(frequencies, 2))
+    result = chi_exact(ProtectionTask(frequencies, 3, ControlTables.of(frequencies, 2)))
     assert result.optimal
     assert result.chi2 == 0
     assert (result.counts == frequencies.counts).all()
@@ -69,9 +72,10 @@ def test_chi_exact_of_a_safe_file_changes_nothing() -> None:
 def test_chi_exact_at_the_work_limit_returns_valid_bound_and_counts() -> None:
     frequencies = from_frame(instance("200m5_20percent", 0, records=60)).frequencies
     tables = ControlTables.of(frequencies, 3)
-    best = chi_exact(frequencies, 3, tables, start=all_in_one(frequencies))
+    best = chi_exact(ProtectionTask(frequencies, 3, tables), start=all_in_one(frequencies))
     hurried = chi_exact(
-        frequencies, 3, tables, start=all_in_one(frequencies), parameters=ChiExactParameters(nodes=0)
+        ProtectionTask(frequencies, 3, tables, parameters=ChiExactParameters(nodes=0)),
+        start=all_in_one(frequencies),
     )
     assert best.optimal
     assert hurried.chi2 >= best.chi2 - 1e-6
@@ -83,9 +87,9 @@ def test_chi_exact_refuses_infeasible_starts() -> None:
     tables = ControlTables.of(frequencies, 1)
     for start in ([3, 2, 1], [3, 0, 0], [6, 0]):
         with pytest.raises(InvalidParameter, match="start"):
-            chi_exact(frequencies, 3, tables, start=np.array(start))
+            chi_exact(ProtectionTask(frequencies, 3, tables), start=np.array(start))
     with pytest.raises(TooFewRecords):
-        chi_exact(frequencies, 7, tables)
+        chi_exact(ProtectionTask(frequencies, 7, tables))
 
 
 @settings(max_examples=15)
@@ -98,9 +102,9 @@ def test_chi_exact_protects_any_frame(rows: list[tuple[str | None, int]], k: int
     tables = ControlTables.of(frequencies, 2)
     if len(rows) < k:
         with pytest.raises(SdcError):
-            chi_exact(frequencies, k, tables)
+            chi_exact(ProtectionTask(frequencies, k, tables))
         return
-    result = chi_exact(frequencies, k, tables, start=all_in_one(frequencies))
+    result = chi_exact(ProtectionTask(frequencies, k, tables), start=all_in_one(frequencies))
     assert result.optimal
     assert result.counts.sum() == len(rows)
     assert ((result.counts == 0) | (result.counts >= k)).all()
@@ -108,7 +112,7 @@ def test_chi_exact_protects_any_frame(rows: list[tuple[str | None, int]], k: int
 
 def test_chi_exact_proves_the_scenario_of_the_thesis_optimal() -> None:
     frequencies = from_frame(instance("200m5_20percent", 0)).frequencies
-    result = chi_exact(frequencies, 3, ControlTables.of(frequencies, 3))
+    result = chi_exact(ProtectionTask(frequencies, 3, ControlTables.of(frequencies, 3)))
     assert result.optimal
     assert result.chi2 == pytest.approx(255.6305, abs=1e-3)
 
@@ -118,7 +122,9 @@ def test_chi_exact_with_deviation_weight_agrees_with_brute_force(weight: float) 
     frame = pd.DataFrame({"a": [1, 1, 1, 2, 2, 3, 3], "b": [1, 1, 2, 2, 2, 1, 2]})
     frequencies = from_frame(frame).frequencies
     tables = ControlTables.of(frequencies, 2)
-    result = chi_exact(frequencies, 3, tables, parameters=ChiExactParameters(deviation_weight=weight))
+    result = chi_exact(
+        ProtectionTask(frequencies, 3, tables, parameters=ChiExactParameters(deviation_weight=weight))
+    )
     values = [
         tables.chi2(np.array(counts)) + weight * np.abs(np.array(counts) - frequencies.counts).sum()
         for counts in product((0, 3, 4, 5, 6, 7), repeat=len(frequencies))

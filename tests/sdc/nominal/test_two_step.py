@@ -9,6 +9,7 @@ from microguard.sdc.errors import InvalidParameter, TooFewRecords
 from microguard.sdc.nominal.aggregation.aggregate import aggregate
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import collapse, from_frame
+from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.partitioning.partition import partition
 from microguard.sdc.nominal.two_step import two_step
 
@@ -29,7 +30,7 @@ def test_two_step_keeps_k_and_region_totals(name: str) -> None:
     regions = rng.integers(2, size=60)
     frequencies, _ = collapse(codes, np.array([3, 3, 3]), ("a", "b", "c"), regions=regions)
     tables = ControlTables.of(frequencies, 2)
-    result = two_step(frequencies, 3, tables, name=name, seed=4)
+    result = two_step(ProtectionTask(frequencies, 3, tables, seed=4), name)
     assert ((result.counts == 0) | (result.counts >= 3)).all()
     assert result.certificates[1].value == pytest.approx(tables.chi2(result.counts))
     for region in (0, 1):
@@ -43,7 +44,7 @@ def test_two_step_agrees_with_anonymise_on_a_frame(name: str) -> None:
     clusters = partition(frame, 3, algorithm=name)
     aggregated = aggregate(frame, clusters.labels, 3, algorithm=name)
     frequencies = from_frame(frame).frequencies
-    result = two_step(frequencies, 3, ControlTables.of(frequencies, 3), name=name)
+    result = two_step(ProtectionTask(frequencies, 3, ControlTables.of(frequencies, 3)), name)
     assert result.certificates[0].value == clusters.weight
     if name == "own-eee":  # the order of clusters moves the heuristics, not the optimum
         assert result.certificates[1].value == pytest.approx(aggregated.chi2)
@@ -53,14 +54,14 @@ def test_two_optimal_steps_prove_the_partition_and_the_representatives_and_name_
     frame = instance("200m5_20percent", 1, records=100)
     frequencies = from_frame(frame).frequencies
     tables = ControlTables.of(frequencies, 3)
-    result = two_step(frequencies, 3, tables, name="two-step-optimal")
+    result = two_step(ProtectionTask(frequencies, 3, tables), "two-step-optimal")
     assert [(each.step, each.optimal) for each in result.certificates] == [
         ("partition", True),
         ("aggregation", True),
     ]
     least = partition(frame, 3, algorithm="set-partitioning", effort="exact")
     assert result.certificates[0].value == least.weight
-    assert least.weight <= two_step(frequencies, 3, tables, name="own-eee").certificates[0].value
+    assert least.weight <= two_step(ProtectionTask(frequencies, 3, tables), "own-eee").certificates[0].value
 
 
 def test_two_step_refuses_invalid_arguments() -> None:
@@ -69,6 +70,6 @@ def test_two_step_refuses_invalid_arguments() -> None:
     )
     tables = ControlTables.of(frequencies, 1)
     with pytest.raises(InvalidParameter, match="two-step"):
-        two_step(frequencies, 2, tables, name="own-xyz")
+        two_step(ProtectionTask(frequencies, 2, tables), "own-xyz")
     with pytest.raises(TooFewRecords, match="region"):
-        two_step(frequencies, 2, tables, name="own-hhg")
+        two_step(ProtectionTask(frequencies, 2, tables), "own-hhg")

@@ -64,11 +64,16 @@ def _units(
 ) -> np.ndarray:
     protected = list(dict.fromkeys(name for group in release.groups for name in group))
     of_class = codes(pooled, [*release.region, *protected])
-    content = codes(pooled, [*release.region, *release.unmodified]) if release.unmodified else region
+    unmodified = [
+        each["name"]
+        for each in release.manifest["columns"]
+        if not each["protected"] and each["name"] not in release.region
+    ]
+    content = codes(pooled, [*release.region, *unmodified]) if unmodified else region
     rows = pd.DataFrame({"owner": owner, "class": of_class, "content": content})
     often = rows.groupby(["owner", "content"])["class"].transform("size")
     most = often.groupby(rows["content"]).transform("max").to_numpy()
-    followed = (most == 1) if release.unmodified else np.zeros(len(rows), bool)
+    followed = (most == 1) if unmodified else np.zeros(len(rows), bool)
     rows["size"] = rows.groupby(["owner", "class"])["content"].transform("size")
     unit = np.where(followed, content, -1)
     unfollowed = rows[~followed]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import suppress
 
 import pyarrow as pa
@@ -114,7 +115,7 @@ def test_a_release_of_events_is_added_to_those_before_it(areas):
 
 
 STEPS = {
-    "files copied": (delta_store, "create_table_with_add_actions"),
+    "files copied": (delta_store, "create"),
     "changed": (delta_store.DeltaTable, "create_write_transaction"),
     "committed": (StoredDeltaTable, "faults"),
     "log replaced": (delta_store.DeltaTable, "create_checkpoint"),
@@ -175,12 +176,20 @@ def test_a_withdrawal_killed_at_any_delete_leaves_no_commit_that_names_the_relea
     for name, value in S3.settings(s3).items():
         monkeypatch.setenv(name, value)
     contents = {ID: RECORDS, SECOND: FEWER, THIRD: RECORDS.slice(2, 3)}
+    areas = Areas.from_places(f"{S3.make(s3, 'delete')}/persons", tmp_path / "evidence")
+    for release_id, each in contents.items():
+        put(areas, release_id, each)
+    storage = areas.public.storage
+    published = {name: storage.get(name).content for name in storage.list_files()}
+    shutil.copytree(tmp_path / "evidence", tmp_path / "evidence before")
     number, finished = 0, False
     while not finished:
-        bucket = S3.make(s3, f"delete-{number}")
-        areas = Areas.from_places(f"{bucket}/persons", tmp_path / f"evidence{number}")
-        for release_id, each in contents.items():
-            put(areas, release_id, each)
+        shutil.rmtree(tmp_path / "evidence")
+        shutil.copytree(tmp_path / "evidence before", tmp_path / "evidence")
+        for name in storage.list_files():
+            storage.delete(name)
+        for name, content in published.items():
+            storage.put(name, content)
         with monkeypatch.context() as patched:
             reached = killed_at(number, patched)
             with suppress(Killed):

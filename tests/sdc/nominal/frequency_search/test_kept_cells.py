@@ -13,6 +13,7 @@ from microguard.sdc.nominal import anonymise
 from microguard.sdc.nominal.control_tables import ControlTables
 from microguard.sdc.nominal.frequency import FrequencyVector, collapse
 from microguard.sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.nominal.methods import ProtectionTask
 
 K = 2
 CHI2 = SearchParameters(deviation_weight=0, absolute_weight={})
@@ -49,7 +50,7 @@ def every_vector(frequencies: FrequencyVector) -> np.ndarray:
 def test_protect_frequencies_keeps_categories_if_possible_at_little_cost(seed: int, regions: int):
     frequencies, tables = file(seed, regions)
     solution = protect_frequencies(
-        frequencies, K, tables, kept_dimension=1, parameters=CHI2, effort="fast", seed=seed
+        ProtectionTask(frequencies, K, tables, kept_dimension=1, parameters=CHI2, effort="fast", seed=seed)
     ).counts
     assert ((solution == 0) | (solution >= K)).all()
     assert solution.sum() == frequencies.records

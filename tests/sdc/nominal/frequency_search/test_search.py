@@ -17,8 +17,9 @@ from microguard.sdc.nominal.frequency import FrequencyVector, collapse, from_fra
 from microguard.sdc.nominal.frequency_search.annealing import SOFT, Annealing
 from microguard.sdc.nominal.frequency_search.greedy import settle
 from microguard.sdc.nominal.frequency_search.objective import Objective
-from microguard.sdc.nominal.frequency_search.search import protect_block, protect_frequencies, restart_search
+from microguard.sdc.nominal.frequency_search.search import protect_frequencies, restart_search
 from microguard.sdc.nominal.frequency_search.search_state import new_state
+from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.neighbours import sorted_combinations
 from microguard.sdc.stop import Deadline
 
@@ -41,7 +42,7 @@ def test_protect_frequencies_merges_small_counts_into_the_nearest_combination():
     frame = pd.DataFrame({"x": ["a", "a", "a", "b", "b"], "y": ["p", "p", "q", "r", "r"]})
     frequencies = from_frame(frame).frequencies
     tables = ControlTables.of(frequencies, 2)
-    solution = protect_frequencies(frequencies, 2, tables, effort="fast")
+    solution = protect_frequencies(ProtectionTask(frequencies, 2, tables, effort="fast"))
     assert solution.counts.tolist() == [3, 0, 2]
 
 
@@ -51,9 +52,9 @@ def test_protect_frequencies_returns_zero_or_k_and_keeps_the_total(frame, k, see
     tables = ControlTables.of(frequencies, 2)
     if frequencies.records < k:
         with pytest.raises(TooFewRecords):
-            protect_frequencies(frequencies, k, tables)
+            protect_frequencies(ProtectionTask(frequencies, k, tables))
         return
-    solution = protect_frequencies(frequencies, k, tables, effort="fast", seed=seed)
+    solution = protect_frequencies(ProtectionTask(frequencies, k, tables, effort="fast", seed=seed))
     assert solution.counts.sum() == len(frame)
     assert ((solution.counts == 0) | (solution.counts >= k)).all()
     assert solution.chi2 == pytest.approx(tables.chi2(solution.counts))
@@ -74,7 +75,9 @@ def test_protect_frequencies_reaches_the_brute_force_optimum_of_tiny_files(recor
     frequencies = from_frame(pd.DataFrame(records, columns=["a", "b"])).frequencies
     tables = ControlTables.of(frequencies, 2)
     only_chi2 = SearchParameters(deviation_weight=0, absolute_weight={})
-    solution = protect_frequencies(frequencies, k, tables, parameters=only_chi2, effort="fast")
+    solution = protect_frequencies(
+        ProtectionTask(frequencies, k, tables, parameters=only_chi2, effort="fast")
+    )
     best = min(tables.chi2(v) for v in every_protected_vector(len(records), len(frequencies), k))
     assert solution.chi2 == pytest.approx(best)
 
@@ -82,8 +85,8 @@ def test_protect_frequencies_reaches_the_brute_force_optimum_of_tiny_files(recor
 def test_protect_frequencies_keeps_region_totals_and_is_deterministic():
     frequencies = town(3_000, 4, 1)
     tables = ControlTables.of(frequencies, 2)
-    solution = protect_frequencies(frequencies, 3, tables, effort="fast", seed=5)
-    again = protect_frequencies(frequencies, 3, tables, effort="fast", seed=5)
+    solution = protect_frequencies(ProtectionTask(frequencies, 3, tables, effort="fast", seed=5))
+    again = protect_frequencies(ProtectionTask(frequencies, 3, tables, effort="fast", seed=5))
     assert np.array_equal(solution.counts, again.counts)
     assert records_by_region(frequencies, solution.counts) == records_by_region(
         frequencies, frequencies.counts
@@ -94,9 +97,11 @@ def test_protect_frequencies_keeps_region_totals_and_is_deterministic():
 def test_protect_frequencies_respects_a_possible_maximum_error():
     frequencies = town(4_000, 1, 2)
     tables = ControlTables.of(frequencies, 3)
-    free = protect_frequencies(frequencies, 3, tables, effort="fast")
+    free = protect_frequencies(ProtectionTask(frequencies, 3, tables, effort="fast"))
     bounds = {1: 1, 2: 3, 3: max(3, free.errors[3] - 1)}
-    solution = protect_frequencies(frequencies, 3, tables, max_absolute_error=bounds, effort="fast")
+    solution = protect_frequencies(
+        ProtectionTask(frequencies, 3, tables, max_absolute_error=bounds, effort="fast")
+    )
     assert all(solution.errors[d] <= bounds[d] for d in bounds)
 
 
@@ -104,15 +109,15 @@ def test_protect_frequencies_respects_max_deviation():
     frequencies = town(4_000, 1, 3)
     tables = ControlTables.of(frequencies, 2)
     capped = SearchParameters(max_deviation=3)
-    solution = protect_frequencies(frequencies, 3, tables, parameters=capped, effort="fast")
-    assert np.abs(solution.counts - frequencies.counts).max() == solution.max_deviation <= 3
+    solution = protect_frequencies(ProtectionTask(frequencies, 3, tables, parameters=capped, effort="fast"))
+    assert np.abs(solution.counts - frequencies.counts).max() <= 3
 
 
 def test_protect_frequencies_empties_structural_zeros_and_keeps_the_total():
     frequencies = town(500, 2, 4)
     tables = ControlTables.of(frequencies, 2)
     allowed = np.arange(len(frequencies)) % 5 != 0
-    solution = protect_frequencies(frequencies, 3, tables, allowed=allowed, effort="fast")
+    solution = protect_frequencies(ProtectionTask(frequencies, 3, tables, allowed=allowed, effort="fast"))
     assert not solution.counts[~allowed].any()
     assert records_by_region(frequencies, solution.counts) == records_by_region(
         frequencies, frequencies.counts
@@ -152,19 +157,21 @@ def test_restarted_search_ends_within_the_maximum_errors(seed):
     assert (work > 0, stopped_by) == (True, "work")
 
 
-def test_protect_block_with_a_global_pass_is_close_to_a_single_process():
+def test_protect_frequencies_of_blocks_with_a_global_pass_is_close_to_a_single_process():
     frequencies = town(600, 3, 6)
     tables = ControlTables.of(frequencies, 3)
-    whole = protect_frequencies(frequencies, 3, tables, effort="fast")
+    whole = protect_frequencies(ProtectionTask(frequencies, 3, tables, effort="fast"))
     counts = np.zeros(len(frequencies), np.int64)
     for region in np.unique(frequencies.regions)[::-1]:
         mine = frequencies.regions == region
         block = FrequencyVector(
             frequencies.codes[mine], frequencies.counts[mine], frequencies.domain_sizes, frequencies.names
         )
-        counts[mine] = protect_block(block, 3, ControlTables.of(block, 3)).counts
+        counts[mine] = protect_frequencies(
+            ProtectionTask(block, 3, ControlTables.of(block, 3), effort="fast")
+        ).counts
     apart = tables.chi2(counts)
-    together = protect_frequencies(frequencies, 3, tables, start=counts, effort="fast")
+    together = protect_frequencies(ProtectionTask(frequencies, 3, tables, effort="fast"), start=counts)
     assert together.chi2 < apart
     assert together.chi2 <= 1.02 * whole.chi2
 
@@ -172,7 +179,9 @@ def test_protect_block_with_a_global_pass_is_close_to_a_single_process():
 def test_protect_frequencies_at_the_deadline_protects_and_reports_it():
     frequencies = town(2_000, 1, 7)
     tables = ControlTables.of(frequencies, 4)
-    solution = protect_frequencies(frequencies, 3, tables, effort="thorough", deadline=Deadline.after(1e-6))
+    solution = protect_frequencies(
+        ProtectionTask(frequencies, 3, tables, effort="thorough", deadline=Deadline.after(1e-6))
+    )
     assert solution.stopped_by == "time"
     assert ((solution.counts == 0) | (solution.counts >= 3)).all()
 
@@ -181,15 +190,17 @@ def test_protect_frequencies_refuses_invalid_input():
     frequencies = town(100, 1, 8)
     tables = ControlTables.of(frequencies, 1)
     with pytest.raises(InvalidParameter):
-        protect_frequencies(frequencies, 3, tables, effort="quick")
+        protect_frequencies(ProtectionTask(frequencies, 3, tables, effort="quick"))
     with pytest.raises(InvalidParameter):
-        protect_frequencies(frequencies, 3, tables, max_absolute_error={0: 3})
+        protect_frequencies(ProtectionTask(frequencies, 3, tables, max_absolute_error={0: 3}))
     with pytest.raises(InvalidParameter):
-        protect_frequencies(frequencies, 5, tables, parameters=SearchParameters(max_deviation=3))
+        protect_frequencies(
+            ProtectionTask(frequencies, 5, tables, parameters=SearchParameters(max_deviation=3))
+        )
     with pytest.raises(ImpossibleProtection):
-        protect_frequencies(frequencies, 3, tables, allowed=np.zeros(len(frequencies), bool))
+        protect_frequencies(ProtectionTask(frequencies, 3, tables, allowed=np.zeros(len(frequencies), bool)))
     with pytest.raises(ShapeMismatch):
-        protect_frequencies(frequencies, 3, tables, start=frequencies.counts[1:])
+        protect_frequencies(ProtectionTask(frequencies, 3, tables), start=frequencies.counts[1:])
     small, _ = collapse(np.zeros((5, 1), int), np.array([1]), ("x",), regions=np.array([0, 0, 0, 1, 1]))
     with pytest.raises(TooFewRecords):
-        protect_frequencies(small, 3, ControlTables.of(small, 1))
+        protect_frequencies(ProtectionTask(small, 3, ControlTables.of(small, 1)))

@@ -14,6 +14,7 @@ from microguard.sdc.nominal.control_tables import ControlTables, named_tables
 from microguard.sdc.nominal.frequency import FrequencyVector, collapse
 from microguard.sdc.nominal.frequency_search import search
 from microguard.sdc.nominal.frequency_search.search import protect_frequencies
+from microguard.sdc.nominal.methods import ProtectionTask
 from microguard.sdc.nominal.partitions.cell_index import CellIndex, comparable
 from microguard.sdc.nominal.partitions.part import Part, PartitionRequest
 from microguard.sdc.nominal.partitions.reconcile import TURNS, cut_regions, portions
@@ -84,7 +85,7 @@ def test_reconcile_is_close_to_a_single_process_at_effort_fast(monkeypatch):
         counts, parts, _ = protected_in_parts(file, ask, 300)
         assert len(parts) > TURNS
         monkeypatch.setitem(search._MOST, "fast", 10 * int(file.at_risk(3).sum()))
-        one = protect_frequencies(file, 3, tables, effort="fast")
+        one = protect_frequencies(ProtectionTask(file, 3, tables, effort="fast"))
         values = [float(np.sum(tables.errors(each) ** 2 * weight)) for each in (counts, one.counts)]
         times.append(values[0] / values[1])
     assert np.mean(times) <= 1.15
