@@ -9,10 +9,13 @@ from microguard.sdc.cta.program.bounds import LowerBound, unavoidable_bound
 from microguard.sdc.cta.program.covering import LEAST_SECONDS
 from microguard.sdc.cta.program.model import enumeration_model
 from microguard.sdc.cta.program.search import Search
+from microguard.sdc.cta.program.work import step_limit
 from microguard.sdc.solver import Limits, Status, solve
 
 #: Gap at which branch and bound stops, below `OPTIMALITY_TOLERANCE`.
 RELATIVE_GAP = 5e-7
+#: Work limit if there is no node limit, in minutes of `step_limit`.
+MINUTES = 60.0
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,17 @@ class Proof:
 
 
 def branch_and_bound(search: Search, nodes: int | None, seconds: float) -> Proof:
-    """Solve the integer program to optimality, or up to a limit; the search keeps the best solution."""
+    """Solve the integer program to optimality, or up to a limit; the search keeps the best solution.
+
+    Parameters
+    ----------
+    search : Search
+    nodes : int or None
+        Node limit. Without one, `MINUTES` limits the work.
+    seconds : float
+    """
     problem = search.problem
+    steps = step_limit(MINUTES, problem.constraints.nnz) if nodes is None else None
     model = enumeration_model(problem)
     start = None
     if search.best is not None and search.best.feasible:
@@ -34,7 +46,7 @@ def branch_and_bound(search: Search, nodes: int | None, seconds: float) -> Proof
         start[model.binaries] = search.best.directions
     solution = solve(
         model.program,
-        Limits(nodes=nodes, seconds=max(seconds, LEAST_SECONDS), relative_gap=RELATIVE_GAP),
+        Limits(nodes=nodes, steps=steps, seconds=max(seconds, LEAST_SECONDS), relative_gap=RELATIVE_GAP),
         start=start,
     )
     if solution.values is not None:

@@ -14,6 +14,11 @@ _ITERATION_WORK = 1 / 180
 _FILL_IN_CONSTRAINTS = 1000
 #: Cost of a warm start without iterations, relative to a solve from scratch.
 _WARM_START = 0.05
+#: Calls of the interrupt callback of branch and bound in a minute of one core, times the nonzero entries of
+#: the relations.
+_STEP_ENTRIES = 1e7
+#: Minimum number of these calls, so that the root is solved.
+_LEAST_STEPS = 100
 
 
 def work_from_nothing(columns: int, constraints: int) -> float:
@@ -24,3 +29,15 @@ def work_from_nothing(columns: int, constraints: int) -> float:
 def work_from_basis(columns: int, constraints: int, iterations: int) -> float:
     """Return the cost of a program solved from the last basis by so many simplex iterations."""
     return _WARM_START * columns + _ITERATION_WORK * max(constraints, 1) * iterations
+
+
+def step_limit(minutes: float, entries: int) -> int:
+    """Return `Limits.steps` of an integer program for about so many minutes of one core.
+
+    Parameters
+    ----------
+    minutes : float
+    entries : int
+        Nonzero entries of the relations of the table.
+    """
+    return max(_LEAST_STEPS, int(minutes * _STEP_ENTRIES / max(entries, 1)))
