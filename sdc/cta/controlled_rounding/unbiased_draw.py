@@ -24,8 +24,9 @@ from scipy.sparse.csgraph import connected_components
 
 #: Largest bias, in bases, that counts as none: the tolerance of the solver.
 NO_BIAS = 1e-6
-#: Number of keyed roundings at the start, and most roundings that may join them.
-KEYED_ROUNDINGS, MOST_ROUNDINGS = 8, 400
+#: Number of keyed roundings at the start, and most roundings that may join them. At 4x4x3, 8 to 48 keyed ones
+#: take 0.09 s, 2 of them 0.12 s and 96 0.16 s.
+KEYED_ROUNDINGS, MOST_ROUNDINGS = 24, 400
 #: Branch-and-bound nodes of a rounding, and `Limits.steps` times the nonzero entries.
 NODES, STEP_ENTRIES = 500, 1e6
 #: Distance to a whole number below which a value of the solver counts as one.
