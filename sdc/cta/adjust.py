@@ -29,7 +29,6 @@ from microguard.sdc.cta.program.infeasible import (
 )
 from microguard.sdc.cta.program.problem import Problem
 from microguard.sdc.cta.program.search import Search, TimeUp
-from microguard.sdc.cta.program.work import step_limit
 from microguard.sdc.cta.result import OPTIMALITY_TOLERANCE, Adjustment, Work
 from microguard.sdc.cta.rounding import round_deviations
 from microguard.sdc.cta.rules.identical_cells import of_all_cells, with_variables
@@ -40,8 +39,8 @@ from microguard.sdc.stop import Deadline, StoppedBy
 
 #: Node limit of the search for any feasible solution, if the method found none.
 _FEASIBILITY_NODES = 5000
-#: Its work limit, in minutes of `step_limit`.
-_FEASIBILITY_MINUTES = 0.5
+#: `Limits.steps` of that search times the nonzero entries of the relations: about half a minute of one core.
+_FEASIBILITY_STEP_ENTRIES = 5e6
 #: Share of a time limit for the search: if branch and bound follows, and if only the lower bound follows.
 _SHARE_BEFORE_PROOF, _SEARCH_SHARE = 0.4, 0.75
 #: Share of the remaining time for branch and bound; if it does not finish, a lower bound follows.
@@ -74,7 +73,7 @@ def adjust(
         "random", "hybrid", "hybrid-swaps", "scatter-search", "learning" and "local-search".
     effort : {"fast", "standard", "thorough", "exact"}
         Allowed work. With "exact", the branch and bound of "auto" and "exact" ends with a proof of optimality
-        or after an hour of one core (counted work); then the result states its lower bound and gap.
+        or after counted work, an hour of one core (on some tables a few). The result states bound and gap.
     seed : int
         Not negative. Equal arguments and seeds give equal values.
     time_limit : float, optional
@@ -185,9 +184,9 @@ def _proved(search: Search, bound: LowerBound) -> bool:
 
 def _find_any(search: Search) -> None:
     """Find any feasible solution by branch and bound, or raise an error."""
-    steps = step_limit(_FEASIBILITY_MINUTES, search.problem.constraints.nnz)
+    steps = int(_FEASIBILITY_STEP_ENTRIES / max(search.problem.constraints.nnz, 1))
     seconds = max(search.deadline.remaining, 1.0)
-    directions = prove_or_give_up(search.problem, _FEASIBILITY_NODES, steps, seconds)
+    directions = prove_or_give_up(search.problem, _FEASIBILITY_NODES, max(steps, 100), seconds)
     if not search.evaluate(directions, ignore_deadline=True).feasible:
         raise NoSolutionFound(
             "all solutions found violate constraints by more than the solver's tolerance; widen the "

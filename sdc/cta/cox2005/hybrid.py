@@ -27,7 +27,7 @@ class HybridParams:
 
     group_counts: Sequence[int] = (16, 15, 14, 13, 12, 11, 10, 9)
     nodes: int = 2000
-    minutes: float = 0.1
+    minutes: float = 0.3
     swaps: bool = False
 
 
@@ -40,13 +40,14 @@ def hybrid(search: Search, params: HybridParams) -> int:
     """
     problem = search.problem
     model = constraint_cut_model(problem)
-    nodes, steps = 0, step_limit(params.minutes, problem.constraints.nnz)
+    nodes = 0
     for count in params.group_counts:
         groups = groups_by_size(problem, min(count, max(1, problem.size)))
         if params.swaps:
             groups = swapped(problem, groups)
         search.check_time()
         program, membership = grouped(model, groups)
+        steps = step_limit(params.minutes, program)
         limits = Limits(nodes=params.nodes, steps=steps, seconds=search.deadline.remaining)
         solution = solve(program, limits)
         nodes += solution.nodes

@@ -38,7 +38,7 @@ class LearningParams:
     goals: int = 12
     doubtful: int = 24
     nodes: int = 300
-    minutes: float = 0.1
+    minutes: float = 0.3
 
 
 def learn(search: Search, params: LearningParams, rng: np.random.Generator) -> int:
@@ -118,7 +118,7 @@ def _solve_doubtful(
     columns = model.binaries.start + doubtful
     lower[columns], upper[columns] = model.program.lower[columns], model.program.upper[columns]
     reduced = replace(program, lower=lower, upper=upper, integer=model.program.integer)
-    steps = step_limit(params.minutes, model.problem.constraints.nnz)
+    steps = step_limit(params.minutes, reduced)
     limits = Limits(nodes=params.nodes, steps=steps, seconds=search.deadline.remaining)
     solution = solve(reduced, limits)
     if solution.values is not None:

@@ -38,8 +38,8 @@ def branch_and_bound(search: Search, nodes: int | None, seconds: float) -> Proof
     seconds : float
     """
     problem = search.problem
-    steps = step_limit(MINUTES, problem.constraints.nnz) if nodes is None else None
     model = enumeration_model(problem)
+    steps = step_limit(MINUTES, model.program) if nodes is None else None
     start = None
     if search.best is not None and search.best.feasible:
         start = np.zeros(len(model.program.costs))

@@ -63,7 +63,7 @@ def test_no_relaxation_is_solved_after_branch_and_bound_proved_optimality(monkey
 @pytest.mark.parametrize("options", [{"effort": "exact"}, {"algorithm": "exact", "effort": "fast"}])
 def test_exact_ends_at_a_limit_of_counted_work_and_states_bound_and_gap(monkeypatch, options):
     table = random_table((14, 14), 2)
-    monkeypatch.setattr(exact, "step_limit", lambda minutes, entries: 5)
+    monkeypatch.setattr(exact, "step_limit", lambda minutes, program: 5)
     answers = [adjust(table, mode="exact", **options) for _ in range(2)]
     for answer in answers:
         assert answer.stopped_by == "work"
