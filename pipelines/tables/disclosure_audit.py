@@ -10,7 +10,7 @@ import numpy as np
 from microguard.pipelines.tables.problem import CountMoves, TableProblem
 from microguard.schemas.specification.table import Table
 from microguard.sdc.cta import Adjustment
-from microguard.sdc.cta.controlled_rounding.multiples import WALK_ALONE
+from microguard.sdc.cta.controlled_rounding.multiples import UNBIASED
 from microguard.sdc.cta.counts.posterior import count_posterior
 from microguard.sdc.cta.disclosure_audit import Intervals, attacker_intervals
 from microguard.sdc.cta.rules.secret_factor import LARGEST_FACTOR
@@ -52,7 +52,7 @@ def _of_counts(problem: TableProblem, adjustment: Adjustment, moves: CountMoves)
     still_or_drawn = problem.known.sensitive | (problem.known.values == 0)
     counts = problem.known.values[still_or_drawn]
     shown = np.rint(adjustment.values[still_or_drawn])
-    finished = moves.everywhere and adjustment.algorithm != WALK_ALONE  # a program has no odds
+    finished = moves.everywhere and adjustment.algorithm not in UNBIASED  # a program has no odds
     posterior = count_posterior(counts, shown, moves.base, moves.odds, least=moves.least, as_moved=finished)
     section = {
         "base": moves.base,

@@ -6,7 +6,8 @@
 table
     cells, lines, margins, sensitive, unit (value of one unit of the last digit), totals_summed_anew (given
     totals that differed from the sum of their parts by rounding), largest_difference; by table: dimensions;
-    moved (cells with another value), largest_change (in values), grand_total_change (relative, signed).
+    moved (cells with another value), largest_change (in values), grand_total_change (relative, signed),
+    telling_unit (of which all original values are multiples and protected ones are not; else left out).
 adjustment
     objective, lower_bound, unavoidable, excess (cost times change, in values), bound_kind, gap, optimal,
     algorithm, stopped_by, work, solver (with its version), history (linear programs solved, objective);

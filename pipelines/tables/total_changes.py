@@ -22,17 +22,31 @@ def change_summary(cells: Cells, table: Table, published: np.ndarray) -> dict[st
     -------
     dict
         ``moved`` (cells), ``largest_change`` (in values), ``grand_total_change`` (relative to the original
-        total, signed; 0 if the table has none or it is 0).
+        total, signed; 0 if the table has none or it is 0). If all original values are multiples of a power of
+        ten above the last published digit and protected ones are not, also ``telling_unit``, this power in
+        values: the last digits then tell which cells were moved.
     """
     change = published - cells.units
     whole = (cells.codes == table.total).to_numpy().all(axis=1)
     before, moved = cells.units[whole], change[whole]
     relative = moved[before != 0] / np.abs(before[before != 0])
+    unit = _common_unit(cells.units)
+    telling = table.method == "adjustment" and bool(np.any(np.rint(published) % unit))
     return {
         "moved": int(np.count_nonzero(change)),
         "largest_change": float(np.abs(change).max(initial=0.0)) * 10.0**-table.digits,
         "grand_total_change": float(relative[np.argmax(np.abs(relative))]) if len(relative) else 0.0,
-    }
+    } | ({"telling_unit": unit * 10.0**-table.digits} if telling else {})
+
+
+def _common_unit(units: np.ndarray) -> float:
+    """Return the largest power of ten of which all values are multiples; 1 if all are 0."""
+    unit = 1.0
+    if not np.any(units):
+        return unit
+    while not np.any(np.rint(units) % (10 * unit)):
+        unit *= 10
+    return unit
 
 
 def change_sentence(section: Mapping[str, Any]) -> Iterator[str]:
@@ -45,3 +59,12 @@ def change_sentence(section: Mapping[str, Any]) -> Iterator[str]:
         f"{section['moved']:,} of {section['cells']:,} cells have another value, by "
         f"{section['largest_change']:,.6g} at the most; the grand total {kept}."
     )
+    if "telling_unit" in section:
+        unit = f"{section['telling_unit']:,.6g}"
+        remedy = (
+            f"Give the values in units of {unit}" if section["telling_unit"] > 1 else "Lower table.decimals"
+        )
+        yield (
+            f"All original values are multiples of {unit}, and protected ones are not: the last digits tell "
+            f"which cells were moved. {remedy}."
+        )

@@ -236,7 +236,8 @@ class Table(TableContributors):
     method: TableMethodName = "adjustment"
     """How the table is protected: sensitive cells go to where they are safe and others follow at least cost
     ("adjustment"); or, of counts, every cell goes to a multiple of `base` next to it, up or down by the
-    secret key, so that its expectation is the true count wherever two dimensions allow it, and every total
+    secret key, so that its expectation is the true count in two dimensions, one of them hierarchical at most,
+    and in tables of up to 400 cells wherever additive multiples allow it (else near it), and every total
     is the sum of its parts ("rounding": unbiased controlled rounding); or only counts below `base` go to 0 or
     to it, at least change, and others stay but totals of these ("small_count_rounding"); or every count gets
     bounded noise of mean 0 by the keys of the records behind it, the same in every table, and totals do not

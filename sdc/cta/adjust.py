@@ -72,7 +72,8 @@ def adjust(
         linear program, it uses a local search on internal cells. The others are "exact", "alternate",
         "random", "hybrid", "hybrid-swaps", "scatter-search", "learning" and "local-search".
     effort : {"fast", "standard", "thorough", "exact"}
-        Allowed work. "exact" runs the branch and bound of "auto" and "exact" until optimality is proved.
+        Allowed work. With "exact", the branch and bound of "auto" and "exact" ends with a proof of optimality
+        or after counted work, an hour of one core (on some tables a few). The result states bound and gap.
     seed : int
         Not negative. Equal arguments and seeds give equal values.
     time_limit : float, optional

@@ -67,15 +67,19 @@ def run(quick: bool = False) -> Iterator[Table]:
         partial(_cox, parts, quick),
     )
     for (page, (heading, introduction)), make in zip(PAGES.items(), makers, strict=True):
-        sections = make()
-        written = Page(page, heading, introduction, quick, tuple(section.title for section in sections))
-        for section in sections:
-            measured = section.run(misses)
-            written.add(measured)
-            yield measured.table
-        written.finish()
+        yield from _written(Page(page, heading, introduction, quick), make(), misses)
     parts.forget()
     misses.fail()
+
+
+def _written(page: Page, sections: Sequence[Section], misses: Misses) -> Iterator[Table]:
+    """Measure the tables of a page one by one, and write the page after each."""
+    page.expected = tuple(section.title for section in sections)
+    for section in sections:
+        measured = section.run(misses)
+        page.add(measured)
+        yield measured.table
+    page.finish()
 
 
 def _cox(parts: Parts, quick: bool) -> list[Section]:

@@ -137,14 +137,33 @@ def _cells(units: list[float]) -> Cells:
 
 def test_change_summary_counts_cells_and_compares_the_grand_total() -> None:
     table = Table.model_validate({"value": "turnover", "tables": [["a21"]], "decimals": 1})
-    found = change_summary(_cells([400.0, 600.0, 1000.0]), table, np.array([370.0, 600.0, 970.0]))
-    assert found == {"moved": 2, "largest_change": 3.0, "grand_total_change": -0.03}
+    found = change_summary(_cells([401.0, 600.0, 1001.0]), table, np.array([371.0, 600.0, 971.0]))
+    total = pytest.approx(-30 / 1001)
+    assert found == {"moved": 2, "largest_change": 3.0, "grand_total_change": total}
     assert change_summary(_cells([0.0, 0.0, 0.0]), table, np.zeros(3))["grand_total_change"] == 0
     (sentence,) = change_sentence({"cells": 3, **found})
     assert sentence.startswith(
         "2 of 3 cells have another value, by 3 at the most; the grand total moved by -3 %"
     )
     assert list(change_sentence({"cells": 3})) == []  # evidence of an earlier version
+
+
+@pytest.mark.parametrize(
+    ("decimals", "published", "unit", "remedy"),
+    [
+        (0, [3700.0, 6000.0, 9700.0], None, None),
+        (0, [3730.0, 6000.0, 9730.0], 100.0, "Give the values in units of 100."),
+        (2, [3750.0, 6050.0, 9800.0], 1.0, "Lower table.decimals."),
+    ],
+)
+def test_change_sentence_warns_if_the_last_digits_tell_which_cells_were_moved(
+    decimals: int, published: list[float], unit: float | None, remedy: str | None
+) -> None:
+    table = Table.model_validate({"value": "turnover", "tables": [["a21"]], "decimals": decimals})
+    found = change_summary(_cells([4100.0, 6000.0, 10100.0]), table, np.array(published))
+    assert found.get("telling_unit") == unit
+    warnings = list(change_sentence({"cells": 3, **found}))[1:]
+    assert [each.partition("moved. ")[2] for each in warnings] == ([] if remedy is None else [remedy])
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,11 @@ def controlled_rounding(
 ) -> Adjustment:
     """Round every cell to an adjacent multiple of the base so that all constraints still hold.
 
-    Multiples of the base, zeros included, do not change. If the random walk alone rounds all cells
-    (`Adjustment.algorithm` is `WALK_ALONE`), the expectation of a cell over all keys is its value. That is
-    always the case in two dimensions, at most one of them hierarchical, without cells published before.
-    Otherwise the expectation is close to the value.
+    Multiples of the base, zeros included, do not change. If `Adjustment.algorithm` is one of `UNBIASED`, the
+    expectation of a cell over all keys is its value. Without cells published before, that is always the case
+    in two dimensions, at most one of them hierarchical, and in tables of up to `FEW_CELLS` cells if any
+    distribution over additive roundings has these expectations. Otherwise a single cell can be off by more
+    than a fifth of the base on average.
 
     Parameters
     ----------

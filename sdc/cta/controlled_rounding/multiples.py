@@ -1,4 +1,4 @@
-"""Compute additive multiples of the base: a keyed random walk, then annealing or an integer program."""
+"""Compute additive multiples of the base: an unbiased draw, or a keyed random walk and what completes it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from microguard.sdc.cta.controlled_rounding.annealing import annealed_multiples
 from microguard.sdc.cta.controlled_rounding.box import Box
 from microguard.sdc.cta.controlled_rounding.program import nearest_multiples, nearest_start
+from microguard.sdc.cta.controlled_rounding.unbiased_draw import NO_BIAS, draw_rounding, walk_ends_whole
 from microguard.sdc.cta.controlled_rounding.walk import random_walk
 from microguard.sdc.cta.counts.count_table import totals
 from microguard.sdc.cta.program.infeasible import NoSolutionFound
@@ -28,11 +29,15 @@ WHOLE_TOLERANCE = 1e-6
 MOST_UNROUNDED = 1 / 3
 #: Number of cells up to which the integer program takes at most a second.
 FEW_CELLS = 400
-#: `Adjustment.algorithm` if the walk alone rounded all cells: probabilities and expectations are exact.
-WALK_ALONE = "unbiased walk"
+#: `Adjustment.algorithm` if the walk alone rounded all cells, and if a rounding was drawn: the expectation of
+#: every cell over all keys is its value.
+WALK_ALONE, DRAWN = "unbiased walk", "unbiased draw"
+UNBIASED = (WALK_ALONE, DRAWN)
+#: The same if no distribution over the additive roundings has these expectations.
+_LEAST_BIASED = "draw of least bias"
 _FROM_NEAREST = "walk from the nearest values that agree with cells published before"
 _MOVES, _UNROUNDED = b"microguard/cta/rounding-walk", b"microguard/cta/rounding-left"
-_SEED = b"microguard/cta/rounding-seed"
+_SEED, _DRAW = b"microguard/cta/rounding-seed", b"microguard/cta/rounding-draw"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,21 +53,24 @@ class Draws:
     moves : (cells,) numbers that decide the direction of each step of the walk
     unrounded : (cells,) numbers that round the cells which the walk leaves unrounded
     order : (cells,) positions: internal cells first, then totals, each by name
-    seed : int, of annealing
+    seed : int, of annealing and of keyed roundings
+    draw : float, that chooses among roundings
     """
 
     moves: np.ndarray
     unrounded: np.ndarray
     order: np.ndarray
     seed: int
+    draw: float
 
     @classmethod
     def from_key(cls, table: CellTable, key: bytes, identities: Sequence[str]) -> Draws:
         """Derive the numbers from a key and the names of the cells."""
         order = np.lexsort((np.asarray(identities), totals(table)))
         seed = int(keyed_numbers(key, _SEED, [""])[0] * 2**53)
+        draw = float(keyed_numbers(key, _DRAW, [""])[0])
         moves, unrounded = (keyed_numbers(key, context, identities) for context in (_MOVES, _UNROUNDED))
-        return cls(moves, unrounded, order, seed)
+        return cls(moves, unrounded, order, seed, draw)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +108,9 @@ class Rounding:
 
     def round(self, relax: bool) -> Rounded:
         """Return additive multiples; with `relax`, widen the bounds until some exist."""
+        drawn = self._drawn()
+        if drawn is not None:
+            return drawn
         steps = (0, *WIDENINGS) if relax else (0,)
         walk: Rounded | None = None
         for bases in steps:
@@ -111,6 +122,33 @@ class Rounding:
                 if bases == steps[-1]:
                     raise
         raise AssertionError("the last step returns or raises")
+
+    def _drawn(self) -> Rounded | None:
+        """Draw a rounding if the table is small and the walk may end between multiples.
+
+        Return None if not, or if there is no additive rounding or the work limit was reached.
+        """
+        box, relations = self.box, self.table.relations
+        inside = np.all((self.shares >= box.lower) & (self.shares <= box.upper))
+        if len(self.shares) > FEW_CELLS or not inside:
+            return None
+        summation = Summation.from_relations(relations)
+        if summation is None or walk_ends_whole(summation):
+            return None
+        moving = self.draws.order[(box.upper > box.lower)[self.draws.order]]
+        drawn = draw_rounding(
+            relations[:, moving],
+            -(relations @ box.lower),
+            (self.shares - box.lower)[moving],
+            self.draws.seed,
+            self.draws.draw,
+        )
+        if drawn is None:
+            return None
+        multiples = box.lower.copy()
+        multiples[moving] += drawn.raised
+        name = DRAWN if drawn.bias <= NO_BIAS else _LEAST_BIASED
+        return Rounded(multiples, name, Work(programs=drawn.programs))
 
     def _walk(self, bases: int) -> Rounded:
         """Return the end of the walk, started at the true values or at the nearest consistent ones."""

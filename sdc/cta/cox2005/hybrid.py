@@ -9,13 +9,16 @@ import numpy as np
 from microguard.sdc.cta.cox2005.groups import groups_by_size, swapped
 from microguard.sdc.cta.program.model import Model, constraint_cut_model
 from microguard.sdc.cta.program.search import Search
+from microguard.sdc.cta.program.work import step_limit
 from microguard.sdc.solver import Limits, Program, solve
 from scipy import sparse
 
 
 @dataclass(frozen=True)
 class HybridParams:
-    """Numbers of groups in the order tried, branch-and-bound nodes for each, whether cells are swapped.
+    """Numbers of groups in the order tried, limits of the program of each, whether cells are swapped.
+
+    A program ends after `nodes`, or after `minutes` of `step_limit`, which counts work.
 
     The paper runs the hybrid for M, M - 1, M - 2, ... groups and keeps the best, with M = 16 in its
     experiments. M is no parameter of the specification here: 16 to 9 groups are tried at every table (effort
@@ -24,6 +27,7 @@ class HybridParams:
 
     group_counts: Sequence[int] = (16, 15, 14, 13, 12, 11, 10, 9)
     nodes: int = 2000
+    minutes: float = 0.3
     swaps: bool = False
 
 
@@ -43,7 +47,9 @@ def hybrid(search: Search, params: HybridParams) -> int:
             groups = swapped(problem, groups)
         search.check_time()
         program, membership = grouped(model, groups)
-        solution = solve(program, Limits(nodes=params.nodes, seconds=search.deadline.remaining))
+        steps = step_limit(params.minutes, program)
+        limits = Limits(nodes=params.nodes, steps=steps, seconds=search.deadline.remaining)
+        solution = solve(program, limits)
         nodes += solution.nodes
         if solution.values is not None:
             start = model.binaries.start

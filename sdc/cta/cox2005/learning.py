@@ -23,17 +23,22 @@ import numpy as np
 from microguard.sdc.cta.cox2005.alternate import alternate
 from microguard.sdc.cta.program.model import Model, constraint_cut_model
 from microguard.sdc.cta.program.search import Search
+from microguard.sdc.cta.program.work import step_limit
 from microguard.sdc.solver import Limits, Master, Status, solve
 
 
 @dataclass(frozen=True)
 class LearningParams:
-    """Passes, goal vectors per pass, variables left free in the first pass, nodes per integer program."""
+    """Passes, goal vectors per pass, variables left free in the first pass, limits of an integer program.
+
+    An integer program ends after `nodes`, or after `minutes` of `step_limit`, which counts work.
+    """
 
     passes: int = 6
     goals: int = 12
     doubtful: int = 24
     nodes: int = 300
+    minutes: float = 0.3
 
 
 def learn(search: Search, params: LearningParams, rng: np.random.Generator) -> int:
@@ -63,7 +68,7 @@ def learn(search: Search, params: LearningParams, rng: np.random.Generator) -> i
         fixed = np.where(preference == 0, search.best.directions, preference > 0).astype(np.int8)
         for goals in (fixed, search.best.directions):
             search.check_time()
-            nodes += _solve_doubtful(search, model, goals, doubtful, params.nodes)
+            nodes += _solve_doubtful(search, model, goals, doubtful, params)
     return nodes
 
 
@@ -104,14 +109,18 @@ def _resistances(
     return learnt
 
 
-def _solve_doubtful(search: Search, model: Model, fixed: np.ndarray, doubtful: np.ndarray, nodes: int) -> int:
+def _solve_doubtful(
+    search: Search, model: Model, fixed: np.ndarray, doubtful: np.ndarray, params: LearningParams
+) -> int:
     """Solve the integer program over the doubtful binaries with the others fixed. Return the nodes used."""
     program = model.with_directions(model.problem.admissible(fixed))
     lower, upper = program.lower.copy(), program.upper.copy()
     columns = model.binaries.start + doubtful
     lower[columns], upper[columns] = model.program.lower[columns], model.program.upper[columns]
     reduced = replace(program, lower=lower, upper=upper, integer=model.program.integer)
-    solution = solve(reduced, Limits(nodes=nodes, seconds=search.deadline.remaining))
+    steps = step_limit(params.minutes, reduced)
+    limits = Limits(nodes=params.nodes, steps=steps, seconds=search.deadline.remaining)
+    solution = solve(reduced, limits)
     if solution.values is not None:
         search.evaluate(model.directions(solution.values))
     return solution.nodes

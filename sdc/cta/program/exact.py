@@ -9,10 +9,13 @@ from microguard.sdc.cta.program.bounds import LowerBound, unavoidable_bound
 from microguard.sdc.cta.program.covering import LEAST_SECONDS
 from microguard.sdc.cta.program.model import enumeration_model
 from microguard.sdc.cta.program.search import Search
+from microguard.sdc.cta.program.work import step_limit
 from microguard.sdc.solver import Limits, Status, solve
 
 #: Gap at which branch and bound stops, below `OPTIMALITY_TOLERANCE`.
 RELATIVE_GAP = 5e-7
+#: Work limit if there is no node limit, in minutes of `step_limit`.
+MINUTES = 60.0
 
 
 @dataclass(frozen=True)
@@ -25,16 +28,25 @@ class Proof:
 
 
 def branch_and_bound(search: Search, nodes: int | None, seconds: float) -> Proof:
-    """Solve the integer program to optimality, or up to a limit; the search keeps the best solution."""
+    """Solve the integer program to optimality, or up to a limit; the search keeps the best solution.
+
+    Parameters
+    ----------
+    search : Search
+    nodes : int or None
+        Node limit. Without one, `MINUTES` limits the work.
+    seconds : float
+    """
     problem = search.problem
     model = enumeration_model(problem)
+    steps = step_limit(MINUTES, model.program) if nodes is None else None
     start = None
     if search.best is not None and search.best.feasible:
         start = np.zeros(len(model.program.costs))
         start[model.binaries] = search.best.directions
     solution = solve(
         model.program,
-        Limits(nodes=nodes, seconds=max(seconds, LEAST_SECONDS), relative_gap=RELATIVE_GAP),
+        Limits(nodes=nodes, steps=steps, seconds=max(seconds, LEAST_SECONDS), relative_gap=RELATIVE_GAP),
         start=start,
     )
     if solution.values is not None:

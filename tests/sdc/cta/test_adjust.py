@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from microguard.sdc.algorithms.adjustment import ADJUSTMENT
 from microguard.sdc.cta import CellTable, adjust
+from microguard.sdc.cta.program import exact
 from microguard.sdc.cta.program.bounds import LowerBound
 from microguard.sdc.cta.program.exact import Proof
 from microguard.sdc.cta.program.infeasible import ImpossibleConstraints, NoSolutionFound
@@ -16,6 +17,7 @@ from microguard.sdc.cta.table.check import check
 from microguard.sdc.cta.table.quality import Quality
 from microguard.sdc.errors import ImpossibleProtection, InvalidParameter
 
+from tests.benchmarks.tabular.grids import random_table
 from tests.benchmarks.tabular.hierarchies import hierarchical_table
 from tests.sdc.cta.tables import brute_force, grid_relations, random_grid, two_cells_and_total, with_margins
 
@@ -56,6 +58,20 @@ def test_no_relaxation_is_solved_after_branch_and_bound_proved_optimality(monkey
     proved = adjust(random_grid((3, 3), 0), effort="fast")
     assert proved.optimal
     assert proved.bound_kind == "branch and bound"
+
+
+@pytest.mark.parametrize("options", [{"effort": "exact"}, {"algorithm": "exact", "effort": "fast"}])
+def test_exact_ends_at_a_limit_of_counted_work_and_states_bound_and_gap(monkeypatch, options):
+    table = random_table((14, 14), 2)
+    monkeypatch.setattr(exact, "step_limit", lambda minutes, program: 5)
+    answers = [adjust(table, mode="exact", **options) for _ in range(2)]
+    for answer in answers:
+        assert answer.stopped_by == "work"
+        assert 0 < answer.gap < 1
+        assert answer.lower_bound < answer.objective
+        assert not answer.optimal
+    assert np.array_equal(answers[0].values, answers[1].values)
+    assert answers[0].lower_bound == answers[1].lower_bound
 
 
 def test_relaxation_bounds_the_objective_if_branch_and_bound_stops_at_its_first_node(monkeypatch):

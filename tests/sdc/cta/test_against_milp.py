@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.benchmarks.tabular_programs import KINDS, compare, small_table
+from tests.benchmarks.tabular_programs import KINDS, against_another_program, compare, small_table
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -13,3 +13,10 @@ def test_adjust_objective_equals_an_independent_integer_program(kind):
     ]
     assert sum(each[0] for each in counted) == 5
     assert sum(each[1] + each[2] for each in counted) >= 3
+
+
+@pytest.mark.long
+def test_adjust_agrees_with_an_independent_integer_program_on_225_tables():
+    rows = against_another_program(225).rows
+    assert sum(row[1] for row in rows) == 225
+    assert sum(row[2] + row[3] for row in rows) >= 210, "the others state a valid bound"

@@ -13,7 +13,7 @@ from microguard.sdc.cta.controlled_rounding.controlled_rounding import (
     room_beyond,
     with_adjacent_multiples,
 )
-from microguard.sdc.cta.controlled_rounding.multiples import WALK_ALONE
+from microguard.sdc.cta.controlled_rounding.multiples import FEW_CELLS, WALK_ALONE
 from microguard.sdc.cta.controlled_rounding.transition import rounding_odds
 from microguard.sdc.cta.counts.count_table import totals
 from microguard.sdc.cta.counts.posterior import count_posterior
@@ -147,7 +147,8 @@ def test_mean_over_keys_is_the_value_if_the_walk_decides_alone():
 
 
 def test_mean_over_keys_is_within_a_tenth_of_a_base_if_a_program_completes_the_walk():
-    table, called = hierarchical_table(5, 1)
+    table, called = hierarchical_table(5, 1, (14, 10))
+    assert table.cells > FEW_CELLS
     results = [controlled_rounding(table, 5, key, called) for key in keys(60)]
     assert any(result.algorithm != WALK_ALONE for result in results)
     bias = np.mean([result.deviations for result in results], axis=0)
