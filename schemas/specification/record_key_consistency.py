@@ -10,24 +10,28 @@ from microguard.schemas.specification.table import Table
 
 OF_RECORDS = ("method", "quality", "blocking", "population", "rules", "groups")
 """Sections of which a table heeds no key."""
+OF_SEARCH = {("method", "effort"), ("method", "algorithm"), ("blocking", "max_records")}
+"""Keys of these that promise nothing: a table may be given them in vain."""
 OF_RELEASES_OF_RECORDS = ("accept_dependencies", "disclose", "series")
 """Keys of `[publish]` that a table does not heed."""
 
 
 def record_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
-    """Refuse keys that would be ignored, because there are no records to protect.
+    """Refuse keys that promise something and would be ignored, because there are no records to protect.
 
-    A specification with quasi-identifiers may have them: `microguard protect` heeds them.
+    Keys that have their default value promise nothing. A specification with quasi-identifiers may have all of
+    them: `microguard protect` heeds them.
     """
     if spec.quasi_identifiers:
         return
     allowed = "no such key without a variable of role quasi_identifier, as no table heeds it"
-    content = spec.model_dump(mode="json", exclude_unset=True)
+    content = spec.model_dump(mode="json", exclude_defaults=True)
     for section in OF_RECORDS:
         given = content.get(section)
         if isinstance(given, dict):
             for key, value in given.items():
-                yield fault((section, key), value, allowed)
+                if (section, key) not in OF_SEARCH:
+                    yield fault((section, key), value, allowed)
         elif given:
             yield fault((section,), [each["name"] for each in given], allowed)
     for name in table.numbers:

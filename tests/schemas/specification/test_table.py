@@ -264,6 +264,11 @@ def test_a_key_that_only_records_heed_is_refused_in_a_specification_of_a_table_a
         build(TABLE, **changes)
 
 
+def test_a_key_that_promises_nothing_is_allowed_in_a_specification_of_a_table_alone() -> None:
+    steered = {"method": {"effort": "fast", "unit": "record"}, "blocking": {"max_records": 5_000}}
+    assert build(TABLE, **steered).table is not None
+
+
 def test_a_recode_of_what_a_table_adds_up_is_refused_in_a_specification_of_a_table_alone() -> None:
     variables = {name: {"role": "other"} for name in ("region", "a21", "a10")}
     turnover = {"role": "sensitive", "kind": "numeric", "top_code": 100}
