@@ -82,12 +82,12 @@ def accepted_limits(specification: Specification) -> dict[str, str]:
 
     Limits that the specification sets to a looser value are among them: they have no reason.
     """
-    sections = [(specification.quality, False)]
-    sections += [] if specification.table is None else [(specification.table.quality, True)]
-    accepted: dict[str, str] = {}
-    for quality, of_table in sections:
-        accepted |= {**loosened(quality.model_dump(), of_table=of_table), **quality.accept}
-    return accepted
+    quality, table = specification.quality, specification.table
+    accepted = {**loosened(quality.model_dump(), of_table=False), **quality.accept}
+    if table is None:
+        return accepted
+    of_table = loosened(table.quality.model_dump(), of_table=True)
+    return {**accepted, **of_table, **table.quality.accept}
 
 
 def is_accepted(job: Job, predecessor: Predecessor[Product[P, W]]) -> bool:

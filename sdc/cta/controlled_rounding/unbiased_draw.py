@@ -167,7 +167,11 @@ class _Pricing:
             upper=np.ones(count),
         )
         # primal simplex: only the costs change, so the last solution remains feasible
-        options = {"solver": "simplex", "simplex_strategy": 4, "presolve": "off"}
+        options: dict[str, bool | int | float | str] = {
+            "solver": "simplex",
+            "simplex_strategy": 4,
+            "presolve": "off",
+        }
         self._relaxation = Master(self._program, Limits(options=options))
 
     def cheapest(self, prices: np.ndarray) -> np.ndarray | None:
