@@ -31,8 +31,8 @@ COMPILE_ALL = "-XX:-DontCompileHugeMethods"
 DIRECTIVES = Path(__file__).with_name("quick_compiler_only.json")
 #: For a long run the parallel garbage collector: a concurrent one slows each write by a barrier, and makes
 #: more code to compile. The JVM reports on a discarded output that it read the directives. Methods above
-#: 8,000 bytes, which Spark generates for hashes of many columns, are compiled too: interpreted, the query that
-#: samples records for trees took twice as long.
+#: 8,000 bytes, which Spark generates for hashes of many columns, are compiled too: interpreted, the query
+#: that samples records for trees took twice as long.
 THOROUGH = (
     "-XX:+UseParallelGC",
     COMPILE_ALL,
