@@ -82,12 +82,9 @@ def accepted_limits(specification: Specification) -> dict[str, str]:
 
     Limits that the specification sets to a looser value are among them: they have no reason.
     """
-    sections = [(specification.quality, False)]
-    sections += [] if specification.table is None else [(specification.table.quality, True)]
-    accepted: dict[str, str] = {}
-    for quality, of_table in sections:
-        accepted |= {**loosened(quality.model_dump(), of_table=of_table), **quality.accept}
-    return accepted
+    table = None if specification.table is None else specification.table.quality
+    of_records = loosened(specification.quality.model_dump(), of_table=False) | specification.quality.accept
+    return of_records | ({} if table is None else loosened(table.model_dump(), of_table=True) | table.accept)
 
 
 def is_accepted(job: Job, predecessor: Predecessor[Product[P, W]]) -> bool:
