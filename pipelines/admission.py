@@ -82,14 +82,11 @@ def accepted_limits(specification: Specification) -> dict[str, str]:
 
     Limits that the specification sets to a looser value are among them: they have no reason.
     """
-    quality, table = specification.quality, specification.table
-    accepted = {**loosened(quality.model_dump(), of_table=False), **quality.accept}
-    if table is None:
-        return accepted
-    of_table = loosened(table.quality.model_dump(), of_table=True)
-    return {**accepted, **of_table, **table.quality.accept}
+    table = None if specification.table is None else specification.table.quality
+    of_records = loosened(specification.quality.model_dump(), of_table=False) | specification.quality.accept
+    return of_records | ({} if table is None else loosened(table.model_dump(), of_table=True) | table.accept)
 
 
 def is_accepted(job: Job, predecessor: Predecessor[Product[P, W]]) -> bool:
-    """Return whether another release of the name may be public: by a steward, or as an earlier update."""
+    """Whether another release of the name may be public: by a steward, or as an earlier update."""
     return job.specification.publish.successive == "accept" or predecessor.follows

@@ -179,12 +179,15 @@ class TableFiles:
         for dimension in table["dimensions"]:
             levels = dimension["levels"]
             if dimension["parents"]:
-                parents = {"code": list(dimension["parents"]), "parent": list(dimension["parents"].values())}
+                parents = {
+                    "__code": list(dimension["parents"]),
+                    "__above": list(dimension["parents"].values()),
+                }
                 self.engine.register("parents", pa.table(parents))
                 name = quoted_name(levels[0])
                 yield (
-                    f"SELECT * REPLACE (coalesce(parent, {self._total}) AS {name}) FROM {file} "
-                    f"LEFT JOIN parents ON code = {name} WHERE {name} <> {self._total}"
+                    f"SELECT * REPLACE (coalesce(__above, {self._total}) AS {name}) FROM {file} "
+                    f"LEFT JOIN parents ON __code = {name} WHERE {name} <> {self._total}"
                 )
                 continue
             for depth, level in enumerate(levels):

@@ -32,6 +32,8 @@ OF_CELLS = (
     "statuses",
 )
 """Keys that mean something to a table of finished cells only."""
+OF_THE_COUNT = ("t", "v", "total", "parts_sum", "hidden", "listed")
+"""Names that `pipelines.guarantees.table_files` gives to columns of its queries."""
 
 
 def table_faults(spec: Specification) -> list[Fault]:
@@ -164,6 +166,7 @@ def _numbers(spec: Specification, table: Table) -> Iterator[Fault]:
         elif table.status in table.columns:
             yield fault(("table", "status"), table.status, "a column that is no dimension")
     named: dict[str, str] = {table.value_name.casefold(): "values"}
+    named |= dict.fromkeys(OF_THE_COUNT, "columns of the count of the guarantee")
     for name in table.columns:
         if name.casefold() in named:
             allowed = f"another name, as the {named[name.casefold()]} are called so; SQL ignores case"

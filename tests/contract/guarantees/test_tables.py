@@ -205,3 +205,20 @@ def test_folders_named_like_columns_do_not_change_what_is_counted(tmp_path, name
         counts.append(counted(SuppressedTable(), folder, layout))
     assert counts[0] == counts[1]
     assert counts[0].metrics[MetricKey("lines_open")] > 0
+
+
+@pytest.mark.parametrize("name", ["code", "parent"])
+def test_a_dimension_with_parents_may_be_called_as_the_count_calls_its_own_columns(tmp_path, name):
+    rows = [{name: code, "amount": amount} for code, amount in (("1", 1), ("2", 2), ("A", 3), ("Total", 4))]
+    (tmp_path / "table").mkdir()
+    schema = pa.schema([(name, pa.string()), ("amount", pa.int64())])
+    pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "table/0.parquet")
+    dimension = {"levels": [name], "parents": {"1": "A", "2": "A"}}
+    tables = [{"file": "table/0.parquet", "columns": [name], "dimensions": [dimension]}]
+    layout = {
+        "kind": "magnitude",
+        "total": TOTAL,
+        "value": {"name": "amount", "type": "int64"},
+        "tables": tables,
+    }
+    assert counted(AdditiveTable(), tmp_path, layout).metrics[MetricKey("lines_open")] == 1
