@@ -185,7 +185,7 @@ def create(
         schema,
         list(adds),
         configuration=configuration,
-        commit_properties=_properties(release_id),
+        commit_properties=properties(release_id),
         post_commithook_properties=KEEP_THE_LOG,
     )
 
@@ -204,7 +204,7 @@ def write(
         list(changes),
         "append" if whole is None else "overwrite",
         table.schema() if whole is None else whole,
-        commit_properties=_properties(release_id),
+        commit_properties=properties(release_id),
         post_commithook_properties=KEEP_THE_LOG,
     )
 
@@ -269,6 +269,6 @@ def _column(entry: pa.Field) -> pa.Field:
     return pa.field(entry.name, kind)
 
 
-def _properties(release_id: str) -> CommitProperties:
+def properties(release_id: str) -> CommitProperties:
     """Return the properties of a commit: the id of its release."""
     return CommitProperties(custom_metadata={PROPERTY: release_id})

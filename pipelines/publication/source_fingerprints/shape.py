@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
@@ -30,6 +31,25 @@ FREE, FREE_TOGETHER = 8, 100
 NEARLY = 0.9
 
 Subset = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Alike:
+    """How alike the shapes of two sources are.
+
+    Attributes
+    ----------
+    free : int
+        Degrees of freedom of all tables that are less dispersed than chance has it.
+    columns : int
+        Columns of these tables.
+    same : bool
+        Whether most records are the same.
+    """
+
+    free: int
+    columns: int
+    same: bool
 
 
 def pairs_of(names: Sequence[str]) -> list[tuple[str, str]]:
@@ -68,10 +88,10 @@ def shapes(
 
 def alike(
     left: Mapping[Subset, np.ndarray], right: Mapping[Subset, np.ndarray], sizes: tuple[int, int]
-) -> bool:
-    """Return whether the `shapes` of two sources with so many records show that most records are the same."""
+) -> Alike:
+    """Compare the `shapes` of two sources with so many records."""
     if min(sizes) < NEARLY * max(sizes):
-        return False
+        return Alike(0, 0, False)
     common = [pair for pair in left if pair in right]
     names = {name for pair in common for name in pair}
     free, covered = 0, set[str]()
@@ -80,7 +100,8 @@ def alike(
         if f >= FREE and d <= DISPERSION * f:
             free += f
             covered.update(pair)
-    return free >= FREE_TOGETHER and len(covered) >= max(FEWEST, SHARE * len(names))
+    same = free >= FREE_TOGETHER and len(covered) >= max(FEWEST, SHARE * len(names))
+    return Alike(free, len(covered), same)
 
 
 def _table(rows: CellCounts, columns: CellCounts, pair: CellCounts) -> np.ndarray | None:

@@ -183,7 +183,7 @@ def same_records(left: SourceFingerprint, right: SourceFingerprint) -> bool:
         _same_in_pairs(left, right, sizes)
         or any(share_records(one, other, sizes) for one, other in _wide_pairs(left, right))
         or share_amounts(left.amounts, right.amounts)
-        or alike(left.shapes, right.shapes, sizes)
+        or alike(left.shapes, right.shapes, sizes).same
     )
 
 
