@@ -167,8 +167,8 @@ class _Pricing:
             upper=np.ones(count),
         )
         # primal simplex: only the costs change, so the last solution remains feasible
-        options = {"solver": "simplex", "simplex_strategy": 4, "presolve": "off"}
-        self._relaxation = Master(self._program, Limits(options=options))
+        limits = Limits(options={"solver": "simplex", "simplex_strategy": 4, "presolve": "off"})
+        self._relaxation = Master(self._program, limits)
 
     def cheapest(self, prices: np.ndarray) -> np.ndarray | None:
         """Return the rounding (moving cells,); None if there is none, or if it was not found."""
