@@ -193,7 +193,9 @@ class _Pricing:
         self.programs += 1
         steps = int(STEP_ENTRIES / max(self._program.matrix.nnz, 1))
         solution = solve(program, Limits(nodes=NODES, steps=steps))
-        return np.rint(solution.values) if solution.status is Status.OPTIMAL else None  # type: ignore[arg-type]
+        if solution.status is not Status.OPTIMAL or solution.values is None:
+            return None
+        return np.rint(solution.values)
 
 
 def _whole(solution: Solution) -> np.ndarray | None:
