@@ -88,5 +88,5 @@ def accepted_limits(specification: Specification) -> dict[str, str]:
 
 
 def is_accepted(job: Job, predecessor: Predecessor[Product[P, W]]) -> bool:
-    """Whether another release of the name may be public: by a steward, or as an earlier update."""
+    """Return whether another release of the name may be public: by a steward, or as an earlier update."""
     return job.specification.publish.successive == "accept" or predecessor.follows

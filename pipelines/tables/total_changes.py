@@ -22,9 +22,9 @@ def change_summary(cells: Cells, table: Table, published: np.ndarray) -> dict[st
     -------
     dict
         ``moved`` (cells), ``largest_change`` (in values), ``grand_total_change`` (relative to the original
-        total, signed; 0 if the table has none or it is 0). If all original values are multiples of a power of
-        ten above the last published digit and protected ones are not, also ``telling_unit``, this power in
-        values: the last digits then tell which cells were moved.
+        total, signed; 0 if the table has none or it is 0). If all original values are multiples of more than
+        one unit and protected ones are not, also ``telling_unit``, their greatest common divisor in values:
+        the last digits then tell which cells were moved.
     """
     change = published - cells.units
     whole = (cells.codes == table.total).to_numpy().all(axis=1)
@@ -39,14 +39,9 @@ def change_summary(cells: Cells, table: Table, published: np.ndarray) -> dict[st
     } | ({"telling_unit": unit * 10.0**-table.digits} if telling else {})
 
 
-def _common_unit(units: np.ndarray) -> float:
-    """Return the largest power of ten of which all values are multiples; 1 if all are 0."""
-    unit = 1.0
-    if not np.any(units):
-        return unit
-    while not np.any(np.rint(units) % (10 * unit)):
-        unit *= 10
-    return unit
+def _common_unit(units: np.ndarray) -> int:
+    """Return the greatest common divisor of all values; 1 if all are 0."""
+    return max(int(np.gcd.reduce(np.rint(np.abs(units)).astype(np.int64))), 1)
 
 
 def change_sentence(section: Mapping[str, Any]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 The random walk is unbiased if it ends at multiples, and so is the draw of small tables. In larger tables an
 integer program completes the walk, which can favour a direction. The bias of a cell is its mean over the keys
-less its count.
+less its count. The distribution that a rounding is drawn from also has an exact bias, without sampling.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from functools import partial
 import numpy as np
 from microguard.sdc.cta import CellTable
 from microguard.sdc.cta.controlled_rounding.controlled_rounding import controlled_rounding
-from microguard.sdc.cta.controlled_rounding.multiples import UNBIASED
+from microguard.sdc.cta.controlled_rounding.multiples import FEW_CELLS, UNBIASED
+from microguard.sdc.cta.controlled_rounding.unbiased_draw import draw_rounding, walk_ends_whole
+from microguard.sdc.cta.table.summation import Summation
 
 from tests.benchmarks.parts import Parts
 from tests.benchmarks.table import Table
@@ -26,6 +28,8 @@ from tests.sdc.cta.controlled_rounding.test_controlled_rounding import (
 
 BASE = 5
 TABLES = 4
+#: Keyed distributions of a table whose exact bias is computed.
+DISTRIBUTIONS = 5
 #: Deviations of a mean by chance that no unbiased cell exceeds: one in a million does.
 CHANCE = 5.0
 #: Draw a table with the names of its cells by a seed.
@@ -63,6 +67,7 @@ def run(quick: bool = False) -> Iterator[Table]:
         largest = max(float(np.abs(mean).max()) for mean, _, _ in measured)
         chance = max(float(error.max()) for _, error, _ in measured)
         unbiased = float(np.mean([share for _, _, share in measured]))
+        exact = [exact_bias(draw(seed)[0]) for seed in range(count)]
         every = np.concatenate([mean for mean, _, _ in measured])
         rows.append(
             (
@@ -74,6 +79,7 @@ def run(quick: bool = False) -> Iterator[Table]:
                 float(np.sqrt(np.mean(every**2))),
                 chance,
                 every.mean(),
+                max((each for each in exact if each is not None), default=None),
             )
         )
         if unbiased == 1.0:
@@ -81,7 +87,7 @@ def run(quick: bool = False) -> Iterator[Table]:
     parts.forget()
     columns = (
         "table", "tables", "keys", "unbiased, %", "largest bias of a cell", "root mean square",
-        "deviation by chance", "mean bias",
+        "deviation by chance", "mean bias", "exact bias of the draw",
     )  # fmt: skip
     note = (
         "In counts. Every result is additive, at multiples next to the counts, and asserted. Where all are "
@@ -102,3 +108,17 @@ def bias(draw: Draw, seed: int, keys: int) -> tuple[np.ndarray, np.ndarray, floa
         unbiased += result.algorithm in UNBIASED
     rest = table.values % BASE
     return total / keys, np.sqrt(rest * (BASE - rest) / keys), unbiased / keys
+
+
+def exact_bias(table: CellTable) -> float | None:
+    """Return the largest bias of a cell over the distributions of some keys; None if none is drawn from."""
+    summation = Summation.from_relations(table.relations)
+    if table.cells > FEW_CELLS or summation is None or walk_ends_whole(summation):
+        return None
+    shares = table.values / BASE
+    moving = np.flatnonzero(np.ceil(shares) > np.floor(shares))
+    rests = -(table.relations @ np.floor(shares))
+    odds = (shares - np.floor(shares))[moving]
+    draws = [draw_rounding(table.relations[:, moving], rests, odds, key, 0.5) for key in range(DISTRIBUTIONS)]
+    assert all(draw is not None for draw in draws)
+    return max(BASE * draw.bias for draw in draws if draw is not None)

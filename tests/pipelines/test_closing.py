@@ -154,12 +154,15 @@ def test_change_summary_counts_cells_and_compares_the_grand_total() -> None:
         (0, [3700.0, 6000.0, 9700.0], None, None),
         (0, [3730.0, 6000.0, 9730.0], 100.0, "Give the values in units of 100."),
         (2, [3750.0, 6050.0, 9800.0], 1.0, "Lower table.decimals."),
+        (0, [3725.0, 6000.0, 9725.0], 100.0, "Give the values in units of 100."),
     ],
 )
 def test_change_sentence_warns_if_the_last_digits_tell_which_cells_were_moved(
     decimals: int, published: list[float], unit: float | None, remedy: str | None
 ) -> None:
     table = Table.model_validate({"value": "turnover", "tables": [["a21"]], "decimals": decimals})
+    quarters = change_summary(_cells([25.0, 50.0, 75.0]), table, np.array([26.0, 50.0, 76.0]))
+    assert quarters["telling_unit"] == 25 * 10.0**-decimals
     found = change_summary(_cells([4100.0, 6000.0, 10100.0]), table, np.array(published))
     assert found.get("telling_unit") == unit
     warnings = list(change_sentence({"cells": 3, **found}))[1:]

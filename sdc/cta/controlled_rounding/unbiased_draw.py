@@ -167,12 +167,8 @@ class _Pricing:
             upper=np.ones(count),
         )
         # primal simplex: only the costs change, so the last solution remains feasible
-        options: dict[str, bool | int | float | str] = {
-            "solver": "simplex",
-            "simplex_strategy": 4,
-            "presolve": "off",
-        }
-        self._relaxation = Master(self._program, Limits(options=options))
+        limits = Limits(options={"solver": "simplex", "simplex_strategy": 4, "presolve": "off"})
+        self._relaxation = Master(self._program, limits)
 
     def cheapest(self, prices: np.ndarray) -> np.ndarray | None:
         """Return the rounding (moving cells,); None if there is none, or if it was not found."""
@@ -197,7 +193,9 @@ class _Pricing:
         self.programs += 1
         steps = int(STEP_ENTRIES / max(self._program.matrix.nnz, 1))
         solution = solve(program, Limits(nodes=NODES, steps=steps))
-        return np.rint(solution.values) if solution.status is Status.OPTIMAL else None  # type: ignore[arg-type]
+        if solution.status is not Status.OPTIMAL or solution.values is None:
+            return None
+        return np.rint(solution.values)
 
 
 def _whole(solution: Solution) -> np.ndarray | None:
