@@ -23,8 +23,6 @@ from microguard.sdc.microaggregation.sse import sum_of_squares
 
 #: Larger weights could overflow when they multiply squares.
 LARGEST_WEIGHT = 1e100
-#: Number of records that are transposed at a time, which fit into the processor's cache.
-TURNED = 2048
 
 
 @dataclass(frozen=True)
@@ -171,7 +169,8 @@ class Records:
         axis = Axis(columns[0][order], unit) if p == 1 and len(numeric) else None
         # mode="clip" skips the bounds check
         sorted_coordinates = [column.take(order, mode="clip") for column in coordinates]
-        values = _side_by_side([*sorted_coordinates, *(line for block in indicators for line in block.T)])
+        lines = [*sorted_coordinates, *(line for block in indicators for line in block.T)]
+        values = np.column_stack(lines).astype(np.float64, copy=False)
         asked = None if diversity is None else diversity.take(order)
         names = tuple(map(str, records.columns)) if _is_of_pandas(records, "DataFrame") else ()
         return cls(values, weights[order], len(numeric), axis, asked, names), order
@@ -212,27 +211,10 @@ def _columns(records: Any) -> list[np.ndarray]:
                 f"records: expected an array of shape (n, p), found {array.ndim} dimension(s). Reshape a "
                 "single variable to (n, 1)"
             )
-        raw, names, own = list(_turned(array)), list(range(array.shape[1])), True
+        raw, names, own = list(array.T.copy()), list(range(array.shape[1])), True
     if not raw or len(raw[0]) == 0:
         raise TooFewRecords("records: expected at least one record and one variable, found none")
     return [_number(column, name, own) for column, name in zip(raw, names, strict=True)]
-
-
-def _turned(array: np.ndarray) -> np.ndarray:
-    """Return a transposed copy, which has a contiguous row for each column."""
-    turned = np.empty(array.shape[::-1], dtype=array.dtype)
-    for start in range(0, len(array), TURNED):
-        turned[:, start : start + TURNED] = array[start : start + TURNED].T
-    return turned
-
-
-def _side_by_side(columns: list[np.ndarray]) -> np.ndarray:
-    """Stack the columns (n,) into an array (n, p)."""
-    array = np.empty((len(columns[0]), len(columns)))
-    for start in range(0, len(array), TURNED):
-        for j, column in enumerate(columns):
-            array[start : start + TURNED, j] = column[start : start + TURNED]
-    return array
 
 
 def _array(records: Any) -> np.ndarray:

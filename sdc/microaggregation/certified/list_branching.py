@@ -22,14 +22,10 @@ from microguard.sdc.microaggregation.certified.relaxation import CLOSED
 from microguard.sdc.microaggregation.certified.subset_row_cuts import separate
 from microguard.sdc.microaggregation.column_generation.columns import Columns
 from microguard.sdc.microaggregation.column_generation.master import NO_PARTITION, cut_entries, cut_limits
-from microguard.sdc.microaggregation.column_generation.set_partitioning import set_partitioning
+from microguard.sdc.microaggregation.column_generation.set_partitioning import PRESENT, set_partitioning
 from microguard.sdc.solver import FEASIBILITY_TOLERANCE, INFINITY, Basis, Master, Solution, Status
 from microguard.sdc.stop import Deadline
 from scipy import sparse
-
-#: A pair is decided if the values of the columns that contain it sum to at most this, or to at least 1 minus
-#: this.
-DECIDED = 1e-3
 
 
 class InList(NamedTuple):
@@ -296,12 +292,12 @@ def _undecided_pair(incidence: sparse.csc_matrix, x: np.ndarray, duals: np.ndarr
     duals : (n,) array
         Duals of the records.
     """
-    chosen = np.flatnonzero(x > DECIDED)
+    chosen = np.flatnonzero(x > PRESENT)
     held = incidence[:, chosen]
     shared = sparse.triu(held @ sparse.diags(x[chosen]) @ held.T, k=1).tocoo()
     undecided = np.minimum(shared.data, 1.0 - shared.data)
     promise = np.round(undecided * (duals[shared.row] + duals[shared.col]), 6)
     for place in np.lexsort((shared.col, shared.row, -promise)):
-        if undecided[place] > DECIDED:
+        if undecided[place] > PRESENT:
             return int(shared.row[place]), int(shared.col[place])
     return None

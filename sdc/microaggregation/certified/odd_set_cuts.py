@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.certified.subset_row_cuts import (
+    SIZES,
     VIOLATION,
     WIDTH,
     columns_of_records,
@@ -25,10 +26,6 @@ from microguard.sdc.microaggregation.certified.subset_row_cuts import (
 )
 from microguard.sdc.microaggregation.column_generation.set_partitioning import PRESENT
 
-#: Sizes of the sets.
-SIZES = (5, 7)
-#: Maximum number of passes of exchanges per set.
-_PASSES = 4
 #: Gains that differ by less than this are equal; ties go to the record with the smaller number.
 _EQUAL = 1e-9
 
@@ -77,7 +74,7 @@ def separate_larger(members: np.ndarray, x: np.ndarray, n: int, known: np.ndarra
     chosen = members[fractional]
     start, of_record = columns_of_records(chosen, n)
     sets, excess = [np.empty((0, WIDTH), dtype=np.int64)], [np.empty(0)]
-    for size in SIZES:
+    for size in SIZES[1:]:
         half = size // 2
         odd_set = _empty_set(chosen, x[fractional], start, of_record, size)
         violated, left = _violated(odd_set, half + VIOLATION)
@@ -155,7 +152,8 @@ def _grow(odd_set, first, second):
 def _exchange(odd_set):
     """Exchange records of a complete set for better ones, one at a time."""
     last = len(odd_set.records) - 1
-    for _ in range(_PASSES):
+    better = True
+    while better:
         better = False
         for place in range(last + 1):
             out = odd_set.records[place]
@@ -168,8 +166,6 @@ def _exchange(odd_set):
                 record = out
             odd_set.records[place] = record
             _enter(odd_set, record)
-        if not better:
-            return
 
 
 @kernel

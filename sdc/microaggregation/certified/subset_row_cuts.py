@@ -11,8 +11,9 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.column_generation.set_partitioning import PRESENT
 
-#: Largest number of records of a cut; smaller sets are padded with -1.
-WIDTH = 7
+#: Numbers of records of a cut; smaller sets are padded with -1.
+SIZES = (3, 5, 7)
+WIDTH = max(SIZES)
 #: Minimum violation of a cut.
 VIOLATION = 0.02
 #: Maximum number of cuts in one round.

@@ -158,16 +158,6 @@ def tighten_root(
 
 
 @kernel
-def inherit_near(lists: CandidateLists, depth: int, count: int, m: int) -> None:
-    """Copy the sums of pair costs from the parent's list, if they are not recomputed."""
-    records, near, above = lists.records[depth], lists.near[depth], lists.near[depth - 1]
-    for b in range(count):
-        i = records[b]
-        for c in range(m):
-            near[i, c] = above[i, c]
-
-
-@kernel
 def sort_by_value(lists: CandidateLists, depth: int, count: int) -> None:
     """Sort a list stably by value (insertion sort, because lists are short and nearly sorted)."""
     records, gains, values = lists.records[depth], lists.gains[depth], lists.values[depth]

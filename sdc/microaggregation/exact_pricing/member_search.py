@@ -13,16 +13,12 @@ from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.exact_pricing.candidate_lists import (
     CandidateLists,
     drop_hopeless,
-    inherit_near,
     insert,
     sort_by_value,
     tighten,
 )
 from microguard.sdc.microaggregation.exact_pricing.cut_penalties import CutState, correct, enter, leave
 from microguard.sdc.microaggregation.exact_pricing.odd_set_penalties import OddSets, flip
-
-#: With fewer missing members, tightening a node's list costs more than it saves.
-_TIGHTENED_REST = 3
 
 
 class RootColumns(NamedTuple):
@@ -235,11 +231,9 @@ def search_members(
             continue
         if has_cuts:
             enter(cuts, member)
-        if rest >= _TIGHTENED_REST:
+        if rest > 1:
             count, done = tighten(lists, child, count, rest, reached, limit, distances, pair, half, size)
             work += done
-        else:
-            inherit_near(lists, child, count, rest)
         sort_by_value(lists, child, count)
         depth = child
         reduced[depth], length[depth], position[depth] = reached, count, 0

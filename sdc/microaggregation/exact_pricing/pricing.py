@@ -22,6 +22,7 @@ bound.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,8 +34,6 @@ from microguard.sdc.stop import Deadline
 
 __all__ = ["Cuts", "Priced", "price"]
 
-#: Work limit that is never reached, and that does not overflow.
-_UNLIMITED = 2**60
 #: Number of roots between two checks of the deadline.
 _ROOTS_BETWEEN_LOOKS = 16
 
@@ -132,8 +131,8 @@ def price(
         largest=largest,
         keep=keep,
         width=n if width is None else width,
-        most_work=_UNLIMITED if most_work is None else most_work,
-        most_columns=_UNLIMITED if most_columns is None else most_columns,
+        most_work=sys.maxsize if most_work is None else most_work,
+        most_columns=sys.maxsize if most_columns is None else most_columns,
         listing=listing,
         deadline=deadline,
     )

@@ -16,8 +16,6 @@ import numpy as np
 from microguard.sdc.kernels.compile import kernel
 from microguard.sdc.microaggregation.global_bound.column_costs import column_costs
 
-#: Slacks above the least one by more than this times e are ignored.
-_NEGLIGIBLE = 30.0
 #: Constants of the hash by which columns are recognised. If two columns collide, one of them is lost.
 _MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 
@@ -85,9 +83,7 @@ def _sweep(
                 least = min(least, slack[of_record[b]])
             total = 0.0
             for b in range(start[i], start[i + 1]):
-                above = (slack[of_record[b]] - least) / e
-                if above < _NEGLIGIBLE:
-                    total += np.exp(-above)
+                total += np.exp((least - slack[of_record[b]]) / e)
             if total > 0.0:
                 change = least - e * np.log(total)
                 duals[i] += change

@@ -12,12 +12,13 @@ from typing import Literal
 
 import numpy as np
 from microguard.sdc.kernels.compile import kernel
+from microguard.sdc.microaggregation.encoding import LARGEST_COORDINATE
 
 #: Cluster of a fixed-size partition that takes the n mod k remaining records.
 Larger = Literal["mode", "first", "last"]
-#: If values exceed this, their squares would overflow, so all values are multiplied by 2^-600. This is exact
-#: for every value that is not negligible next to them.
-LARGEST_VALUE, SCALED_DOWN = 1e150, 2.0**-600
+#: Values are multiplied by this if their squares would overflow. This is exact for every value that is not
+#: negligible next to them.
+SCALED_DOWN = 2.0**-600
 #: Paths whose costs differ by a smaller share are equally cheap, and the one with the earlier tail is taken.
 #: Without it, rounding errors would decide, and the clusters would depend on the unit.
 TIE = 1e-13
@@ -131,7 +132,7 @@ def steps_between(values: np.ndarray) -> tuple[np.ndarray, float]:
         whole = values.astype(np.uint64)
         return (whole[1:] - whole[:-1]).astype(np.float64), 1.0
     factor = 1.0
-    if len(values) and max(abs(float(values[0])), abs(float(values[-1]))) > LARGEST_VALUE:
+    if len(values) and max(abs(float(values[0])), abs(float(values[-1]))) > LARGEST_COORDINATE:
         factor = SCALED_DOWN
     return np.diff(np.asarray(values, dtype=np.float64) * factor), factor
 

@@ -33,8 +33,6 @@ DISSOLVE_EVERY = 20
 REFRESH_EVERY = 8
 #: Number of parts of the cooling. The deadline is checked between parts.
 PARTS = 64
-#: If fewer than one in this many records are chosen, sorting them is faster than marking them among all.
-MARKED = 16
 
 
 @dataclass(frozen=True)
@@ -152,10 +150,10 @@ def _cool(state, near, k, order, falling, hot, cold, favour, level, end, step, s
 @kernel
 def _ascending(order, start, stop):
     """Return the records order[start:stop] in storage order."""
-    n = len(order)
-    if stop - start == n:
+    n, chosen = len(order), stop - start
+    if chosen == n:
         return np.arange(n)
-    if MARKED * (stop - start) < n:
+    if chosen * np.log2(chosen) < n:
         return np.sort(order[start:stop])
     marked = np.zeros(n, dtype=np.bool_)
     for t in range(start, stop):

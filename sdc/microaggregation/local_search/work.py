@@ -85,7 +85,7 @@ def _cheaper(k: int) -> float:
 #: file that is the whole run. thorough takes half a minute.
 WORK = {
     "fast": Work(0, 1, 1.0, 0, 0.0, None, 0, 0, 0, 3, 6, 2),
-    "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 50, 2_000, 0, 8, 5),
+    "standard": Work(1_500_000, 2, 0.7, 15, 0.36, 160_000_000, 60_000, 60, 2_000, 0, 8, 5),
     "thorough": Work(20_000_000, 4, 0.075, 36, 0.047, None, 300_000, 100, 40_000, 0, 12, 8),
 }
 #: Work of the initial incumbent of a proof: one search of a small file.
