@@ -17,7 +17,7 @@ from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression.attackers import WATCHED
 from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.local_cuts import Target
-from microguard.sdc.suppression.neighbourhoods import NEAR, Neighbourhoods
+from microguard.sdc.suppression.neighbourhoods import NEAR, Neighbourhoods, both_signs
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
 from scipy import sparse
 
@@ -370,7 +370,7 @@ class Witnesses:
         solution = solve(
             Program(
                 np.concatenate([price, price]),
-                sparse.hstack([matrix, -matrix], format="csc"),
+                both_signs(matrix),
                 zeros,
                 zeros,
                 lower,
