@@ -147,7 +147,8 @@ class Neighbourhoods:
         """Return each of some cells or relations once, without sorting them."""
         order = np.arange(len(positions))
         self._places[positions] = order
-        return positions[self._places[positions] == order]
+        once: np.ndarray = positions[self._places[positions] == order]
+        return once
 
     def part(self, cells: np.ndarray) -> sparse.csc_matrix:
         """Return the relations of some cells, which the other cells do not enter."""
