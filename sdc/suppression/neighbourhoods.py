@@ -29,6 +29,7 @@ class Neighbourhoods:
         # of `around`, which leaves them as they are here: its work does not grow with the table
         self._inside, self._seen = np.zeros((2, rows.shape[1]), dtype=bool)
         self._links, self._linked = np.zeros(rows.shape[1], dtype=np.int64), np.zeros(rows.shape[0], bool)
+        self._places, self._entered = np.zeros((2, max(rows.shape)), dtype=np.int64)
 
     def relations_of(self, cells: np.ndarray) -> np.ndarray:
         """Return the relations that contain some cells."""
@@ -60,13 +61,13 @@ class Neighbourhoods:
         while True:
             count += 1
             if len(new):
-                relations = self.relations_of(new)
-                relations = relations[~self._linked[relations]]
+                relations = gather(self._rows, self._row_starts, new)
+                relations = self._once(relations[~self._linked[relations]])
                 self._linked[relations] = True
                 linked.append(relations)
                 members = self.members(relations)
                 np.add.at(self._links, members, 1)
-                members = np.unique(members[~self._seen[members]])
+                members = self._once(members[~self._seen[members]])
                 self._seen[members] = True
                 seen.append(members)
                 prices_of = prices(members)
@@ -128,16 +129,26 @@ class Neighbourhoods:
 
     def _balanced(self, cells: np.ndarray) -> np.ndarray:
         """Leave out cells that are alone in a relation, until there are none."""
+        starts = self._row_starts
         while len(cells):
-            starts = self._row_starts
             rows = gather(self._rows, starts, cells)
-            _, place, times = np.unique(rows, return_inverse=True, return_counts=True)
-            alone = (times == 1)[place]
+            np.add.at(self._entered, rows, 1)
+            alone = self._entered[rows] == 1
+            self._entered[rows] = 0
             if not alone.any():
                 break
             owner = np.repeat(np.arange(len(cells)), starts[cells + 1] - starts[cells])
-            cells = cells[np.bincount(owner, alone, minlength=len(cells)) == 0]
+            kept = np.ones(len(cells), dtype=bool)
+            kept[owner[alone]] = False
+            cells = cells[kept]
         return cells
+
+    def _once(self, positions: np.ndarray) -> np.ndarray:
+        """Return each of some cells or relations once, without sorting them."""
+        order = np.arange(len(positions))
+        self._places[positions] = order
+        once: np.ndarray = positions[self._places[positions] == order]
+        return once
 
     def part(self, cells: np.ndarray) -> sparse.csc_matrix:
         """Return the relations of some cells, which the other cells do not enter."""
@@ -152,6 +163,15 @@ class Neighbourhoods:
             ),
             shape=(len(used), len(cells)),
         )
+
+
+def both_signs(matrix: sparse.csc_matrix) -> sparse.csc_matrix:
+    """Return ``[matrix, -matrix]``."""
+    starts = np.concatenate([matrix.indptr, matrix.indptr[1:] + matrix.nnz])
+    data = np.concatenate([matrix.data, -matrix.data])
+    return sparse.csc_matrix(
+        (data, np.tile(matrix.indices, 2), starts), (matrix.shape[0], 2 * matrix.shape[1])
+    )
 
 
 def gather(array: np.ndarray, starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:

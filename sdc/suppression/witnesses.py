@@ -17,7 +17,7 @@ from microguard.sdc.stop import Deadline
 from microguard.sdc.suppression.attackers import WATCHED
 from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.local_cuts import Target
-from microguard.sdc.suppression.neighbourhoods import NEAR, Neighbourhoods
+from microguard.sdc.suppression.neighbourhoods import NEAR, Neighbourhoods, both_signs
 from microguard.sdc.suppression.problem import LEVEL_TOLERANCE, SuppressionProblem
 from scipy import sparse
 
@@ -154,6 +154,8 @@ class Witnesses:
     def trim(self, pattern: Pattern, cells: np.ndarray, deadline: Deadline, most: float = np.inf) -> None:
         """Publish cells, the dearest first, without which all their users find other witnesses.
 
+        Then publish all cells that have no users: a cell can lose its last one after its turn.
+
         Parameters
         ----------
         most : number of `searches` from which only cells without users are published
@@ -177,6 +179,8 @@ class Witnesses:
             for primary, old in before.items():
                 pattern.put(primary, old)
             pattern.suppressed[cell] = True
+        for cell in np.flatnonzero(pattern.suppressed & ~self.problem.must).tolist():
+            pattern.suppressed[cell] = bool(pattern.users.get(cell))
 
     def _excluding(self, primary: int, group: tuple[Witness, ...]) -> list[int]:
         """Return the attackers who can exclude a witness, or its mirror image if it serves both sides."""
@@ -370,7 +374,7 @@ class Witnesses:
         solution = solve(
             Program(
                 np.concatenate([price, price]),
-                sparse.hstack([matrix, -matrix], format="csc"),
+                both_signs(matrix),
                 zeros,
                 zeros,
                 lower,

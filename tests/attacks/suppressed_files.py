@@ -8,19 +8,19 @@ table gets a program of his own. Levels are relative to the level of the cell, s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from scipy.optimize import linprog
+
+from tests.attacks.interval_programs import IntervalPrograms
 
 Cell = frozenset[tuple[str, str]]
 """Codes of a cell by column, without those that are the total."""
 Parents = Mapping[str, Mapping[str, str]]
 TOLERANCE = 1e-5
-_FAR = 1e6  # levels beyond which a deviation is cut off
 _WATCHED = 5.0  # weight of a cell that some attacker knows in a table that few should exclude
 
 
@@ -110,7 +110,6 @@ class Attack:
         given = [secrets[cell] for cell in rows.cells]
         self._fall, self._rise = (np.array([getattr(s, n) for s in given]) for n in ("fall", "rise"))
         self._values = np.array([s.value for s in given])
-        self._lines_of = {True: self._part(rows.hidden), False: self._part(np.ones(len(given), bool))}
         facts = [
             (number, rows.place[cell], *self._known(attacker, cell))
             for number, attacker in enumerate(self._attackers)
@@ -122,19 +121,24 @@ class Attack:
         self._least, self._most = table[:, 2], table[:, 3]
         self._weight = np.ones(len(given))
         self._weight[self._where] = _WATCHED
+        self._programs = {True: self._over(rows.hidden), False: self._over(np.ones(len(given), bool))}
 
-    def narrow(self) -> dict[str, set[Cell]]:
+    def narrow(self, among: Collection[Cell] | None = None) -> dict[str, set[Cell]]:
         """Return the sensitive cells that each kind of attacker narrows below their levels.
 
         A table that reaches the level of one cell, or its mirror image, is shrunk for further cells. If
         somebody can exclude it, the cell gets a table of its own.
+
+        Parameters
+        ----------
+        among : sensitive cells to attack; default all
         """
         found: dict[str, set[Cell]] = {"outsider": set()} | {each.kind: set() for each in self._attackers}
         aims = [
             (cell, side, level)
             for cell, secret in self._secrets.items()
             for side, level in ((1.0, secret.upper), (-1.0, secret.lower))
-            if level > 0 and cell in self._rows.place
+            if level > 0 and cell in self._rows.place and (among is None or cell in among)
         ]
         tables: list[np.ndarray] = []
         for cell, side, level in sorted(aims, key=lambda aim: -aim[2]):
@@ -151,11 +155,19 @@ class Attack:
                 found["outsider"].add(cell)
                 continue
             tables.append(table * level)
-            for number in self._able(cell, table, level):
-                attacker = self._attackers[number]
-                if self._narrowed(cell, side, level, attacker):
-                    found[attacker.kind].add(cell)
+            for number in self._narrowing(cell, side, level, self._able(cell, table, level)):
+                found[self._attackers[number].kind].add(cell)
         return found
+
+    def _narrowing(self, cell: Cell, side: float, level: float, numbers: list[int]) -> Iterator[int]:
+        """Return which of some attackers narrow a cell: none, if they could not with all their knowledge."""
+        if len(numbers) == 1:
+            if self._narrowed(cell, side, level, numbers):
+                yield numbers[0]
+        elif numbers and self._furthest(cell, side, level, numbers, published=True) < 1 - TOLERANCE:
+            half = len(numbers) // 2
+            yield from self._narrowing(cell, side, level, numbers[:half])
+            yield from self._narrowing(cell, side, level, numbers[half:])
 
     def _shrunk(
         self, tables: list[np.ndarray], cell: Cell, side: float, level: float
@@ -185,32 +197,25 @@ class Attack:
             return fall, rise
         return min(fall, max(self._values[place] - attacker.amounts[cell], 0.0)), rise
 
-    def _part(self, free: np.ndarray) -> tuple[np.ndarray, sparse.csr_matrix]:
+    def _over(self, free: np.ndarray) -> tuple[np.ndarray, IntervalPrograms]:
+        """Return the positions of some cells, and the programs over them."""
         cells = np.flatnonzero(free)
         lines = self._rows.lines[:, cells]
-        return cells, sparse.csr_matrix(lines[np.diff(lines.indptr) > 0])
+        return cells, IntervalPrograms(lines[np.diff(lines.indptr) > 0], self._weight[cells])
 
     def _witness(self, cell: Cell, side: float, level: float) -> np.ndarray | None:
         """Return a table of deviations, in levels, of which the cell has one; None if there is none."""
-        cells, lines = self._lines_of[True]
-        fall, rise = (np.minimum(each[cells] / level, _FAR) for each in (self._fall, self._rise))
+        cells, programs = self._programs[True]
+        fall, rise = self._fall[cells] / level, self._rise[cells] / level
         own = int(np.searchsorted(cells, self._rows.place[cell]))
+        if (rise if side > 0 else fall)[own] < 1 - TOLERANCE:
+            return None
         fall[own], rise[own] = (0.0, 1.0) if side > 0 else (1.0, 0.0)
-        if (self._rise if side > 0 else self._fall)[cells[own]] < level * (1 - TOLERANCE):
+        found = programs.witness(own, side, 1.0 - TOLERANCE / 2, fall, rise)
+        if found is None:
             return None
-        low = np.zeros(2 * len(cells))
-        low[own if side > 0 else own + len(cells)] = 1.0 - TOLERANCE / 2
-        ended = linprog(
-            np.tile(self._weight[cells], 2),
-            A_eq=sparse.hstack([lines, -lines]),
-            b_eq=np.zeros(lines.shape[0]),
-            bounds=np.column_stack([low, np.concatenate([rise, fall])]),
-        )
-        if ended.status == 2:
-            return None
-        assert ended.status == 0, ended.message
         table = np.zeros(len(self._values))
-        table[cells] = ended.x[: len(cells)] - ended.x[len(cells) :]
+        table[cells] = found
         return table
 
     def _excluding(self, table: np.ndarray, level: float) -> np.ndarray:
@@ -219,30 +224,28 @@ class Attack:
         bad = (moved < -self._least / level - TOLERANCE / 10) | (moved > self._most / level + TOLERANCE / 10)
         return np.unique(self._who[bad])
 
-    def _narrowed(self, cell: Cell, side: float, level: float, attacker: Contributor) -> bool:
+    def _narrowed(self, cell: Cell, side: float, level: float, number: list[int]) -> bool:
         """Whether a contributor's interval is below the level, and below what he knew beforehand."""
-        reached = self._furthest(cell, side, level, attacker, published=True)
+        reached = self._furthest(cell, side, level, number, published=True)
         if reached >= 1 - TOLERANCE:
             return False
-        return reached < min(1.0, self._furthest(cell, side, level, attacker, published=False)) - TOLERANCE
+        return reached < min(1.0, self._furthest(cell, side, level, number, published=False)) - TOLERANCE
 
     def _furthest(
-        self, cell: Cell, side: float, level: float, attacker: Contributor, *, published: bool
+        self, cell: Cell, side: float, level: float, numbers: list[int], *, published: bool
     ) -> float:
-        cells, lines = self._lines_of[published]
+        """Return the largest deviation that some attackers together consider possible, in levels."""
+        cells, programs = self._programs[published]
         fall, rise = self._fall.copy(), self._rise.copy()
-        for own in attacker.amounts:
-            if own in self._rows.place:
-                place = self._rows.place[own]
-                fall[place], rise[place] = self._known(attacker, own)
-        aim = np.zeros(len(cells))
-        aim[np.searchsorted(cells, self._rows.place[cell])] = -side
-        bounds = np.column_stack(
-            [-np.minimum(fall[cells] / level, _FAR), np.minimum(rise[cells] / level, _FAR)]
-        )
-        ended = linprog(aim, A_eq=lines, b_eq=np.zeros(lines.shape[0]), bounds=bounds)
-        assert ended.status == 0, ended.message
-        return -float(ended.fun)
+        for number in numbers:
+            attacker = self._attackers[number]
+            for own in attacker.amounts:
+                if own in self._rows.place:
+                    place = self._rows.place[own]
+                    least, most = self._known(attacker, own)
+                    fall[place], rise[place] = min(fall[place], least), min(rise[place], most)
+        aim = int(np.searchsorted(cells, self._rows.place[cell]))
+        return programs.furthest(aim, side, fall[cells] / level, rise[cells] / level)
 
 
 def contributors_of_records(
@@ -276,12 +279,20 @@ def contributors_of_records(
 
 
 def contributors_of_numbers(
-    numbers: Mapping[Cell, int], values: Mapping[Cell, float], parents: Parents
+    numbers: Mapping[Cell, int],
+    values: Mapping[Cell, float],
+    parents: Parents,
+    largest: Mapping[Cell, float] | None = None,
 ) -> list[Contributor]:
     """Return those who alone, and the two who together, contribute to a cell, by numbers of contributors.
 
     Cells with one contributor that contain each other have the same one. Whoever contributes to a cell does
     so to all that contain it. Of a cell with two parts that are his, the larger amount is heeded.
+
+    Parameters
+    ----------
+    largest : contribution by cell, optional
+        Then each of two contributors attacks for himself too ("member").
     """
     above: dict[Cell, set[Cell]] = {cell: set(covers(cell, parents)) & set(numbers) for cell in numbers}
     below: dict[Cell, set[Cell]] = defaultdict(set)
@@ -317,4 +328,11 @@ def contributors_of_numbers(
                 if numbers[wider] == numbers[cell]:
                     alone.add(wider)
         found.append(Contributor(kind, amounts, frozenset(alone)))
+    for cell, number in numbers.items() if largest is not None else ():
+        if number == 2:
+            most = min(largest[cell], values[cell])
+            found += [
+                Contributor("member", dict.fromkeys(above[cell], own), frozenset())
+                for own in (most, values[cell] - most)
+            ]
     return found

@@ -23,10 +23,11 @@ from microguard.pipelines.engine.versions import deciding_versions, in_words, mi
 from microguard.sdc.cta.table.relations import TOTAL, Dimension
 from microguard.sdc.suppression import KINDS, Suppression, SuppressionProblem, audit, suppress
 
-from tests.benchmarks.parts import say
+from tests.benchmarks.parts import Parts, say
 from tests.benchmarks.table import Table
 from tests.benchmarks.tabular.suppression_tables import (
     SURVEY,
+    Costs,
     generated_problem,
     regional_problem,
     survey_nodes,
@@ -37,6 +38,7 @@ from tests.benchmarks.tabular.suppression_tables import (
 from tests.reference import REFERENCE_FOLDER
 
 OUTSIDER = ("outsider",)
+COSTS: tuple[Costs, ...] = ("number", "value")
 #: Numbers of children by level and dimension, and units, of generated tables.
 GENERATED: dict[str, tuple[tuple[tuple[int, ...], ...], int]] = {
     "3.4 x 3.3 x 4": (((3, 4), (3, 3), (4,)), 3_000),
@@ -56,21 +58,23 @@ _ATTACKED = ("3.4 x 3.3 x 4", "5.6 x 4.4 x 4")
 def run(quick: bool = False) -> Iterator[Table]:
     """Return the tables: reference files, the business survey beside pytauargus, generated tables.
 
-    A full run writes each one into the page of the manual as soon as it is measured.
+    A full run writes each one into the page of the manual as soon as it is measured. A repeated run does not
+    measure again what the same code finished before.
     """
-    for table in _tables(quick):
+    parts = Parts(f"suppression{'_quick' * quick}", rooms=("sdc", "tests/benchmarks/tabular"))
+    for table in _tables(parts, quick):
         if not quick:
             PAGE.write_text(page([table], PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         yield table
 
 
-def _tables(quick: bool) -> Iterator[Table]:
+def _tables(parts: Parts, quick: bool) -> Iterator[Table]:
     if (REFERENCE_FOLDER / "business_survey.csv").is_file():
-        yield reference_tables(quick)
-        yield survey_tables(list(SURVEY)[: 2 if quick else None])
-    yield generated_tables(list(GENERATED)[: 1 if quick else None])
+        yield reference_tables(parts, quick)
+        yield survey_tables(parts, list(SURVEY)[: 2 if quick else None])
+    yield generated_tables(parts, list(GENERATED)[: 1 if quick else None])
     if not quick:
-        yield large_tables(list(LARGE))
+        yield large_tables(parts, list(LARGE))
 
 
 def page(tables: list[Table], before: str = "") -> str:
@@ -89,17 +93,22 @@ def page(tables: list[Table], before: str = "") -> str:
     return "\n\n".join(["# Cell suppression", lead, *(f"## {part}" for part in sections.values())]) + "\n"
 
 
-def measured(problem: SuppressionProblem, attackers: tuple[str, ...]) -> tuple[Suppression, float]:
-    """Suppress and audit a table, and return the CPU seconds."""
-    start = time.process_time()
-    answer = suppress(problem, attackers=attackers)
-    seconds = time.process_time() - start
+def measured(
+    parts: Parts, name: str, problem: SuppressionProblem, attackers: tuple[str, ...]
+) -> tuple[Suppression, float, float]:
+    """Suppress and audit a table, and return the CPU seconds and the largest memory of the process, MB."""
+
+    def suppressed() -> tuple[Suppression, float]:
+        answer = suppress(problem, attackers=attackers)
+        return answer, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    (answer, memory), seconds = parts.answer(name, suppressed)
     assert answer.audit.protected
     assert answer.lower_bound <= answer.cost * (1 + 1e-9)
-    return answer, seconds
+    return answer, seconds, memory
 
 
-def reference_tables(quick: bool) -> Table:
+def reference_tables(parts: Parts, quick: bool) -> Table:
     """Return cost and bound of the reference tables, by number and by value."""
     rows: list[tuple[object, ...]] = []
     for name, build in (
@@ -108,24 +117,34 @@ def reference_tables(quick: bool) -> Table:
     ):
         if quick and build is regional_problem:
             continue
-        for costs in ("number", "value"):
+        for costs in COSTS:
             problem = build(costs)
-            answer, seconds = measured(problem, OUTSIDER)
-            rows.append((name, costs, *_size(problem), *_figures(answer), answer.stopped_by, seconds))
-            say(f"{name}, {costs}: {seconds:.0f} s")
-    columns = ("table", "costs", "cells", "primaries", "suppressed", "gap %", "stopped by", "CPU s")
+            answer, seconds, _ = measured(parts, f"{name}, {costs}", problem, OUTSIDER)
+            figures = (int(answer.suppressed.sum()), answer.cost, answer.lower_bound, _percent(answer))
+            rows.append((name, costs, *_size(problem), *figures, answer.stopped_by, seconds))
+    columns = (
+        "table",
+        "costs",
+        "cells",
+        "primaries",
+        "suppressed",
+        "cost",
+        "bound",
+        "gap %",
+        "stopped by",
+        "CPU s",
+    )
     return Table("Turnover, dominance (1, 85), 3 businesses, outsider", columns, rows)
 
 
-def survey_tables(names: list[str]) -> Table:
+def survey_tables(parts: Parts, names: list[str]) -> Table:
     """Return what protection from contributors costs, and what contributors know after pytauargus."""
     rows: list[tuple[object, ...]] = []
     for name in names:
         problem = survey_problem(name)
-        outsider, seconds = measured(problem, OUTSIDER)
-        rows.append(_row(name, "outsider", problem, outsider.suppressed, seconds, _percent(outsider)))
-        everybody, seconds = measured(problem, KINDS)
-        rows.append(_row(name, "all attackers", problem, everybody.suppressed, seconds, _percent(everybody)))
+        for who, attackers in (("outsider", OUTSIDER), ("all attackers", KINDS)):
+            answer, seconds, _ = measured(parts, f"{name}, {who}", problem, attackers)
+            rows.append(_row(name, who, problem, answer.suppressed, seconds, _percent(answer)))
         for how in ("OPT(1)", "MOD(1,5,1,1,1)") if find_spec("pytauargus") else ():
             suppressed, seconds = by_pytauargus(name, problem, how)
             if suppressed is not None:
@@ -211,18 +230,18 @@ def pattern(name: str, problem: SuppressionProblem, cells: pd.DataFrame) -> np.n
     return np.array([tuple(row) in keys for row in survey_nodes(name).tolist()]) | problem.primary
 
 
-def generated_tables(names: list[str]) -> Table:
+def generated_tables(parts: Parts, names: list[str]) -> Table:
     """Return gap and time of generated hierarchical tables of three dimensions."""
-    return _generated("Generated hierarchical tables, costs by value", names, GENERATED)
+    return _generated(parts, "Generated hierarchical tables, costs by value", names, GENERATED)
 
 
-def large_tables(names: list[str]) -> Table:
+def large_tables(parts: Parts, names: list[str]) -> Table:
     """Return gap, time and memory of tables that no program covers as a whole."""
-    return _generated("Large generated tables of two hierarchies, costs by value", names, LARGE)
+    return _generated(parts, "Large generated tables of two hierarchies, costs by value", names, LARGE)
 
 
 def _generated(
-    title: str, names: list[str], tables: dict[str, tuple[tuple[tuple[int, ...], ...], int]]
+    parts: Parts, title: str, names: list[str], tables: dict[str, tuple[tuple[tuple[int, ...], ...], int]]
 ) -> Table:
     rows: list[tuple[object, ...]] = []
     for name in names:
@@ -231,11 +250,9 @@ def _generated(
         for who, attackers in (("outsider", OUTSIDER), ("all attackers", KINDS)):
             if attackers is KINDS and name not in _ATTACKED:
                 continue
-            answer, seconds = measured(problem, attackers)
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            row = (name, who, *_size(problem), *_figures(answer), answer.stopped_by, seconds, memory)
-            rows.append(row)
-            say(f"{name}, {who}: {seconds:.0f} s")
+            answer, seconds, memory = measured(parts, f"{name}, {who}", problem, attackers)
+            figures = int(answer.suppressed.sum()), _percent(answer)
+            rows.append((name, who, *_size(problem), *figures, answer.stopped_by, seconds, memory))
     columns = (
         "table",
         "protected from",
@@ -252,10 +269,6 @@ def _generated(
 
 def _size(problem: SuppressionProblem) -> tuple[int, int]:
     return problem.cells, int(problem.primary.sum())
-
-
-def _figures(answer: Suppression) -> tuple[int, float | None]:
-    return int(answer.suppressed.sum()), _percent(answer)
 
 
 def _percent(answer: Suppression) -> float | None:

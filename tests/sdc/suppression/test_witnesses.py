@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from microguard.sdc.suppression.knowledge import Knowledge
+from microguard.sdc.stop import Deadline
+from microguard.sdc.suppression.knowledge import OUTSIDER, Knowledge
 from microguard.sdc.suppression.problem import SuppressionProblem
-from microguard.sdc.suppression.witnesses import Pattern, Witnesses
+from microguard.sdc.suppression.witnesses import Pattern, Witness, Witnesses
 
 from tests.sdc.suppression.tables import tiny_problem
 
@@ -36,3 +37,29 @@ def test_integer_programs_choose_witnesses_whose_cells_cost_less_than_those_of_l
     found = np.array(pairs)
     assert (found[:, 1] <= found[:, 0] + 1e-9).all()
     assert found[:, 1].sum() < 0.97 * found[:, 0].sum()
+
+
+def test_trim_publishes_a_cell_that_loses_its_last_user_after_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = tiny_problem("2-D", 0)
+    witnesses = Witnesses(problem, Knowledge(problem, ~problem.keep, ("outsider",)))
+    primary = int(np.flatnonzero(problem.primary)[0])
+    free = np.flatnonzero(~problem.must)
+    other, cheap, dear = free[np.argsort(problem.costs[free], kind="stable")[[0, 1, -1]]].tolist()
+    pattern = Pattern(problem.must.copy())
+    pattern.suppressed[[other, cheap, dear]] = True
+    use = {
+        OUTSIDER: tuple(Witness(np.sort([primary, cell]), np.array([1.0, -1.0])) for cell in (cheap, dear))
+    }
+    pattern.put(primary, use)
+
+    def rerouted(*_: object, **__: object) -> tuple[object, list[object]]:
+        """The dear cell is needed as long as the cheap one is suppressed, and the other one for both."""
+        if not pattern.suppressed[dear]:
+            return {}, [(primary, OUTSIDER, 1.0)]
+        return {OUTSIDER: (Witness(np.sort([primary, other]), np.array([1.0, -1.0])),)}, []
+
+    monkeypatch.setattr(witnesses, "of", rerouted)
+    witnesses.trim(pattern, np.array([dear, cheap]), Deadline.after(None))
+    assert np.flatnonzero(pattern.suppressed & ~problem.must).tolist() == [other]

@@ -6,7 +6,6 @@ again, but for turnover by region and the table of four dimensions: their public
 
 from __future__ import annotations
 
-import itertools
 from types import MappingProxyType
 
 import numpy as np
@@ -18,53 +17,15 @@ from tests.attacks.office import specification
 from tests.attacks.suppressed_files import (
     Attack,
     PublishedRows,
-    Secret,
     contributors_of_numbers,
     contributors_of_records,
     key,
 )
-from tests.attacks.suppressing_office import SuppressingOffice, cells_of_finished, cells_of_firms, of_finished
+from tests.attacks.suppressed_references import OWN, RULES, parents, pizzas, published, regional, secrets_of
+from tests.attacks.suppressing_office import SuppressingOffice, cells_of_firms
 from tests.attacks.test_suppressed_cells import chosen, firms
 from tests.pipelines.tables.suppression.test_suppression import tau_argus_table
 from tests.reference import reference_file
-
-RULES = {"dominance": {"n": 1, "k": 85.0}}
-
-
-def parents(name: str, *columns: str, codes: pd.Series) -> dict[str, str]:
-    """Return the parent of each code that a table has, by a file of nested codes."""
-    nested = pd.read_csv(reference_file(name), dtype=str)
-    pairs = {
-        lower: upper
-        for above, below in itertools.pairwise(columns)
-        for upper, lower in zip(nested[above], nested[below], strict=True)
-        if lower != upper
-    }
-    return {code: parent for code, parent in pairs.items() if code in set(codes)}
-
-
-def published(folder, frame, table):
-    """Publish a finished table, its totals summed anew; return what was published."""
-    spec = of_finished(frame, {"tolerance": 1e9, "effort": "fast", **table})
-    return SuppressingOffice(folder).publish(cells_of_finished(frame, spec.table), spec)
-
-
-def secrets_of(tables):
-    """What the office knows of the cells of some tables, by their codes."""
-    found = {}
-    for table in tables:
-        rule = table.protected.comparison.by_rule
-        amounts = zip(
-            table.cells.units, rule.lower_protection, rule.upper_protection, rule.lower_capacity,
-            rule.upper_capacity, rule.sensitive, strict=True,
-        )  # fmt: skip
-        for codes, (value, lower, upper, fall, rise, sensitive) in zip(
-            table.cells.codes.astype(str).to_dict("records"), amounts, strict=True
-        ):
-            lower = min(lower, fall) if fall == max(value, 0) else lower  # everybody knows that much
-            levels = (lower, upper) if sensitive else (0.0, 0.0)
-            found.setdefault(key(codes), Secret(value, *levels, fall, rise))
-    return found
 
 
 def attacked(tables, parents, attackers):
@@ -111,33 +72,7 @@ def test_turnover_by_activity_and_size_is_protected_from_every_attacker(tmp_path
 
 @pytest.mark.long
 def test_turnover_by_activity_region_and_size_is_protected_from_every_attacker(tmp_path):
-    names = {"ACTIVITY": str, "NUTS": str, "SIZE": str}
-    frame = pd.read_csv(reference_file("tables/turnover_act_nuts_size.csv"), dtype=names)
-    frame["NUTS"] = frame["NUTS"].replace("Total_EAST", "Total")
-    table = {
-        "value": "TOT", "contributors": "N_OBS", "largest": ["MAX"], "decimals": 1, **RULES,
-        "tables": [["ACTIVITY", "NUTS", "SIZE"]],
-        "parents": {
-            "ACTIVITY": parents(
-                "tables/activity_corr_table.csv", "A10", "A21", "A88", codes=frame["ACTIVITY"]
-            ),
-            "NUTS": parents("tables/nuts23_fr_corr_table.csv", "NUTS2", "NUTS3", codes=frame["NUTS"]),
-        },
-    }  # fmt: skip
-    assert published(tmp_path, frame, table).broken == []
-
-
-def pizzas(**table):
-    """The table of pizzas in four dimensions, and its keys."""
-    frame = pd.read_csv(reference_file("tables/datatest1.csv"), dtype=str)
-    for name in ("pizzas_tot", "pizzas_max", "nb_obs_rnd"):
-        frame[name] = frame[name].astype(float)
-    dimensions = ["treff", "cj", "type_distrib", "A10"]
-    return frame, {"value": "pizzas_tot", "contributors": "nb_obs_rnd", "decimals": 2,
-                   "tables": [dimensions], **table}  # fmt: skip
-
-
-OWN = {"status": "is_secret_prim", "statuses": {"TRUE": "sensitive", "FALSE": "safe"}}
+    assert published(tmp_path, *regional()).broken == []
 
 
 def test_sensitive_zeros_of_a_reference_table_are_refused_without_a_level(tmp_path):
