@@ -125,7 +125,9 @@ class Table(TableContributors):
     source: Literal["microdata", "cells"] = "microdata"
     """Whether the input has records, or the cells of a finished table."""
     kind: Literal["magnitude", "frequency"] = "magnitude"
-    """Sums of a value, or numbers of contributors."""
+    """Sums of a value, or counts of records. The minimum frequency of a count is of the units behind it; how
+    many of its records are of one unit is not looked at. Where units have many records, make the table one of
+    magnitudes of a column of ones, whose rules look at the largest contributors."""
     value: Text | None = None
     """Magnitude: the column that is added up. Cells: the column with the values."""
     weighted: bool = False
