@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import threading
@@ -61,6 +62,19 @@ _LEDGER_SENTENCES = {
     "published": "Release {} is published.",
     "withdrawing": "Release {} was being withdrawn: it is not current, and the next call removes its files.",
     "withdrawn": "Release {} is withdrawn.",
+}
+
+
+_FREE = "Free space in the evidence area, in the public area and in TMPDIR"
+_ALLOW = "Give this user the right to read the input and to write to the evidence area and the public area"
+#: What to do about errors of the system, which say nothing of records.
+_REMEDIES = {
+    errno.ENOSPC: _FREE,
+    errno.EDQUOT: _FREE,
+    errno.EROFS: "Choose an evidence area and a public area that are not read-only",
+    errno.EACCES: _ALLOW,
+    errno.EPERM: _ALLOW,
+    errno.EMFILE: "Allow more open files (ulimit -n)",
 }
 
 
@@ -149,7 +163,14 @@ class _Command:
         cause = type(error).__name__
         if isinstance(error, OSError) and error.errno is not None:
             # The system's text for the error number has no path, which could contain a value.
-            cause += f" ({os.strerror(error.errno)})"
+            text = os.strerror(error.errno)
+            if error.errno in _REMEDIES:
+                return (
+                    f"Stopped {where}, because a file could not be written or read: {text}. "
+                    f"{_describe_releases()[0]} {_REMEDIES[error.errno]}, then call this again. "
+                    "With --debug, it shows the path."
+                )
+            cause += f" ({text})"
         return (
             f"Stopped {where} by an unexpected {cause}. Its text is not shown, because it could contain "
             "values of records. Call this again with --debug to see it."

@@ -8,7 +8,7 @@ from pathlib import Path
 from microguard.pipelines.engine.files import private_folder, write_atomically
 from microguard.pipelines.gate.gate import EXPECTATIONS, Verdicts, judge
 from microguard.pipelines.intake.read import Microdata
-from microguard.pipelines.intake.reject import DECIMAL_COMMA
+from microguard.pipelines.intake.reject import DECIMAL_COMMA, OTHER_ENCODING
 from microguard.pipelines.intake.validate import ValidatedInput
 from microguard.schemas.errors import InputRejected, refusal_text
 from microguard.schemas.requirements.records import input_requirements
@@ -36,10 +36,21 @@ def accept_input(validated: ValidatedInput, specification: Specification, folder
     if not verdicts.passed:
         reasons = "; ".join(f"{reason}: {count}" for reason, count in validated.rejected.items())
         rejected = f" Records rejected: {reasons}." if reasons else ""
-        mark = ' Set input.decimal = ",".' if DECIMAL_COMMA in validated.rejected else ""
-        head = f"The input does not meet the specification.{rejected}{mark}"
+        advice = "".join(text for reason, text in _advice(specification) if reason in validated.rejected)
+        head = f"The input does not meet the specification.{rejected}{advice}"
         raise InputRejected(refusal_text(head, verdicts.failures), verdicts.failures)
     return verdicts
+
+
+def _advice(specification: Specification) -> tuple[tuple[str, str], ...]:
+    """Return what to do for reasons that concern the whole file rather than single records."""
+    encoding = " Write the texts of the file in UTF-8, as Parquet requires."
+    if specification.input.format == "csv":
+        encoding = (
+            f" Set input.encoding ({specification.input.encoding!r}) to the encoding of the file: files of "
+            'Windows programs are often in "windows-1252".'
+        )
+    return ((DECIMAL_COMMA, ' Set input.decimal = ",".'), (OTHER_ENCODING, encoding))
 
 
 def accept_by_suite(microdata: Microdata, folder: Path) -> Verdicts:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from microguard.pipelines.intake.faults import input_label
 from microguard.schemas.errors import InputRejected
@@ -77,7 +78,7 @@ def check_types(frame: DataFrame, specification: Specification) -> None:
     InputRejected
         With every column whose type does not fit.
     """
-    faults = []
+    faults, no_numbers = [], []
     for entry in frame.schema:
         variable = specification.variables[entry.name]
         if isinstance(entry.dataType, _NESTED):
@@ -89,6 +90,7 @@ def check_types(frame: DataFrame, specification: Specification) -> None:
             and not isinstance(entry.dataType, _NUMERIC)
         ):
             faults.append(f"{entry.name} is declared numeric and is {entry.dataType.simpleString()}")
+            no_numbers.append(entry.name)
         elif (
             variable.kind in ("ordinal", "hierarchical")
             and variable.bands is None
@@ -100,8 +102,20 @@ def check_types(frame: DataFrame, specification: Specification) -> None:
     if faults:
         raise InputRejected(
             f"{input_label(specification)} has columns whose types do not fit: {'; '.join(faults)}. Change "
-            "the file, or kind and role in the specification."
+            f"the file, or kind and role in the specification.{_advice_on_folders(frame, no_numbers)}"
         )
+
+
+def _advice_on_folders(frame: DataFrame, names: list[str]) -> str:
+    """Return what to do for those of the columns that only names of folders have; empty without any."""
+    first = next(iter(frame.inputFiles()), "")
+    named = [name for name in names if f"/{quote(name)}=" in first or f"/{name}=" in first]
+    if not named:
+        return ""
+    return (
+        f" Names of folders are text, so that 007 and 7 differ ({_listed(named)}): write a column that is a "
+        "number into the files instead."
+    )
 
 
 def is_number(variable: Variable) -> bool:

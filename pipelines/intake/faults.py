@@ -100,7 +100,8 @@ def _paragraph(condition: str, specification: Specification) -> str:
         return (
             f"{name} cannot be read as CSV: a line has another number of fields than the header, the files "
             "have different headers, or the encoding is another one. Check input.delimiter, input.encoding "
-            "and the lines of the file (a line break in a field is not supported)."
+            "and the lines of the file (in a quoted field, a quotation mark is written twice, and a line "
+            "break is not supported)."
         )
     return (
         f"{name} cannot be read as Parquet: it is not a Parquet file, is truncated, or its files differ in "

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 from microguard.pipelines.engine.failures import of_machines
 from microguard.pipelines.intake.column_types import is_binary, is_text, physical_types, value_type
 from microguard.pipelines.intake.faults import input_label
+from microguard.pipelines.intake.input_file import foreign_format
 from microguard.pipelines.intake.lake_tables import folders_and_links, local_path, refuse_lake_tables
 from microguard.schemas.errors import InputRejected
 from microguard.schemas.specification.model import Specification
@@ -44,12 +47,13 @@ def read_parquet(spark: SparkSession, specification: Specification) -> tuple[Dat
     # With an empty schema Spark lists the files without opening them.
     files = sorted(reader.schema(t.StructType()).parquet(path).inputFiles())
     refuse_lake_tables(folders_and_links(files), named, spark)
+    paths = [place for place in map(local_path, files) if place is not None]
+    _refuse_other_files(paths, named)
     reader = spark.read.option("mergeSchema", False)
     try:
         frame = reader.parquet(path)
         return frame, frame.columns
     except (PySparkException, Py4JJavaError) as error:
-        paths = [place for place in map(local_path, files) if place is not None]
         if of_machines(error) or not paths or len(paths) < len(files):
             raise
         failed = error
@@ -68,6 +72,22 @@ def read_parquet(spark: SparkSession, specification: Specification) -> tuple[Dat
         )
     frame = reader.schema(t.StructType([t.StructField(*each) for each in readable.items()])).parquet(path)
     return frame, [*frame.columns, *unreadable]
+
+
+def _refuse_other_files(paths: list[str], named: str) -> None:
+    """Refuse files that do not begin as Parquet does, and name the first of them."""
+    others = [Path(path) for path in paths if not _begins_as_parquet(path)]
+    if 0 < len(others) < len(paths):
+        what, _ = foreign_format(others[0]) or ("a file of another format", "")
+        raise InputRejected(
+            f"{named} has {len(others)} file(s) that are not Parquet, expected only Parquet: the first, "
+            f"{others[0].name!r}, is {what}. Move these files elsewhere, or write them again."
+        )
+
+
+def _begins_as_parquet(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4) in (b"PAR1", b"PARE")
 
 
 def _types_of(paths: list[str]) -> tuple[dict[str, t.DataType], dict[str, pa.DataType]]:

@@ -21,6 +21,9 @@ PUBLISHED_BEFORE = "unit published before"
 #: The number would be readable with another decimal mark.
 DECIMAL_COMMA = "number with a decimal comma"
 
+#: The text would be readable in another encoding.
+OTHER_ENCODING = "text not in the declared encoding"
+
 #: Reasons in order of precedence.
 REASONS = (
     DECIMAL_COMMA,
@@ -33,7 +36,7 @@ REASONS = (
     "number too large",
     "category missing",
     "unit, household or region missing",
-    "text not in the declared encoding",
+    OTHER_ENCODING,
     "weight not positive",
     "unit repeated",
     PUBLISHED_BEFORE,
@@ -100,11 +103,11 @@ def _tests(frame: DataFrame, specification: Specification) -> dict[str, Column]:
     if specification.input.format == "csv":
         texts = [entry.name for entry in frame.schema if isinstance(entry.dataType, t.StringType)]
         if texts:
-            tests["text not in the declared encoding"] = _any(
+            tests[OTHER_ENCODING] = _any(
                 [f.coalesce(column(name).contains("\ufffd"), f.lit(False)) for name in texts]
             )
     else:
-        tests["text not in the declared encoding"] = _unreadable(TEXT)
+        tests[OTHER_ENCODING] = _unreadable(TEXT)
     if specification.weight is not None:
         further = [f.coalesce(column(name) < 0, f.lit(False)) for name in specification.further_weights]
         missing = column(specification.weight).isNull()

@@ -295,6 +295,25 @@ def test_run_command_shows_the_text_of_the_error_number_of_an_os_error(
     assert CANARY not in err
 
 
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "Free space in"),
+        (errno.EROFS, "Choose an evidence area"),
+        (errno.EACCES, "Give this user"),
+    ],
+)
+def test_run_command_says_what_to_do_about_an_error_of_the_system(
+    number: int, remedy: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replace_verbs(monkeypatch, OSError(number, CANARY, CANARY))
+    assert run_command(["protect", "release.toml"]) == 1
+    err = " ".join(capsys.readouterr().err.split())
+    assert f"Nothing was published. {remedy}" in err
+    assert "then call this again" in err
+    assert CANARY not in err
+
+
 def test_debug_prints_the_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

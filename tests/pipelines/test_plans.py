@@ -72,7 +72,10 @@ def method(name: str, effort: str = "standard", **parameters) -> dict:
     return {"method": {"name": name, "effort": effort, **chosen}}
 
 
-MIXED = (VARIABLES, {"method": {"effort": "fast", "min_diversity": 2}, "publish": {"partition_by": "region"}})
+MIXED = (
+    variables(*[name for name in VARIABLES if name not in ("place", "partial")]),
+    {"method": {"effort": "fast", "min_diversity": 2}, "publish": {"partition_by": "region"}},
+)
 NOMINAL = variables("sex", "job", "illness", "hours")
 NUMERIC = variables("age", "income", "hours")
 GEOGRAPHY = variables("home", "region", "sex", "job", "hours", region=VARIABLES["job"])
@@ -102,6 +105,10 @@ KINDS = {
         variables("sex", "job", "age", "hours"),
         {"groups": [{"name": "one", "variables": ["sex", "job"]}, {"name": "two", "variables": ["age"]}]},
     ),
+}
+SERIES = {
+    "append": {"publish": {"series": "append"}},
+    "register": {"publish": {"series": "register", "changes": "republish"}, "method": {"min_diversity": 2}},
 }
 COUNTS = dict.fromkeys(("value", "dominance", "decimals", "effort"))
 TABLES = {
@@ -159,6 +166,27 @@ def test_plans_of_a_mixed_run_do_not_depend_on_values(spark, tmp_path, monkeypat
 def test_plans_of_a_run_do_not_depend_on_values(spark, tmp_path, monkeypatch, kind):
     first, second = words_of_runs(spark, tmp_path, monkeypatch, *KINDS[kind])
     assert first ^ second == set()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", SERIES)
+def test_plans_of_an_update_do_not_depend_on_values(spark, tmp_path, kind):
+    found = []
+    for other in (False, True):
+        place = emptied(tmp_path / "run")
+        chosen = variables("person", "region", "sex", "age", "income", "illness")
+        spec = specification(place, chosen, **SERIES[kind])
+        records = persons(other)[list(chosen)]
+        first = records.iloc[:90]
+        second = records.iloc[90:] if kind == "append" else records.iloc[5:]
+        words: set[str] = set()
+        for update in (first, second):
+            update.to_parquet(place / "data", index=False)
+            with planned(spark) as of_update:
+                run(spark, spec)
+            words |= of_update
+        found.append(words)
+    assert found[0] ^ found[1] == set()
 
 
 @pytest.mark.long

@@ -195,3 +195,28 @@ def test_read_ignores_the_index_of_pandas(spark, tmp_path):
     persons().sample(frac=1, random_state=1).to_parquet(tmp_path / "data")
     assert "__index_level_0__" in pq.read_schema(tmp_path / "data").names
     assert "__index_level_0__" not in read(spark, specification(tmp_path)).frame.columns
+
+
+def test_read_names_a_file_of_a_folder_that_is_not_parquet(spark, tmp_path):
+    (tmp_path / "data").mkdir()
+    persons().to_parquet(tmp_path / "data" / "a.parquet", index=False)
+    (tmp_path / "data" / "b.parquet").touch()
+    with pytest.raises(
+        InputRejected, match=r"has 1 file\(s\) that are not Parquet.*'b.parquet', is an empty"
+    ):
+        read(spark, specification(tmp_path))
+    (tmp_path / "data" / "b.parquet").write_text(CANARY)
+    with pytest.raises(InputRejected, match=r"'b.parquet', is a file of another format\. Move") as caught:
+        read(spark, specification(tmp_path))
+    assert CANARY not in str(caught.value)
+
+
+def test_read_says_that_numbers_in_names_of_folders_are_text(spark, tmp_path):
+    for age, part in persons().groupby("age"):
+        folder = tmp_path / "data" / f"age={age}"
+        folder.mkdir(parents=True)
+        part.drop(columns="age").to_parquet(folder / "part.parquet", index=False)
+    with pytest.raises(
+        InputRejected, match=r"age is declared numeric and is string.*folders are text.*\(age\)"
+    ):
+        read(spark, specification(tmp_path))

@@ -94,3 +94,13 @@ def test_accept_input_names_the_key_that_reads_a_decimal_comma(spark, tmp_path):
     assert screened.rejected == {"number with a decimal comma": 12}
     with pytest.raises(InputRejected, match=r'Set input.decimal = ","'):
         accept_input(screened, spec, tmp_path / "evidence")
+
+
+def test_accept_input_names_the_key_of_the_encoding(spark, tmp_path):
+    (tmp_path / "data.csv").write_bytes(b"a,b\n" + "é,1\ny,2\n".encode("latin-1") * 6)
+    roles = {name: {"role": "quasi_identifier", "kind": "nominal"} for name in "ab"}
+    spec = csv_specification(tmp_path, roles)
+    with pytest.raises(InputRejected, match=r"Set input\.encoding \('utf-8'\).*windows-1252"):
+        accept_input(validate(read(spark, spec), spec), spec, tmp_path / "evidence")
+    declared = csv_specification(tmp_path, roles, encoding="windows-1252")
+    assert accept_input(validate(read(spark, declared), declared), declared, tmp_path / "evidence").passed
