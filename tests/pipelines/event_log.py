@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from microguard.pipelines.engine.session import _first_worker
+
 _STARTED = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"
 _PLANNED = "org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate"
 ROWS = "number of output rows"
@@ -104,6 +106,7 @@ def planned(spark) -> Iterator[set[str]]:
     start = log.stat().st_size
     words: set[str] = set()
     try:
+        _first_worker(spark)  # the session's own, in a thread, may run now or have run before
         yield words
     finally:
         for key, value in before.items():

@@ -142,7 +142,8 @@ def words_of_runs(spark, folder, monkeypatch, chosen: dict, sections: dict) -> l
     for other in (False, True):
         place = emptied(folder / "run")
         persons(other)[list(chosen)].to_parquet(place / "data", index=False)
-        spec = specification(place, chosen, blocking={"max_records": 12}, **sections)
+        blocking = {"max_records": 12} | sections.get("blocking", {})
+        spec = specification(place, chosen, **(sections | {"blocking": blocking}))
         with planned(spark) as words:
             _, areas = run(spark, spec)
         assert areas.public.current() is not None
