@@ -10,8 +10,13 @@ from microguard.schemas.specification.table import Table
 
 OF_RECORDS = ("method", "quality", "blocking", "population", "rules", "groups")
 """Sections of which a table heeds no key."""
-OF_SEARCH = {("method", "effort"), ("method", "algorithm"), ("blocking", "max_records")}
-"""Keys of these that promise nothing: a table may be given them in vain."""
+PROMISE_NOTHING = {
+    ("method", "effort"),
+    ("method", "algorithm"),
+    ("blocking", "max_records"),
+    ("quality", "accept"),
+}
+"""Keys of these that a table may be given in vain."""
 OF_RELEASES_OF_RECORDS = ("accept_dependencies", "disclose", "series")
 """Keys of `[publish]` that a table does not heed."""
 
@@ -30,7 +35,7 @@ def record_key_faults(spec: Specification, table: Table) -> Iterator[Fault]:
         given = content.get(section)
         if isinstance(given, dict):
             for key, value in given.items():
-                if (section, key) not in OF_SEARCH:
+                if (section, key) not in PROMISE_NOTHING:
                     yield fault((section, key), value, allowed)
         elif given:
             yield fault((section,), [each["name"] for each in given], allowed)
