@@ -13,6 +13,7 @@ from microguard.pipelines.job import Job
 from microguard.pipelines.publication import publish, retention, withdrawal
 from microguard.pipelines.publication.areas import Areas
 from microguard.pipelines.publication.ledger import Entry, Ledger
+from microguard.pipelines.publication.manifest import DIFFERENCING
 from microguard.pipelines.publication.pending_approval import PendingRelease, submit_for_approval
 from microguard.pipelines.publication.public_area import PublicArea
 from microguard.pipelines.publication.retention import expired_releases, retain
@@ -158,12 +159,18 @@ def test_withdraw_accepts_a_release_that_retention_withdrew(areas):
     assert folders(areas) == [B]
 
 
+def waiting_beside_another(areas):
+    """Return the release B, whose manifest states that another one of its name can be differenced with it."""
+    stated = manifest(B) | {"limits": [DIFFERENCING]}
+    return PendingRelease(staged(areas, B), stated, entry(B, keep=1), accepted=True)
+
+
 def test_approve_applies_retention(areas, monkeypatch):
     published(areas, A)
     areas.record(B).mkdir()
     quality = {"release": {"public_area": str(areas.public.folder)}}
     (areas.record(B) / "quality.json").write_text(json.dumps(quality))
-    submit_for_approval(PendingRelease(staged(areas, B), manifest(B), entry(B, keep=1), accepted=True), areas)
+    submit_for_approval(waiting_beside_another(areas), areas)
     publish.finish_what_died(areas)
     assert folders(areas) == [A]
     outcome = approve(str(areas.record(B)), by="A. Steward", note="as last year")
@@ -176,7 +183,7 @@ def test_a_run_applies_retention_after_its_publication(areas, tmp_path):
     published(areas, A)
     spec = specification(tmp_path, publish={"path": "lake/persons", "successive": "accept", "keep": 1})
     job = Job(None, spec, areas, Progress(quiet=True))
-    waiting, page = PendingRelease(staged(areas, B), manifest(B), entry(B, keep=1), True), SimpleNamespace()
+    waiting, page = waiting_beside_another(areas), SimpleNamespace()
     page.write = lambda status: setattr(page, "event", status.event)
     release = Verified(None, waiting, None, page, VERDICTS)
     outcome = microguard.pipelines.release.publish_verified(job, release)
