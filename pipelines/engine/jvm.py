@@ -24,18 +24,16 @@ JAVA_ARCHIVE = ARCHIVE.with_name("java-classes.jsa")
 #: The C1 compiler alone, with the code cache of both (else a session of some dozen runs discards compiled
 #: code and compiles it again), and the serial garbage collector.
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC")
-#: Compiles methods of any size, as `deploy/spark-defaults.conf` does on executors.
-COMPILE_ALL = "-XX:-DontCompileHugeMethods"
 #: Compiler directives: C1 alone compiles the code that plans queries, compiles them or serialises tasks. It
 #: runs some thousand times per query and never per record, and took a third of C2's time.
 DIRECTIVES = Path(__file__).with_name("quick_compiler_only.json")
 #: For a long run the parallel garbage collector: a concurrent one slows each write by a barrier, and makes
 #: more code to compile. The JVM reports on a discarded output that it read the directives. Methods above
 #: 8,000 bytes, which Spark generates for hashes of many columns, are compiled too: interpreted, the query
-#: that samples records for trees took twice as long.
+#: that samples records for trees took twice as long. `deploy/spark-defaults.conf` does the same on executors.
 THOROUGH = (
     "-XX:+UseParallelGC",
-    COMPILE_ALL,
+    "-XX:-DontCompileHugeMethods",
     "-XX:+UnlockDiagnosticVMOptions",
     f"-XX:CompilerDirectivesFile={DIRECTIVES}",
     "-XX:+DisplayVMOutputToStderr",
