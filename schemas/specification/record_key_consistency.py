@@ -16,7 +16,7 @@ PROMISE_NOTHING = {
     ("blocking", "max_records"),
     ("quality", "accept"),
 }
-"""Keys of these that a table may be given in vain."""
+"""Keys of these that promise nothing: they are allowed, although a table does not heed them."""
 OF_RELEASES_OF_RECORDS = ("accept_dependencies", "disclose", "series")
 """Keys of `[publish]` that a table does not heed."""
 
