@@ -6,11 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
-from microguard.pipelines.engine.column_names import column
-from microguard.pipelines.engine.frames import with_constants
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
 
 #: Bits of the fixed-point numbers below the largest magnitude, from which means and deviations are summed.
 FIXED_POINT_BITS = 30
@@ -38,41 +35,52 @@ class Scale:
         return self.deviation if self.deviation > 0.0 else 1.0
 
 
-def with_units(frame: DataFrame, names: Sequence[str], magnitude: Mapping[str, float]) -> DataFrame:
-    """Add the factors of fixed-point numbers, which bound the largest value, for `fixed_point_sums`."""
-    factors: dict[str, float] = {}
-    for i, name in enumerate(names):
-        exponent = _exponent(magnitude[name])
-        half = exponent // 2  # one factor could overflow
-        factors |= {f"__u0_{i}": 2.0**half, f"__u1_{i}": 2.0 ** (exponent - half)}
-    return with_constants(frame, factors)
-
-
-def fixed_point_sums(names: Sequence[str]) -> list[Column]:
-    """Return the aggregates from which `scales_from_sums` computes means and deviations.
-
-    The frame is from `with_units`.
+def fixed_point_columns(place: int, values: np.ndarray, magnitude: float) -> dict[str, pa.Array]:
+    """Return the whole numbers whose sums `scales_from_sums` takes.
 
     Each value is written as two integers of `FIXED_POINT_BITS` bits: a fixed-point number below the largest
     magnitude, and the remainder. Both, their squares and their products are summed exactly, products in two
     halves so that no sum overflows. A change of unit thus changes the result in its last bits only.
+
+    Parameters
+    ----------
+    place : int
+        Of the variable, part of the names of the columns.
+    values : (n,) array
+        NaN is missing.
+    magnitude : float
+        Largest absolute value of the variable in all parts.
     """
-    sums = []
-    for i, name in enumerate(names):
-        scaled = column(name).cast("double") * f.col(f"__u0_{i}") * f.col(f"__u1_{i}")
-        whole = f.rint(scaled).cast("bigint")
-        rest = f.rint((scaled - f.rint(scaled)) * f.lit(2.0**FIXED_POINT_BITS)).cast("bigint")
-        sums += [
-            f.count(whole).alias(f"__n{i}"),
-            f.sum(whole).alias(f"__s{i}"),
-            f.sum(rest).alias(f"__r{i}"),
-        ]
-        for at, product in enumerate((whole * whole, whole * rest, rest * rest)):
-            sums += [
-                f.sum(f.shiftright(product, 30)).alias(f"__h{at}_{i}"),
-                f.sum(product.bitwiseAND(f.lit((1 << 30) - 1))).alias(f"__l{at}_{i}"),
-            ]
+    missing = np.isnan(values)
+    scaled = np.ldexp(np.where(missing, 0.0, values), _exponent(magnitude))
+    rounded = np.rint(scaled)
+    whole = rounded.astype(np.int64)
+    rest = np.rint((scaled - rounded) * 2.0**FIXED_POINT_BITS).astype(np.int64)
+    columns = {f"__s{place}": whole, f"__r{place}": rest}
+    for at, product in enumerate((whole * whole, whole * rest, rest * rest)):
+        columns |= {
+            f"__h{at}_{place}": product >> FIXED_POINT_BITS,
+            f"__l{at}_{place}": product & ((1 << FIXED_POINT_BITS) - 1),
+        }
+    return {key: pa.array(integers, mask=missing) for key, integers in columns.items()}
+
+
+def fixed_point_sums(number: int) -> dict[str, tuple[str, str]]:
+    """Return the sums of `fixed_point_columns` of so many variables: column and aggregate, by result."""
+    sums: dict[str, tuple[str, str]] = {}
+    for i in range(number):
+        sums[f"__n{i}"] = (f"__s{i}", "count")
+        halves = [f"__{half}{at}_{i}" for at in range(3) for half in "hl"]
+        sums |= {name: (name, "sum") for name in (f"__s{i}", f"__r{i}", *halves)}
     return sums
+
+
+def totals_from_fixed_point(parts: pa.Table, place: int, magnitude: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return number and total of the values of a variable in each part; NaN is the total of no value."""
+    count, whole, rest = (parts[f"__{key}{place}"].to_numpy().astype(np.float64) for key in ("n", "s", "r"))
+    exponent = -_exponent(magnitude)
+    total = np.ldexp(whole, exponent) + np.ldexp(rest, exponent - FIXED_POINT_BITS)
+    return count, np.where(count > 0, total, np.nan)
 
 
 def scales_from_sums(

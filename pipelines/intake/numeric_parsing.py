@@ -50,22 +50,23 @@ class Range:
         return 2 * self.in_digits > self.values
 
 
-def range_sums(frame: DataFrame, names: Sequence[str], specification: Specification) -> list[Column]:
-    """Return the aggregates of a part of the records from which `ranges_in` computes the ranges."""
-    numbers, sums = possible_numbers(frame, names, specification), []
+def range_columns(
+    frame: DataFrame, names: Sequence[str], specification: Specification
+) -> dict[str, tuple[Column, str]]:
+    """Return columns and their aggregates ("min", "max", "sum"), from which `ranges_in` takes the ranges."""
+    numbers = possible_numbers(frame, names, specification)
+    columns: dict[str, tuple[Column, str]] = {}
     for i, name in enumerate(_ranged(frame, names, specification)):
         value, kind = column(name), frame.schema[name].dataType
         number = _finite(numbers[name]) if name in numbers else f.lit(None).cast("double")
         digits = value.isNotNull()
         if isinstance(kind, t.StringType):
             digits = number.isNotNull() | value.rlike(_IN_DIGITS)
-        sums += [f.min(number).alias(f"__smallest{i}"), f.max(number).alias(f"__largest{i}")]
+        columns |= {f"__smallest{i}": (number, "min"), f"__largest{i}": (number, "max")}
         counted = (value.isNotNull(), number.isNotNull(), digits)
-        sums += [
-            f.count_if(f.coalesce(test, f.lit(False))).alias(f"__{what}{i}")
-            for what, test in zip(_COUNTS, counted, strict=True)
-        ]
-    return sums
+        for what, test in zip(_COUNTS, counted, strict=True):
+            columns[f"__{what}{i}"] = (f.coalesce(test, f.lit(False)).cast("bigint"), "sum")
+    return columns
 
 
 def ranges_in(
@@ -74,7 +75,9 @@ def ranges_in(
     names: Sequence[str],
     specification: Specification,
 ) -> dict[str, Range]:
-    """Combine the `range_sums` of parts of the records; variables that cannot be numbers are left out.
+    """Combine the aggregates of `range_columns` of parts of the records.
+
+    Variables that cannot be numbers are left out.
 
     Parameters
     ----------
@@ -93,7 +96,8 @@ def ranges_in(
 
 def ranges_of(frame: DataFrame, names: Sequence[str], specification: Specification) -> dict[str, Range]:
     """Compute the ranges of the variables of a frame that may be numbers, in one pass."""
-    sums = range_sums(frame, names, specification)
+    columns = range_columns(frame, names, specification)
+    sums = [getattr(f, aggregate)(values).alias(key) for key, (values, aggregate) in columns.items()]
     row = frame.agg(*sums).first() if sums else None
     parts = {} if row is None else {name: [value] for name, value in row.asDict().items()}
     return ranges_in(parts, frame, names, specification)

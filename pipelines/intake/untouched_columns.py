@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from microguard.pipelines.engine.row_hash import ROWS, contents_in, hash_halves
-from microguard.pipelines.intake.numeric_parsing import Range, range_sums, ranges_in
+from microguard.pipelines.intake.numeric_parsing import Range, range_columns, ranges_in
 from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
 
 
 @dataclass(frozen=True)
@@ -35,16 +34,18 @@ class UntouchedColumns:
     ranges: Mapping[str, Range]
 
 
-def untouched_sums(frame: DataFrame, names: list[str], specification: Specification) -> list[Column]:
-    """Return the aggregates of a stratum from which `untouched_from_sums` computes the summary."""
-    sums = [f.sum(half).alias(name) for name, half in hash_halves(names).items()]
-    return sums + range_sums(frame, _sensitive(frame, specification), specification)
+def untouched_columns(
+    frame: DataFrame, names: list[str], specification: Specification
+) -> dict[str, tuple[Column, str]]:
+    """Return columns and their aggregates, from which `untouched_from_sums` computes the summary."""
+    content = {name: (half, "sum") for name, half in hash_halves(names).items()}
+    return content | range_columns(frame, _sensitive(frame, specification), specification)
 
 
 def untouched_from_sums(
     parts: pa.Table, frame: DataFrame, names: list[str], specification: Specification
 ) -> UntouchedColumns:
-    """Combine the `untouched_sums` of strata, which have their numbers of records in ``records``."""
+    """Combine the aggregates of `untouched_columns` of strata; ``records`` has their numbers of records."""
     totals = {name: sum(filter(None, parts[name].to_pylist())) for name in hash_halves(names)}
     totals[ROWS] = sum(parts["records"].to_pylist())
     values = {name: parts[name].to_pylist() for name in parts.column_names if name.startswith("__")}

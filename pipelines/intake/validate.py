@@ -16,16 +16,17 @@ import pyarrow.compute as pc
 from microguard.pipelines.engine.column_names import column
 from microguard.pipelines.engine.row_hash import content_of
 from microguard.pipelines.intake.faults import translate_read_errors
-from microguard.pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_from_sums, with_units
+from microguard.pipelines.intake.fixed_point import Scale, scales_from_sums
+from microguard.pipelines.intake.part_sums import part_sums
 from microguard.pipelines.intake.read import Microdata
 from microguard.pipelines.intake.recode import hierarchy_paths
 from microguard.pipelines.intake.reject import REASON, REASONS, flag_rejected, not_finite, not_positive
-from microguard.pipelines.intake.totals import total_sums, totals_from_sums
+from microguard.pipelines.intake.totals import totals_from_sums
 from microguard.pipelines.intake.typed import UNREADABLE
 from microguard.pipelines.intake.untouched_columns import (
     UntouchedColumns,
+    untouched_columns,
     untouched_from_sums,
-    untouched_sums,
 )
 from microguard.schemas.errors import ProtectionFailed
 from microguard.schemas.requirements.requirement import MetricKey
@@ -311,15 +312,11 @@ def _parts(
     accepted: DataFrame, others: list[str], magnitude: Mapping[str, float], specification: Specification
 ) -> pa.Table:
     """Compute the record count of each stratum and the sums for scales, totals and summary, in one pass."""
-    keys, numeric = [f.col(PATTERN)], specification.numeric
+    keys = {PATTERN: f.col(PATTERN)}
     if specification.region is not None:
-        keys.insert(0, column(specification.region).alias(REGION))
-    scaled_names = [*numeric, *_weighing(specification)]
-    sums = [*fixed_point_sums(scaled_names), *total_sums(numeric, specification.weights)]
-    sums += untouched_sums(accepted, others, specification)
-    scaled = with_units(accepted, scaled_names, magnitude)
-    parts = scaled.groupBy(*keys).agg(f.count(f.lit(1)).alias("records"), *sums).toArrow()
-    return parts.sort_by([(name, "ascending") for name in parts.column_names if name in (REGION, PATTERN)])
+        keys = {REGION: column(specification.region), **keys}
+    untouched = untouched_columns(accepted, others, specification)
+    return part_sums(accepted, keys, magnitude, specification.weights, untouched)
 
 
 def _summed(strata: pa.Table, keys: list[str]) -> pa.Table:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from microguard.pipelines.intake.fixed_point import Scale, fixed_point_sums, scales_from_sums, with_units
+from microguard.pipelines.intake.fixed_point import Scale, scales_from_sums
+from microguard.pipelines.intake.part_sums import part_sums
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 
-def compute_scales(
-    frame: DataFrame, names: Sequence[str], magnitude: Mapping[str, float]
-) -> dict[str, Scale]:
+def compute_scales(frame: DataFrame, magnitude: Mapping[str, float]) -> dict[str, Scale]:
     """Compute the `Scale` of each numeric variable; `magnitude` has its largest absolute value."""
-    sums = with_units(frame, names, magnitude).agg(*fixed_point_sums(names))
-    return scales_from_sums(sums.toArrow(), names, magnitude)
+    return scales_from_sums(part_sums(frame, {"all": f.lit(0)}, magnitude), list(magnitude), magnitude)

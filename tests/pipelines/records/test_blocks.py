@@ -112,7 +112,7 @@ def test_blocks_do_not_depend_on_units_origins_or_order(spark, tmp_path):
         changed = pd.DataFrame((values + origins) * factors, columns=names).assign(number=range(600))
         frame = spark.createDataFrame(changed.sample(frac=1.0, random_state=2)).withColumn(PATTERN, f.lit(0))
         largest = changed[names].abs().max().to_dict()
-        scales = compute_scales(frame, names, largest)
+        scales = compute_scales(frame, largest)
         cut = plan(frame, strata, chosen.clusterings[0], chosen, scales, {})
         placed = blocked(frame, cut, names, 0, chosen).toPandas()
         blocks.append(placed.sort_values("number")[BLOCK].tolist())
@@ -126,7 +126,7 @@ def test_an_outlier_does_not_leave_all_other_records_in_one_block(spark, tmp_pat
     chosen = specification(tmp_path, roles, blocking={"max_records": 100}, method={"effort": "fast"})
     changed = pd.DataFrame({"income": [2.0**80, *range(1, 600)]})
     frame = spark.createDataFrame(changed).withColumn(PATTERN, f.lit(0))
-    scales = compute_scales(frame, ["income"], {"income": 2.0**80})
+    scales = compute_scales(frame, {"income": 2.0**80})
     strata = pa.table({PATTERN: [0], "records": [len(changed)]})
     cut = plan(frame, strata, chosen.clusterings[0], chosen, scales, {})
     placed = blocked(frame, cut, ["income"], 0, chosen).toPandas()
@@ -141,7 +141,7 @@ def test_the_sample_of_trees_does_not_depend_on_units_and_outlasts_an_outlier(sp
 
     def sampled(values):
         frame = spark.createDataFrame(pd.DataFrame({"income": values})).withColumn(PATTERN, f.lit(0))
-        scales = compute_scales(frame, ["income"], {"income": float(np.abs(values).max())})
+        scales = compute_scales(frame, {"income": float(np.abs(values).max())})
         drawn, _ = sample_strata(frame, strata, np.array([0]), 0.3, scales, [], chosen)
         return np.sort(drawn["income"].to_numpy())
 
