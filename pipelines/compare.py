@@ -154,7 +154,7 @@ def _with_k(specification: Specification, k: int) -> Specification:
 def _sampled(
     microdata: Mapping[str, Microdata], compared: Mapping[str, Specification], records: int
 ) -> dict[str, Microdata]:
-    """Sample the same records for every choice, by the hash of the columns that all of them read alike."""
+    """Sample the same records for every choice, by a hash of the columns that no choice recodes."""
     if records <= SAMPLE:
         return dict(microdata)
     first, *others = compared.values()

@@ -315,7 +315,7 @@ def _input(profile: Profile) -> list[str]:
 
 
 def _variables(guesses: Sequence[Guess], tried: Trial | None) -> list[str]:
-    """Return a line for each variable, followed by a commented one where a person should choose."""
+    """Return a line for each variable, and a commented-out alternative if a person should choose."""
     lines: list[tuple[str, str]] = []
     for each in guesses:
         column = each.column

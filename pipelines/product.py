@@ -77,7 +77,7 @@ class Product(Protocol[P, W]):
         """Return the originals with the protected records or cells, for the measures."""
 
     def stage(self, job: Job, protected: P, release_id: str) -> Staged:
-        """Write what is to be published to the private staging area."""
+        """Write the files to be published into the private staging area."""
         ...
 
     def read_back(self, job: Job, protected: P, staged: Staged) -> W:

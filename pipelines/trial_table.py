@@ -1,4 +1,4 @@
-"""Protect the table of a specification on trial, to foretell or compare; nothing is published."""
+"""Protect the table of a specification on trial, to predict or compare; nothing is published."""
 
 from __future__ import annotations
 

@@ -88,7 +88,9 @@ def _withdraw(meant: str, areas: Areas) -> None:
             "`microguard history SPEC` lists the releases of a specification."
         )
     if returned:
-        begin_area(areas)  # of an earlier version, or torn: the area that has the release is its area
+        # the area is of an earlier version, or its identity is torn: it is the right one if it has the
+        # release
+        begin_area(areas)
     if status.event == "published" or returned:
         with areas.public.lock():
             withdraw_release(status, areas)
@@ -97,7 +99,7 @@ def _withdraw(meant: str, areas: Areas) -> None:
 
 
 def _is_seen(release_id: str, areas: Areas) -> bool:
-    """Return whether a release is in the public area, whatever the ledger says."""
+    """Return whether a release is in the public area, independently of the ledger."""
     return areas.public.exists(release_id) or areas.public.current() == release_id
 
 
@@ -143,7 +145,7 @@ def _here(areas: Areas) -> list[Entry]:
 
 
 def _is_there(areas: Areas) -> bool:
-    """Return whether the public area may be the one of the ledger."""
+    """Return whether the public area may be that of the ledger."""
     try:
         known_area(areas)
     except (AreaNotThere, FileDamaged):

@@ -169,7 +169,7 @@ def _promises(
 def _derived(
     engine: duckdb.DuckDBPyConnection, manifest: dict[str, Any], columns: dict[str, str]
 ) -> list[Finding]:
-    """Recompute the derived columns from the columns that are published beside them."""
+    """Recompute the derived columns from the columns that are published next to them."""
     if not any("derived" in column for column in manifest["columns"]):
         return []
     from microguard.pipelines.audit.derived import contradictions

@@ -1,4 +1,4 @@
-"""Assign roles to readings: which key is that of the units, and what else a column may be."""
+"""Assign roles to columns: which key identifies the units, and which other roles are possible."""
 
 from __future__ import annotations
 
@@ -142,5 +142,5 @@ def _why_unit(each: Guess, kind: str, records: int) -> str:
             'let k count units with method.unit = "unit"'
         )
     if kind:
-        return 'a key whose values repeat: k counts it with method.unit = "unit"'
+        return 'a key whose values repeat: method.unit = "unit" makes k count units'
     return f"{each.why}, each once"

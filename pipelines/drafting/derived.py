@@ -28,7 +28,7 @@ MOST_CONSTANT = 0.9
 """Maximum share of one value in a term of a sum or product."""
 MAX_TERMS = 12
 FITTED = 500
-"""Number of records to which sums of many columns are fitted before they are compared on all."""
+"""Number of records on which a sum of many columns is fitted before it is tested on all records."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ _Values = Mapping[str, np.ndarray]
 
 
 def _copies(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
-    """Find columns with the same numbers as an earlier one."""
+    """Find columns with the same numbers as an earlier column."""
     seen: dict[bytes, Column] = {}
     for column in columns:
         if column.label in numbers and column.distinct > 1:

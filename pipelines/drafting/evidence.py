@@ -1,4 +1,4 @@
-"""Read what a column is from scored evidence: its name, its type and the distribution of its values.
+"""Classify a column by scored evidence: its name, its type and the distribution of its values.
 
 Each rule adds points to one reading. The reading with the most points is chosen. The distance to the second
 one is its confidence.
@@ -41,7 +41,7 @@ SURE_POINTS, LIKELY_POINTS = 3, 2
 
 @dataclass(frozen=True)
 class Facts:
-    """What the evidence rules look at.
+    """Facts of a column that the evidence rules use.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Facts:
 
     @property
     def listed(self) -> bool:
-        """So many records per value as a code list by name must have."""
+        """Minimum number of records per value for a code list by name."""
         return self.categories or MIN_RECORDS_PER_CODE * self.column.distinct <= self.column.present
 
     @property
@@ -237,7 +237,7 @@ RULES = (
 
 @dataclass(frozen=True)
 class Reading:
-    """What a column is, why, how sure, and what else it may be."""
+    """The class of a column, the reason, the confidence, and an alternative."""
 
     name: str
     why: str
@@ -269,5 +269,5 @@ def read_column(facts: Facts) -> Reading:
 
 
 def max_categories(records: int) -> int:
-    """Return the maximum number of categories of a nominal variable in a file with so many records."""
+    """Return the maximum number of categories of a nominal variable in a file of this size."""
     return min(max(records // RECORDS_PER_CATEGORY, FEWEST_CATEGORIES), MOST_CATEGORIES)

@@ -60,7 +60,7 @@ _RELATIVE = 1e-6
 
 @dataclass
 class FinishedTable:
-    """What the columns of a finished table are.
+    """The roles of the columns of a finished table.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ def draft_finished_table(
 def recognised(
     frame: pd.DataFrame, named_totals: Mapping[str, str] = MappingProxyType({})
 ) -> FinishedTable | None:
-    """Return what the columns of a table are, or None if the rows are no cells.
+    """Return the roles of the columns of a table, or None if the rows are no cells.
 
     Parameters
     ----------

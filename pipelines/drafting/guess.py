@@ -1,4 +1,4 @@
-"""The guessed role and kind of a column, with its confidence, its reason and what else it may be."""
+"""The guessed role and kind of a column, with its confidence, its reason and an alternative."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ _CODES = {
 
 
 def concepts_of(name: str) -> frozenset[str]:
-    """Return what a name says: the categories with a keyword that is a word of it, or a key in one word.
+    """Return the concepts of a name: those with a keyword that is a word of it or that a word contains.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def concepts_of(name: str) -> frozenset[str]:
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     words = [word for word in re.split(r"[\W_]+", parted.lower()) if word]
     bare = [re.sub(r"[0-9]+$", "", word) for word in words]
-    longer = [word for word in bare if len(word) > 2]  # "HA10" is no area in hectares
+    longer = [word for word in bare if len(word) > 2]  # the name "HA10" does not mean an area in hectares
     said = {
         what
         for what, known in _VOCABULARY.items()
@@ -125,5 +125,5 @@ def concepts_of(name: str) -> frozenset[str]:
     if said & {"amount", "income"}:
         said -= {"entity"}
     if "kg" in words:
-        said -= {"weight"}  # of a body or a product
+        said -= {"weight"}  # the weight of a body or of a product, no sampling weight
     return frozenset(said)

@@ -380,7 +380,9 @@ class Profile:
 
 
 def _concepts(name: str, meant: frozenset[str]) -> frozenset[str]:
-    """Return what a name says: by its codebook, which need not say that an age is one, or by its words."""
+    """Return the concepts of a name: by its codebook (which may omit that a variable is an age) or by its
+    words.
+    """
     said = concepts_of(name)
     return meant | (said & {"age"}) if meant else said
 

@@ -30,7 +30,7 @@ STATES = {
     "waiting": "waits for approval",
     "rejected": "rejected",
 }
-#: State of a release that is in no ledger, by its verdicts.
+#: State in words of a release that is in no ledger, by its verdicts.
 REFUSED = "refused"
 
 

@@ -29,7 +29,7 @@ FILE = "openlineage.json"
 #: Namespace of the jobs; the name of a job is that of its releases.
 NAMESPACE = "microguard"
 PRODUCER = "urn:microguard:run"
-#: Where one of these is in the environment, the client of OpenLineage is configured.
+#: The OpenLineage client is configured if one of these environment variables is set.
 CONFIGURED = (
     "OPENLINEAGE_URL",
     "OPENLINEAGE_CONFIG",
@@ -58,7 +58,7 @@ def write_lineage(folder: Path, evidence: Evidence, source: str | None) -> None:
 
 
 def settle_lineage(folder: Path, state: State) -> None:
-    """Set how the run ended in its event, if there is one."""
+    """Write the final state of the run into its lineage event, if the folder has one."""
     path = folder / FILE
     if path.is_file():
         event = read_json(path, f"{FILE} of release {folder.name}", _RESTORED, "eventType", "outputs")
@@ -139,7 +139,7 @@ def dataset_of(place: str) -> dict[str, str]:
 
 
 def sent_lineage(name: str, source: str | None) -> AbstractContextManager[Callable[[Path | None], None]]:
-    """Send START and COMPLETE or FAIL of what runs inside, if a client is configured (`events_of_run`).
+    """Send START and then COMPLETE or FAIL for the enclosed run, if a client is configured (`events_of_run`).
 
     Parameters
     ----------

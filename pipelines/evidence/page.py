@@ -94,11 +94,11 @@ TO_DO: Mapping[str, str] = MappingProxyType(
 )
 #: Share of records or clusters from which a risk of `TO_DO` is open although all checks passed.
 OPEN_RISK = 0.05
-#: Measures whose risk is open only above 1/k, which k-anonymity promises.
+#: Measures whose risk is open only if it exceeds 1/k, which k-anonymity guarantees.
 ABOVE_ONE_IN_K = ("household_risk",)
-#: From the first on numbers are written without decimals; from the second on, rounded.
+#: Numbers are written without decimals from the first limit on, and rounded from the second on.
 FOUR_DIGITS, ALL_DIGITS = 1e3, 1e15
-#: Smaller numbers are written as below this one, as 3.5e-05 is hard to read.
+#: Smaller numbers are written as "below" this number, because 3.5e-05 is hard to read.
 SMALLEST = 0.001
 #: Key of `[quality]` -> the section of the evidence that it limits.
 _COUNTED_BY = {
@@ -115,7 +115,7 @@ _COUNTED_BY = {
 
 
 class Drawn(Headlined, Protocol):
-    """What the page uses of a measure: its name, and the plots and sentences of its section."""
+    """Members of a measure that the page uses: its name, and the plots and sentences of its section."""
 
     @property
     def on_page(self) -> bool: ...
@@ -238,7 +238,7 @@ def _explained(part: str, words: str) -> str:
 
 
 def _open_risks(attacks: Iterable[Attack], k: int) -> Iterator[str]:
-    """Yield risks that are large although all checks passed, each with what to do about it."""
+    """Yield risks that are large although all checks passed, each with a remedy."""
     for attack in attacks:
         least = 1 / max(k, 1) if attack.measure in ABOVE_ONE_IN_K else OPEN_RISK
         if attack.measure in TO_DO and attack.share > least:

@@ -1,7 +1,7 @@
 """Additive table: every total is the sum of its parts, and every sensitive cell keeps its distance.
 
 Controlled tabular adjustment (Cox and Dandekar 2004; Castro 2006). Additivity is counted on the published
-files; the distance of sensitive cells only beside the original ones.
+files; the distance of sensitive cells only next to the original ones.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class AdditiveTable(TableGuarantee):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         return tuple(each for each in (INEXACT, ATTACKER + BANDS, ONE_VALUE, self.absent) if each)
 
     @property

@@ -1,4 +1,4 @@
-"""Bounded noise: every count has noise of its own, no larger than a limit, and no small count is published.
+"""Bounded noise: every count has independent noise up to a limit, and no small count is published.
 
 Cell keys (Fraser and Wooton 2005; Marley and Leaver 2011; Enderle, Giessing and Tent 2018). Totals do not add
 up; they differ from the sums of their parts by no more than the noise of all of them.
@@ -61,7 +61,7 @@ class BoundedNoise(TableGuarantee):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         known = WITHIN_NOISE.format(largest=self.largest, variance=self.variance)
         return tuple(each for each in (INEXACT, TOTALS, ATTACKER + known, ONE_VALUE, self.absent) if each)
 
@@ -77,7 +77,7 @@ class BoundedNoise(TableGuarantee):
 
     @property
     def broken(self) -> str:
-        """What is wrong with a total that breaks the promise."""
+        """Description of a total that violates the guarantee."""
         return "differ from the sum of their parts by more than their noise"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:

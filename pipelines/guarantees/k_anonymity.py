@@ -91,7 +91,7 @@ class KAnonymity(Guarantee[RecordFiles]):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         apart = () if self.jointly else (NOT_JOINTLY,)
         counted = () if self.unit == "record" else (COUNTED.format(self.unit),)
         shown = (SHOWN,) if self.missing == ANY_VALUE else ()

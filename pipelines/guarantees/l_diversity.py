@@ -58,7 +58,7 @@ class LDiversity(Guarantee[RecordFiles]):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         minimality = MINIMALITY.format(self.least)
         return (minimality, WITHHELD) if self.withholds else (minimality,)
 

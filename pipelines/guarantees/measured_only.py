@@ -38,7 +38,7 @@ class MeasuredOnly(Guarantee[RecordFiles]):
 
     @property
     def statement(self) -> str:
-        """What is said instead of a promise."""
+        """Statement in place of a promise."""
         names = ", ".join(self.variables)
         return (
             f"Values of {names} were perturbed at random. How many changed was counted before publication; a "
@@ -47,7 +47,7 @@ class MeasuredOnly(Guarantee[RecordFiles]):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What is not promised."""
+        """Properties that are not promised."""
         return (NO_PROMISE,)
 
     def requirements(self) -> tuple[Requirement, ...]:

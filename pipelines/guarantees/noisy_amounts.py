@@ -74,7 +74,7 @@ class NoisyAmounts(TableGuarantee):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         return tuple(each for each in (INEXACT, TOTALS, ATTACKER + KNOWN, ONE_VALUE, self.absent) if each)
 
     @property
@@ -89,7 +89,7 @@ class NoisyAmounts(TableGuarantee):
 
     @property
     def broken(self) -> str:
-        """What is wrong with a total that breaks the promise."""
+        """Description of a total that violates the guarantee."""
         return "are absent"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What every audit asks of DuckDB: a quiet engine, quoted names and texts, and one number back."""
+"""DuckDB for all audits: a quiet engine, quoted names and texts, and queries for one number."""
 
 from __future__ import annotations
 

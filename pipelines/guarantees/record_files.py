@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-#: The relation, in a query.
+#: Placeholder for the relation in a query.
 RECORDS = "{records}"
 #: Patterns of shown variables that one query counts.
 PATTERNS_AT_ONCE = 16
@@ -19,7 +19,7 @@ _CLASS_SIZES = (
 
 
 class PrivateRecords(Protocol):
-    """The records of a release beside the unit that k counts, which is not published."""
+    """The records of a release next to the unit that k counts, which is not published."""
 
     def fewest_units(self, variables: Sequence[str]) -> int:
         """Count the distinct units of each class; return the least."""

@@ -3,7 +3,7 @@
 Cell suppression (Cox 1980; Fischetti and Salazar 2001). A suppressed cell has no value and the status
 ``suppressed``; the files never tell primary from secondary suppressions. Counted on the files: the status
 agrees with the value, what is published adds up, and no withheld value follows from the lines of the table.
-Counted beside the original cells: the interval that each kind of attacker is left with, by linear programs
+Counted next to the original cells: the interval that each kind of attacker is left with, by linear programs
 over the lines of the files (`feasible_intervals`), is as wide as the levels of every sensitive cell.
 """
 
@@ -51,13 +51,13 @@ FOR_EVER = (
     "A suppressed cell stays suppressed, and a published one published, in every other table of the same "
     "amounts. Microdata made from the same records may say more."
 )
-#: A line whose published cells do not add up.
+#: Name of the count of constraints whose published cells do not add up.
 _OPEN = "hidden = 0 AND total IS NOT NULL AND total <> parts_sum"
 
 
 @dataclass(frozen=True)
 class SuppressedTable(TableGuarantee):
-    """Promise that no suppressed cell can be computed from what is published.
+    """Promise that no suppressed cell can be computed from the published cells.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class SuppressedTable(TableGuarantee):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the promise does not cover."""
+        """Limits of the guarantee, one sentence each."""
         counted = [who for kind, who in KNOWN_TO.items() if kind in self.attackers]
         others = [who for kind, who in KNOWN_TO.items() if kind not in self.attackers]
         sentences = [INTERVALS, f"This was counted for {', for '.join(['every reader', *counted])}."]

@@ -1,4 +1,4 @@
-"""Published tables as SQL counts them: cells, repeated cells, and totals beside the sums of their parts.
+"""Published tables as SQL counts them: cells, repeated cells, and totals next to the sums of their parts.
 
 DuckDB adds the parts of every total from the codes alone, in exact arithmetic. A layout says how the files
 are to be read; it is the part of the manifest that describes them.

@@ -1,4 +1,4 @@
-"""What the guarantees of tables have in common: one value a cell, and totals beside their parts."""
+"""Common parts of the guarantees of tables: one value for each cell, and totals next to their parts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TableGuarantee(Guarantee[TableFiles]):
         """Count cells that are not protected, and cells beyond their limits, missing ones included."""
 
     def count(self, files: TableFiles) -> Count:
-        """Count on the files, and beside the original cells where whoever counts has them."""
+        """Count on the files, and also compare with the original cells if they are given."""
         cells, totals = files.cells(), files.totals(self.condition)
         repeated, forbidden = files.repeated(), files.cells_where(self.forbidden)
         metrics = {
@@ -80,7 +80,7 @@ class TableGuarantee(Guarantee[TableFiles]):
 
     @property
     def broken(self) -> str:
-        """What is wrong with a total that breaks the promise."""
+        """Description of a total that violates the guarantee."""
         return "differ from the sum of their parts"
 
     @abstractmethod

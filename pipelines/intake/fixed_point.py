@@ -43,7 +43,7 @@ def with_units(frame: DataFrame, names: Sequence[str], magnitude: Mapping[str, f
     factors: dict[str, float] = {}
     for i, name in enumerate(names):
         exponent = _exponent(magnitude[name])
-        half = exponent // 2  # one factor could overflow
+        half = exponent // 2  # one factor alone could overflow
         factors |= {f"__u0_{i}": 2.0**half, f"__u1_{i}": 2.0 ** (exponent - half)}
     return with_constants(frame, factors)
 

@@ -85,7 +85,7 @@ def arrow_reader(frame: Any) -> pa.RecordBatchReader:
     if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):  # a lazy frame of polars
         try:
             frame = frame.collect()
-        except Exception as error:  # its text may quote a value
+        except Exception as error:  # the text of the error may quote a value
             raise InputRejected(
                 f"The input is a lazy frame of polars that cannot be computed ({type(error).__name__}). Call "
                 "its collect() to see the cause, and pass the result."

@@ -14,7 +14,7 @@ from microguard.pipelines.engine.versions import deciding_versions, in_words
 from microguard.schemas.errors import ProtectionFailed, SpecificationError
 from microguard.sdc.measures.moments import Moments
 
-#: Scope of a lower bound, in a report.
+#: Whether a lower bound is of the blocks or of the file, in a report.
 OF_BLOCK, OF_FILE = "block, given the blocking", "whole file"
 #: Number of most frequent reasons of failed blocks that an error names.
 NAMED_REASONS = 3
@@ -90,8 +90,8 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
             listed += f"; and {len(reasons) - NAMED_REASONS} more reasons"
         raise ProtectionFailed(
             f"{len(failed)} of {len(blocks)} blocks could not be protected: {listed}. Nothing was published. "
-            "Choose another method.algorithm or blocking.max_records, or ask for less, and call this again: "
-            "finished blocks are kept."
+            "Choose another method.algorithm or blocking.max_records, or a smaller k or diversity, and run "
+            "this again: finished blocks are kept."
         )
     here = in_words(deciding_versions())
     elsewhere = [report for report in blocks if report.get("software", here) != here]

@@ -37,7 +37,7 @@ class OfAlgorithm:
 
 @dataclass(frozen=True)
 class Certified:
-    """What is proved of a clustering of records by microaggregation.
+    """Proved bounds of a clustering of records by microaggregation.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ _PAIRS = "pairs"
 
 @dataclass(frozen=True)
 class Comparison:
-    """A protection and what it was made from.
+    """A protection, and the original records.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Comparison:
 
     @cached_property
     def _ranges(self) -> Mapping[str, Range]:
-        """Ranges of sensitive values; computed anew where earlier releases published some of the records."""
+        """Ranges of sensitive values; computed again if earlier releases published some of the records."""
         known = self.screened.untouched.ranges if self.drawn is None else None
         if known is not None:
             return known
@@ -166,7 +166,7 @@ class Comparison:
 
     @cached_property
     def tables_before(self) -> Mapping[Table, pa.Table]:
-        """The control tables of the original records, weighted ones beside them."""
+        """The control tables of the original records, weighted ones next to them."""
         return self._tables_of(self.screened.frame)
 
     @cached_property
@@ -196,13 +196,13 @@ class Comparison:
 
 
 def joined_columns(specification: Specification) -> tuple[str, ...]:
-    """Return unmodified columns by which an attacker may know a record; sensitive ones are what he seeks."""
+    """Return unmodified columns by which an attacker may identify a record, without sensitive variables."""
     known = {specification.region, *specification.sensitive}
     return tuple(name for name in specification.published_as_it_is if name not in known)
 
 
 def known_sensitive(specification: Specification) -> tuple[str, ...]:
-    """Return sensitive variables by which an attacker may find others: none where there is a single one."""
+    """Return sensitive variables from which an attacker may infer another one; () if there is only one."""
     return specification.sensitive if len(specification.sensitive) > 1 else ()
 
 

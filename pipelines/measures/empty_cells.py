@@ -79,7 +79,7 @@ class VanishedMeasure(Measure[Comparison, dict[str, Vanished]]):
         }
 
     def limits(self, specification: Specification) -> Iterator[Requirement]:
-        """Return what `[quality]` asks of these numbers."""
+        """Return the limits of `[quality]` on these numbers."""
         region = specification.region
         dimensions = {
             len(table) - self.by_region

@@ -109,6 +109,6 @@ def _found(columns: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
 
 
 def _padded(values: np.ndarray, rows: int, after: bool = False) -> np.ndarray:
-    """Return values with so many zeros before or after them."""
+    """Return values with `count` zeros before or after them."""
     zeros = np.zeros(rows, values.dtype)
     return np.concatenate([values, zeros] if after else [zeros, values])

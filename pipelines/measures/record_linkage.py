@@ -144,7 +144,7 @@ class _Linkage:
         return _TaskLinkage(self)
 
     def combined(self, parts: pa.Table) -> pa.Table:
-        """Combine what tasks found."""
+        """Combine the results of tasks."""
         found = parts.group_by("at", use_threads=False).aggregate([("nearer", "any"), ("tied", "sum")])
         return found.sort_by("at")
 
@@ -210,7 +210,7 @@ class RecordLinkageMeasure(Measure[Comparison, RecordLinkage]):
         )
 
     def attacks(self, section: RecordLinkage, k: int) -> Iterator[tuple[float, str]]:
-        """Return what an attacker reaches: shares of the records, with sentences."""
+        """Return the shares of records that attackers identify or infer, with sentences."""
         yield (
             section.linked,
             "Whoever holds the original records and takes the nearest published one finds the right one in "

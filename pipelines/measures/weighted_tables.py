@@ -109,7 +109,7 @@ class WeightedTablesMeasure(Measure[Comparison, dict[str, WeightedErrors]]):
         return section or None
 
     def headline(self, section: Mapping[str, WeightedErrors], k: int) -> Iterator[str]:
-        """Return sentences that whoever signs must read first."""
+        """Return the sentences that the approver must read first."""
         for dimension, part in section.items():
             for name, errors in part.weighted.items() if not part.by_region else ():
                 yield (

@@ -47,8 +47,9 @@ class CorrelatedNoise(Perturbation):
         divisors = np.where(deviations > 0, deviations, 1.0)
         sums = _sums(keyed, names, means, deviations)
         lower = factor(definite(_correlations(sums, deviations > 0)))
-        # Two releases with the same draws and other covariances would give the values away: two equations.
-        # Only exact sums are hashed: the last bit of what follows from them could depend on the machine.
+        # Two releases with the same draws and other covariances would disclose the values: they give two
+        # equations. Only exact sums are hashed, because the last bit of derived numbers could depend on the
+        # machine.
         noise = repr((parameters, means.tolist(), deviations.tolist(), sums))
         secret = hmac.digest(secret, noise.encode(), "sha256")
         kinds = [keyed.schema[name].dataType for name in names]

@@ -44,7 +44,7 @@ class LocalSuppressionMethod(Coarsening):
 
     @property
     def missing(self) -> str:
-        """What a missing value is to k-anonymity."""
+        """How k-anonymity counts a missing value."""
         assert isinstance(self.parameters, LocalSuppressionParameters)
         return self.parameters.missing
 

@@ -27,7 +27,7 @@ class Microaggregation(RecordMethod):
     )
 
     def guarantees(self) -> tuple[Guarantee[RecordFiles], ...]:
-        """k-anonymity of each group of variables; l-diversity if min_diversity asks for it."""
+        """k-anonymity of each group of variables, and l-diversity if min_diversity is above 1."""
         specification, method = self.specification, self.specification.method
         region = () if specification.region is None else (specification.region,)
         groups = tuple(Group(each.name, tuple(each.variables), region) for each in specification.clusterings)

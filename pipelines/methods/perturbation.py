@@ -1,4 +1,4 @@
-"""What perturbations share: one keyed key a record, draws that follow from it, records written down once.
+"""Common parts of perturbations: a keyed key for each record, draws that depend on it, records written once.
 
 A draw depends on the agency's key and the content of a record, so that neither the order of rows nor
 partitions, cores or retries change it. Records with equal content are numbered: each has draws of its own,

@@ -149,7 +149,7 @@ def _steps(values: pa.ChunkedArray, paths: Mapping[str, Sequence[str]] | None) -
 
 
 def _height(paths: Mapping[str, Sequence[str]]) -> int:
-    """Return the number of levels below the one without values: those of the hierarchy, or 1."""
+    """Return the number of levels of the hierarchy, or 1 without one; the level above has no values."""
     return len(next(iter(paths.values()))) if paths else 1
 
 

@@ -232,7 +232,7 @@ class TargetedRecordSwapping(RecordMethod):
         depth = len(above)
         if len(self._swapping.geography) == 1:
             return _exchanged(units.toArrow(), levels, above, range(depth), rate)
-        whole = above.count(-1)  # the first levels
+        whole = above.count(-1)  # the levels without a level above them are the first ones
         open_ones = f.greatest(f.lit(False), *[f.col(f"__risk{i}") for i in range(whole)])
         counts = units.agg(f.count(f.lit(1)), f.count_if(open_ones)).first()
         assert counts is not None
@@ -279,7 +279,8 @@ def _places(frame: DataFrame, areas: Sequence[str], above: Sequence[int]) -> _Pl
     table = frame.select(*texts).distinct().toArrow()
     table = table.sort_by([(name, "ascending") for name in names]).combine_chunks()
     codes: dict[int, np.ndarray] = {-1: np.zeros(table.num_rows, np.int64)}
-    while len(codes) <= len(areas):  # an area is named within the area above it, whose code comes first
+    # an area is identified within the area above it, whose code is assigned first
+    while len(codes) <= len(areas):
         for level in (i for i in range(len(areas)) if i not in codes and above[i] in codes):
             texts = table[names[level]].combine_chunks().dictionary_encode()
             both = codes[above[level]] * len(texts.dictionary) + texts.indices.to_numpy()

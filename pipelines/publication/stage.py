@@ -167,7 +167,7 @@ def record_files(folder: Path) -> list[Path]:
 def _write_files(
     place: StagingArea, frame: DataFrame, name: str, contract: Contract, records: int, most: int
 ) -> WrittenParts:
-    """Write files of at most about `most` records each, with what `_encode` said of each file."""
+    """Write files of at most about `most` records each, with the result of `_encode` for each file."""
     columns = [column(each) for each in contract.names]
     ordered = (
         with_hash(frame, contract.names)

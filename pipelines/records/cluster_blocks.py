@@ -65,7 +65,7 @@ def _within_limit(block: pa.Table, clustering: BlockConfig) -> Iterator[tuple[pa
 
 
 def protected_schema(blocked: t.StructType, clustering: BlockConfig) -> t.StructType:
-    """Return the schema of protected records: the blocked columns, and what is kept next to them."""
+    """Return the schema of protected records: the blocked columns, and those stored with them."""
     beside: list[tuple[str, t.DataType]] = []
     if clustering.jointly:
         types = {entry.name: entry.dataType for entry in blocked}

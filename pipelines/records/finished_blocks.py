@@ -61,7 +61,8 @@ class FinishedBlock:
         try:
             with self.place.open(self.name) as file, np.load(file, allow_pickle=False) as archive:
                 labels, certificate = archive["labels"], dict(json.loads(str(archive["certificate"])))
-        except Exception:  # there is none, or a damaged one, which raises anything: the block is solved anew
+        # the file is missing or damaged, which raises errors of any type: solve the block again
+        except Exception:
             return None
         sound = labels.shape == (self.records,) and np.unique(labels, return_counts=True)[1].min() >= self.k
         if not sound or (self.diversity is not None and not self.diversity.held(labels)):

@@ -22,7 +22,8 @@ from microguard.sdc.nominal.region_levels import RegionLevels
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-#: Records up to which the clusters of a file are gathered for one search; larger files keep their modes.
+#: Maximum number of records for which the clusters of a file are collected for one search; larger files
+#: publish modes.
 MOST_RECORDS = 500_000
 _REGION = "__region"
 

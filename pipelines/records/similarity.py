@@ -21,7 +21,7 @@ from microguard.sdc.nominal.similarity import Similarity
 
 #: Parts of a mismatch in the lightest variable: thirds, quarters, fifths, sixths are whole numbers of them.
 PARTS = 60
-#: All variables together cost this much at most: distances are kept in 16 bits.
+#: Maximum total cost of all variables, because distances are stored in 16 bits.
 _MOST = 30_000
 
 
@@ -55,7 +55,7 @@ def distances(names: Sequence[str], specification: Specification) -> dict[Hashab
         cost = max(1, round(weights[name] * scale))
         if name in orders:
             last = len(orders[name]) - 1
-            cost = max(cost, last)  # neighbours are apart, however long the order
+            cost = max(cost, last)  # so that neighbours have a distance above 0 in an order of any length
             positions: dict[Hashable, int] = {
                 category: round(cost * rank / last) for rank, category in enumerate(orders[name])
             }

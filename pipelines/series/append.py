@@ -64,8 +64,8 @@ class Append(Series):
         if lost:
             raise GateRefused(
                 f"The evidence of {len(lost)} release(s) of this series is lost ({', '.join(lost[:3])}): "
-                "which units they hold is not known, and one published twice would be known in both. Restore "
-                "the evidence area from its back-up."
+                "their units are unknown, and a unit that is published twice would be disclosed. Restore the "
+                "evidence area from its back-up."
             )
         if not earlier:
             return None
@@ -116,8 +116,8 @@ class Append(Series):
         alike = updates_with_the_same_records(job.areas, release_id, published)
         if alike:
             raise GateRefused(
-                f"{len(alike)} update(s) of this series ({', '.join(alike[:3])}) have the records of this "
-                f"one, as other units. {RENAMED}"
+                f"{len(alike)} update(s) of this series ({', '.join(alike[:3])}) have the same records as "
+                f"this one, with other units. {RENAMED}"
             )
 
     def _keyed(self, frame: DataFrame, job: Job) -> DataFrame:

@@ -112,5 +112,5 @@ def published_records(records: DataFrame, moved: DataFrame) -> DataFrame:
 
 
 def created_records(records: DataFrame, columns: list[str]) -> DataFrame:
-    """Select what a generation keeps of new records: unit, version, class and published values."""
+    """Select the columns of new records that a generation stores: unit, version, class, published values."""
     return records.select(UNIT, VERSION, CLASS, *[column(name) for name in columns])

@@ -76,7 +76,7 @@ class Generation:
         return self.folder / MOVED
 
     def plan(self) -> dict[str, Any]:
-        """Read what the series fixed when it began."""
+        """Read the plan that the series fixed at its start."""
         what = f"{PLAN} of the series after release {self.release_id}"
         return read_json(self.folder / PLAN, what, "Restore the evidence area from its back-up.")
 

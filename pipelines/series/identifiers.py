@@ -35,13 +35,13 @@ from pyspark.sql import functions as f
 
 #: Number of distinct records that are compared: those with the smallest hashes.
 RECORDS = 4096
-#: Least part of the records that entrants and exits have in common by chance which staying units have, too,
-#: relative to what their number makes expected.
+#: Entrants and exits share some kinds of records by chance. Staying units must have at least this share of
+#: these kinds, relative to what their number makes expected.
 ALSO_STAY = 0.1
-#: Logarithm of the chance that entrants and exits are of kinds of which no unit stays, and that no such kind
-#: occurs twice among either.
+#: Logarithm of the probability that entrants and exits have records of kinds that no staying unit has,
+#: although no such kind occurs twice among entrants or among exits.
 LOG_NO_TWINS = math.log(1e-2)
-#: Share of the units of the smaller release above which most units are common.
+#: Share of the units of the smaller release above which most units are common to both.
 MOST = 0.5
 RENAMED = (
     "Units of the input that are new have the records of others that were published: they seem to have other "
@@ -115,7 +115,9 @@ def _match_exits(rows: DataFrame) -> bool:
 
 
 def _log_tail(hits: int, others: float, share: float) -> float:
-    """Return Chernoff's bound on the log chance of so many hits if the expected share of hits is `share`."""
+    """Return Chernoff's bound on the log probability of at least `hits` hits if their expected share is
+    `share`.
+    """
     part = hits / (hits + others)
     if part <= share:
         return 0.0

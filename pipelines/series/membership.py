@@ -18,7 +18,8 @@ from pyspark.sql import functions as f
 
 #: The map in the evidence of a release, its records (a folder of Parquet files), and its lists of values.
 MEMBERS, UNITS, LISTS = "members", "units.parquet", "lists.json"
-#: Distinct values up to which those of a variable are taken for a public list, like a pay scale.
+#: Maximum number of distinct values for which the values of a variable count as a public list, like a pay
+#: scale.
 MOST_VALUES = 200
 
 

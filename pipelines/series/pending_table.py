@@ -53,7 +53,7 @@ def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Are
 
 
 def _shares_cells(one: Entry, other: Entry, areas: Areas) -> bool:
-    """Return whether two tables share a cell; if a list of cells is lost, whether they have one source."""
+    """Return whether two tables share a cell, or whether they have one source if a list of cells is lost."""
     cells, others = (_cells(areas, each.release_id) for each in (one, other))
     if cells is None or others is None:
         return source_of(one) == source_of(other)
@@ -64,7 +64,7 @@ def _shares_cells(one: Entry, other: Entry, areas: Areas) -> bool:
 
 
 def _cells(areas: Areas, release_id: str) -> list[dict[str, Any]] | None:
-    """Return the cells that a table published first; None if their list was not kept."""
+    """Return the cells that a table was the first to publish; None if their list is missing."""
     path = areas.record(release_id) / FILE
     return pq.read_table(path).to_pylist() if path.is_file() else None
 

@@ -253,7 +253,7 @@ class Register(Series):
         return batches_of(arrivals, published, waited, specification, secret)
 
     def _arrivals(self, records: DataFrame, names: list[str]) -> DataFrame:
-        """Select what the protection of new records needs; their history is part of their pattern."""
+        """Select the columns for the protection of new records; their history is part of their pattern."""
         columns = [column(name) for name in names]
         pattern = pattern_with_history().alias(PATTERN)
         return records.select(*columns, UNIT, VERSION, ORIGIN, pattern, *self._values)
@@ -270,7 +270,7 @@ class Register(Series):
 
 @dataclass(frozen=True)
 class _Update:
-    """What an update adds to its release: counts, `public_shares`, and its number."""
+    """Additions of an update to its release: counts, `public_shares`, and its number."""
 
     counts: UpdateCounts
     regions: list[dict[str, Any]]

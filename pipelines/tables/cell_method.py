@@ -1,4 +1,4 @@
-"""Tables of a method that decides cell by cell what is published: the true value, another one, or none.
+"""Tables of a method that decides for each cell what to publish: the true value, another value, or none.
 
 The base class of methods of third parties. It tabulates, applies the disclosure rules, writes the files and
 keeps the list of cells; a method says what becomes of each cell. A cell without a value is suppressed: it is
@@ -57,7 +57,7 @@ from microguard.sdc.suppression import Audit, Suppression, SuppressionProblem, a
 
 @dataclass(frozen=True)
 class CellProblem:
-    """What a method decides about.
+    """The input of a method: cells, specification and key.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class CellProblem:
 
 @dataclass(frozen=True)
 class CellComparison:
-    """Original cells, what the rules ask of them, and published values in units (NaN: suppressed)."""
+    """Original cells, the results of the rules, and published values in units (NaN: suppressed)."""
 
     table: Table
     cells: Cells
@@ -118,7 +118,7 @@ class CellMethod(TableMethod):
         """
 
     def product(self) -> CellTables:
-        """Return the product that publishes what the method decides."""
+        """Return the product that publishes the decisions of the method."""
         return CellTables(self)
 
 
@@ -136,7 +136,7 @@ class CellTables(TableProduct[CellComparison]):
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[CellComparison]:
-        """Tabulate, apply the rules, let the method decide, and examine what attackers are left with.
+        """Tabulate, apply the rules, call the method, and compute the disclosure that remains.
 
         Raises
         ------
@@ -299,7 +299,9 @@ class CellTables(TableProduct[CellComparison]):
         return original, {(each.finer, each.coarser): each.codes for each in cells.groupings}
 
     def requirements(self, measured: Measured) -> Iterable[Requirement]:
-        """Require that the files hold what was protected, and limits; the guarantee adds its own."""
+        """Require that the files contain the protected table, and limits; the guarantee adds its
+        requirements.
+        """
         return (*table_integrity(self.table), *(suppression_limits(self.table) if self.suppression else ()))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[CellComparison]) -> None:

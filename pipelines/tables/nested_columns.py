@@ -47,16 +47,16 @@ def refuse_nested_columns(
             for other in sorted((theirs - set(table.columns)) & set(records.columns)):
                 shared = [name for name in here if name in theirs]
                 if any(_determines(_pairs(records, table, name, other)) for name in shared):
-                    continue  # the cells that both tables have add up to those of the other column
+                    continue  # the common cells of both tables add up to those of the other column
                 for name in (name for name in here if name not in theirs):
                     if add_up(_pairs(records, table, name, other), known=known):
                         raise GateRefused(
-                            f"Codes of {name} and of {other}, which the table {release_id} of the same "
-                            "records has and this one has not, add up to the same records: the difference "
-                            "of their sums would tell by how much cells were moved. Give this table both "
-                            f'columns (table.hierarchies with "{other}" beside "{name}", the coarser one '
+                            f"Codes of {name} add up to the same records as codes of {other}, a column of "
+                            f"the published table {release_id} that this table lacks. The difference of "
+                            "their sums would disclose by how much cells were moved. Give this table both "
+                            f'columns (table.hierarchies with "{other}" and "{name}", the coarser one '
                             'first), or set publish.successive to "accept" if a steward has decided that '
-                            "both may stand."
+                            "both tables may be published."
                         )
 
 

@@ -211,7 +211,7 @@ def _levels(
 
 
 def rule_table(cells: Cells, specification: Specification) -> CellTable:
-    """Return the cells with the levels and capacities that the rules of a specification ask for.
+    """Return the cells with the levels and capacities that the rules of a specification determine.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def _gross(cells: Cells) -> np.ndarray:
 
 
 def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
-    """Return how small counts are drawn; None if the specification gives levels of its own."""
+    """Return how small counts are drawn; None if the specification gives protection levels."""
     if table.method == "small_count_rounding":
         assert table.base is not None
         return CountMoves(table.base, small_count_odds(table.base), least, everywhere=True)
@@ -283,9 +283,9 @@ def _refuse_counts_of_others(cells: Cells, by_rule: CellTable, least: int) -> No
     others = by_rule.sensitive & (cells.contributors != cells.units)
     if others.any():
         raise InputRejected(
-            f"{int(others.sum())} cell(s) have fewer than {least} contributors and another count, as where "
-            "units have several records: a count is rounded or adjusted by its size, which does not hide how "
-            "few stand behind it. Nothing was published. Give the table one record of each unit, or choose "
+            f"{int(others.sum())} cell(s) have fewer than {least} contributors and a larger count, because "
+            "units have several records. Rounding and adjustment depend on the count and do not hide how few "
+            "units contribute. Nothing was published. Give the table one record of each unit, or choose "
             'table.method = "suppression".'
         )
 

@@ -48,10 +48,11 @@ from microguard.sdc.cta.program.infeasible import NoSolutionFound
 from microguard.sdc.cta.rules.tighten_bounds import tighten_bounds
 from microguard.sdc.errors import ImpossibleProtection, SdcError
 
-#: Sensitive cells times cells that "auto" examines: each costs two linear programs over the table.
+#: Maximum number of sensitive cells times cells that "auto" examines: each sensitive cell costs two linear
+#: programs over the table.
 _EXAMINED_WORK = 2_000_000
 _MOST_EXAMINED, _FEWEST_EXAMINED = 400, 10
-#: Tables that are adjusted and examined at most, while one shows a direction.
+#: Maximum number of tables that are adjusted and examined while one discloses a direction.
 _ATTEMPTS = 6
 
 
@@ -69,7 +70,7 @@ class Tables(TableProduct[TableComparison]):
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[TableComparison]:
-        """Tabulate, adjust, and examine what an attacker is left with.
+        """Tabulate, adjust, and compute the disclosure that remains.
 
         Raises
         ------
@@ -114,7 +115,7 @@ class Tables(TableProduct[TableComparison]):
             try:
                 adjustment = whole_adjustment(narrower, self.specification, self.table)
             except ProtectionFailed:
-                break  # the gate judges the table there is
+                break  # the gate judges the last table
             problem = replace(problem, secret=narrower)
         return TableComparison(self.table, cells, problem, adjustment, intervals)
 
@@ -144,7 +145,7 @@ class Tables(TableProduct[TableComparison]):
         )
 
     def _standing(self, job: Job, cells: Cells, screened: ValidatedInput) -> PublishedValues:
-        """Return the cells of this table that were published before, by whatever name, seed or version."""
+        """Return the cells of this table that were published before, under any name, seed or version."""
         before = self._before(job, cells)
         if self.table.source == "microdata" and self.specification.publish.successive != "accept":
             known = cells.members is not None and bool((cells.members != "").any())
@@ -179,7 +180,7 @@ def _problem(
 
 
 def examined_at_most(table: Table, cells: int) -> int:
-    """Return how many sensitive cells of a table with so many cells are examined."""
+    """Return the number of sensitive cells that are examined in a table of this size."""
     asked = table.quality.examined
     affordable = min(_MOST_EXAMINED, max(_FEWEST_EXAMINED, _EXAMINED_WORK // cells))
     return affordable if asked == "auto" else int(asked)

@@ -163,7 +163,7 @@ class Places:
         return self.equal(cell, rows)
 
     def equal(self, cell: PublishedCell, rows: Iterable[int]) -> list[int]:
-        """Return those of some rows that have the true value of a published cell."""
+        """Return the rows whose true value equals that of a published cell."""
         return [row for row in rows if _same_amount(cell.original, self._cells, self._table, row)]
 
     def certain(self, cell: PublishedCell, rows: Iterable[int]) -> bool:
@@ -284,8 +284,8 @@ def held_values(variables: np.ndarray, standing: PublishedValues) -> np.ndarray:
     differing = int(np.sum(held[variables[rows]] != units))
     if differing:
         raise StandingValueFails(
-            f"{differing} cell(s) are the same as others here and stand published with another value; leave "
-            "one of the tables out"
+            f"{differing} cell(s) are identical with others of this table and were published with another "
+            "value; leave out one of the tables"
         )
     return held
 
@@ -334,10 +334,10 @@ def keep_standing(table: CellTable, by_rule: CellTable, held: np.ndarray) -> Cel
     if fails.any():
         cell = int(np.argmax(fails))
         raise StandingValueFails(
-            f"{int(fails.sum())} sensitive cell(s), cell {cell} among them, stand published at a value "
-            "nearer to what they are now than the rule allows: the source was revised, or the rule asks for "
-            "more than then. Publish the table without these cells, or by the earlier rule, or (of a revised "
-            "source) of another period",
+            f"{int(fails.sum())} sensitive cell(s), cell {cell} among them, were published at a value nearer "
+            "to their present one than the rule allows: the source was revised, or the rule is stricter now. "
+            "Publish the table without these cells, or by the earlier rule, or (of a revised source) of "
+            "another period",
             variable=cell,
         )
     level = np.abs(change)

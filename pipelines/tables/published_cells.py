@@ -73,8 +73,8 @@ def published_cells(areas: Areas) -> Iterator[PublishedCell]:
         path = areas.record(entry.release_id) / FILE
         if not path.is_file():
             raise GateRefused(
-                f"The evidence of the table {entry.release_id} is lost: which values its cells were "
-                "published with is not known, and another value for the same cell would give both away. "
+                f"The evidence of the table {entry.release_id} is lost: the published values of its cells "
+                "are unknown, and a second value of a cell would disclose its true value. "
                 "Restore the evidence area from its back-up."
             )
         yield from read_published_cells(path.parent)

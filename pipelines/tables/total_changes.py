@@ -45,7 +45,7 @@ def _common_unit(units: np.ndarray) -> int:
 
 
 def change_sentence(section: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the summary of the section ``table`` in a sentence; nothing of evidence of earlier versions."""
+    """Yield a sentence that sums up the section ``table``; nothing for evidence of earlier versions."""
     if "moved" not in section:
         return
     total = section["grand_total_change"]

@@ -41,11 +41,13 @@ from microguard.pipelines.audit.joint.system import System
 
 #: Largest relative change from one period to the next that the attacker "growth" allows for.
 GROWTH = 0.1
-#: Largest component with exact elimination (0.3 s), and with linear programs.
+#: Largest component that is solved by exact elimination (0.3 s), and by linear programs.
 DENSE, PROGRAMS = 600, 5_000
-#: Unknowns of a component that are examined by linear programs at most, and iterations of these.
+#: Maximum number of unknowns of a component that are examined by linear programs, and their maximum number of
+#: iterations.
 MOST_EXAMINED, ITERATIONS = 64, 200_000
-#: Sums of list values that are enumerated for one number of units at most: of three units and 200 values.
+#: Maximum number of sums of list values that are enumerated for a number of units: as many as three units and
+#: 200 values have.
 MOST_SUMS = 1_500_000
 ATTACKERS = ("outsider", "contributor", "second", "growth", "member", "list")
 

@@ -49,7 +49,7 @@ class Records:
 
 @dataclass(frozen=True)
 class Built:
-    """A system, and how much of what was published is not in it.
+    """A system, and how much of the published numbers it omits.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class _CellColumns:
     def collect(
         cls, tables: Sequence[Table], starts: np.ndarray, cell_of: np.ndarray, count: int
     ) -> _CellColumns:
-        """Merge what tables say of each unknown cell."""
+        """Merge the statements of tables about each unknown cell."""
         key = np.full(count, 2**64 - 1, np.uint64)
         secret = np.zeros(count, bool)
         merged = {name: np.full(count, np.nan) for name in ("truth", "largest", "second")}
@@ -261,7 +261,7 @@ def _totals_said(
     starts: np.ndarray,
     cell_of: np.ndarray,
 ) -> list[tuple[np.ndarray, ...]]:
-    """Return what records say of cells that are the total of a region or of all of them."""
+    """Return the statements of records about cells that are the total of a region or of all of them."""
     parts = [
         pd.DataFrame(
             {

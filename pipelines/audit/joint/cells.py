@@ -1,4 +1,4 @@
-"""Read what a table says of the true value of each of its cells."""
+"""Read the statements of a table about the true value of each of its cells."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CODE, _SEPARATOR = "code_", "\x1f"
 
 @dataclass(frozen=True)
 class TableStatements:
-    """The cells of a table and what is known of them, one row a cell.
+    """The cells of a table and the bounds that are known of them, one row for each cell.
 
     Attributes
     ----------

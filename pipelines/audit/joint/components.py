@@ -11,9 +11,10 @@ from microguard.pipelines.audit.joint.system import MIXED, STRUCTURE, System
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-#: Largest number of units whose values are looked for in a public list.
+#: Largest number of units whose values are searched in a public list.
 MOST_UNITS = 4
-#: Intervals of at most this relative width are one value, and ends that cross by more contradict each other.
+#: Intervals of at most this relative width count as one value. Interval ends that cross by more contradict
+#: each other.
 FIXED, CROSSED = 1e-12, 1e-9
 
 
@@ -144,7 +145,8 @@ def _row_hashes(system: System) -> np.ndarray:
 
 
 def _name(system: System) -> str:
-    """Return the hash of a component, whatever the order of its rows and unknowns, and numbers of releases.
+    """Return a hash of a component that does not depend on the order of rows and unknowns or on release
+    numbers.
 
     Which statements are of one release is part of it: what one release gives away alone is no news.
     """

@@ -26,7 +26,7 @@ from microguard.pipelines.audit.joint.system import System
 
 @dataclass(frozen=True)
 class AreaExposure:
-    """What readers of all releases of an evidence area learn, in counts.
+    """Counts of the secrets that readers of all releases of an evidence area learn.
 
     Attributes
     ----------
@@ -101,7 +101,9 @@ class AreaExposure:
         return replace(self, **counts, rates={**self.rates, **other.rates})
 
     def limit(self, attacker: str) -> int:
-        """Return how many secrets an attacker may learn: what chance explains, or a share of all sets."""
+        """Return the maximum number of secrets that an attacker may learn: by chance, or as a share of all
+        sets.
+        """
         return limit_of(attacker, self.of[attacker])
 
     def faults(self) -> tuple[str, ...]:
@@ -146,7 +148,7 @@ class AreaExposure:
         return f", passed by {', '.join(names)}" if names else ""
 
     def beyond(self, accepted: AreaExposure) -> AreaExposure:
-        """Return the exposure in excess of that of some releases; what cannot be compared stays.
+        """Return the exposure in excess of that of some releases; releases that cannot be compared remain.
 
         Secrets already learnt from the accepted releases are removed from both counts, so that they do not
         raise the limits.
@@ -242,7 +244,7 @@ def audit(releases: Sequence[Release], folder: Path | None = None, key: bytes = 
 def _audit_group(releases: Sequence[Release], kept: Kept) -> AreaExposure:
     try:
         names = [name_of(release, kept) for release in releases]
-    except LOST:  # a file that cannot be read: nothing of an earlier audit is used
+    except LOST:  # the file cannot be read, so nothing of an earlier audit is reused
         kept, names = Kept(None, "", b""), [release.release_id for release in releases]
     whole = hashlib.sha256(json.dumps(names).encode()).hexdigest()
     known = kept.get("exposures", whole)
@@ -334,7 +336,7 @@ def _rated(variable: str, exposure: AreaExposure) -> AreaExposure:
 
 
 def _beyond_measures(system: System, apart: System, kept: Kept) -> AreaExposure:
-    """Return what a relation adds, of the secrets that it links and that are not known without it.
+    """Count the linked secrets that are known only with a relation between measures.
 
     Parameters
     ----------

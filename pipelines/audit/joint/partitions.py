@@ -112,7 +112,7 @@ class RegionTotals:
 
 @dataclass(frozen=True)
 class RecordStatements:
-    """What a release of records says.
+    """Statements of a release of records.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Read what each release of a population says, or load what an earlier audit read of the same files."""
+"""Read the statements of each release of a population, or load those that an earlier audit read."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _restored_records(stored: Mapping[str, np.ndarray], position: int) -> Record
 
 
 def _arrays(prefix: str, statements: Any) -> dict[str, np.ndarray]:
-    """Return the arrays of a dataclass by name; none if it is None."""
+    """Return the arrays of a dataclass by name; an empty mapping for None."""
     if statements is None:
         return {}
     values = {each.name: getattr(statements, each.name) for each in fields(statements)}

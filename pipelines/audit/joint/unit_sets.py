@@ -20,7 +20,8 @@ from microguard.pipelines.audit.joint.partitions import Partition
 from microguard.pipelines.audit.joint.system import MIXED, STRUCTURE
 from scipy import sparse
 
-#: Memberships of units in published sets up to which all sets of units are part of the system.
+#: Maximum number of memberships of units in published sets for which all sets of units are part of the
+#: system.
 MEMBERSHIPS = 20_000
 #: Largest set of units in a larger system; larger sets are compared by their differences only.
 SMALL_SET = 64
@@ -75,7 +76,7 @@ def distinct_sets(
     np.maximum.at(k, of, np.concatenate([*(np.full(len(p.cells), p.k) for p in partitions), none]))
     tied_by = np.full(len(distinct), MIXED, np.int64)
     of_cell = np.flatnonzero(np.concatenate([*cells, none]) >= 0)[::-1]
-    tied_by[of[of_cell]] = release[of_cell]  # the first release of each
+    tied_by[of[of_cell]] = release[of_cell]  # the first release in which each set occurs
     said = pd.DataFrame(
         {
             "set": of,

@@ -182,7 +182,8 @@ def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = N
         return None
     mean = np.bincount(inverse, values[places]) / np.bincount(inverse)
     guesses = np.full(len(at), np.nan)
-    between = 1 + np.flatnonzero(of[:-2] == of[2:])  # beyond the ends nothing lies beside
+    # the first and the last position have no neighbours on both sides
+    between = 1 + np.flatnonzero(of[:-2] == of[2:])
     share = (at[between] - at[between - 1]) / (at[between + 1] - at[between - 1])
     guesses[between] = mean[between - 1] + share * (mean[between + 1] - mean[between - 1])
     inside = np.isfinite(guesses[inverse])
@@ -245,7 +246,7 @@ def _combined(
         return told((places, back(_fitted(terms[places], values[places]))))
 
     if not tells(names):
-        # columns that few records have hide a sum of the others
+        # columns with values in few records prevent the detection of a sum of the others
         names = [name for name in names if np.isfinite(columns[name]).all()]
         if len(names) == len(columns) or not tells(names):
             return []
@@ -263,7 +264,7 @@ def _fitted(terms: np.ndarray, values: np.ndarray) -> np.ndarray:
     terms : (m, p) array
     values : (m,) array
     """
-    order = np.lexsort((*terms.T, values))  # so that the sums are those of any order of records
+    order = np.lexsort((*terms.T, values))  # so that the sums do not depend on the order of records
     scale = np.maximum(np.abs(terms).max(axis=0), np.finfo(float).tiny)
     design = np.column_stack([terms / scale, np.ones(len(terms))])
     rows = order[np.linspace(0, len(order) - 1, min(len(order), FITTED)).astype(int)]

@@ -19,7 +19,8 @@ import pandas as pd
 #: Least share of records whose value of the column repeats. A column of unique values (an amount, a weight)
 #: determines every variable in the file, from which a reader learns nothing.
 REPEATED_SHARE = 0.5
-#: Least number of records of a value of the column for a number, or where several values go with it.
+#: Least number of records of a value of the column if the determined variable is numeric or several of its
+#: values occur.
 OFTEN = 10
 #: Least lambda (Goodman and Kruskal 1954) of a column that determines a variable: the share of the errors of
 #: the commonest value that the column removes.
@@ -33,7 +34,7 @@ TRIED_TOGETHER = 3
 
 @dataclass(frozen=True)
 class Dependency:
-    """A published column in which (nearly) every value goes with one value of a protected variable.
+    """A published column whose values nearly always determine the value of a protected variable.
 
     Attributes
     ----------
@@ -97,18 +98,18 @@ class Guessing:
 
     @property
     def always(self) -> bool:
-        """Whether every value of the column goes with one value of the variable."""
+        """Whether every value of the column determines the value of the variable."""
         return self.commonest < self.records and self.disagreeing == 0 and self.often_enough
 
     @property
     def right(self) -> float:
-        """Share that the column gets right of what the commonest value gets wrong."""
+        """Share of the errors of the commonest value that the column removes (lambda)."""
         varies = self.commonest < self.records and self.judged > 0
         return 1.0 - self.wrong / (self._left * self.judged) if varies else 0.0
 
     @property
     def nearly_all(self) -> bool:
-        """Whether nearly every value goes with one value of the variable."""
+        """Whether nearly every value of the column determines the value of the variable."""
         return self.right >= NEARLY and self.often_enough
 
     @property

@@ -24,7 +24,8 @@ from microguard.schemas.specification.model import Specification
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: Records looked at on the driver, drawn by their content: enough to refute nearly every pair.
+#: Number of records that are compared on the driver, drawn by a hash of their content: enough to refute
+#: nearly every pair.
 GLANCE = 20_000
 _PLACES = 1 << 30
 

@@ -15,11 +15,12 @@ import pandas as pd
 
 #: Significant digits of a total. With them, one in some thousand totals of other records coincides.
 DIGITS = 4
-#: Codes of each column, those whose hashes are smallest.
+#: Number of codes of each column that are kept: those with the smallest hashes.
 CODES = 1024
-#: Equal totals of common codes from which two columns of totals are of the same records, and their share.
+#: Minimum number of equal totals of common codes, and minimum share of them, for two columns of totals of the
+#: same records.
 FEWEST, SHARE = 3, 0.5
-#: Whole totals below it coincide by chance.
+#: Smaller whole totals are ignored, because they are often equal by chance.
 SMALLEST_WHOLE = 1000
 
 

@@ -35,7 +35,7 @@ Subset = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Alike:
-    """How alike the shapes of two sources are.
+    """Similarity of the shapes of two sources.
 
     Attributes
     ----------

@@ -91,7 +91,8 @@ class FolderStagingArea:
         """Write a hidden file, and rename it."""
         path = self.folder / name
         private_folder(path.parent)
-        fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")  # of two attempts of a task
+        # two attempts of a task write different files
+        fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         with open(fresh, "wb") as file:
             write(file)
         fresh.replace(path)

@@ -115,7 +115,7 @@ class PartListStagingArea:
     def fetch(self, name: str) -> Path:
         """Fetch the parts into an empty folder, several at a time."""
         target = self.folder / name
-        shutil.rmtree(target, ignore_errors=True)  # of a run that died
+        shutil.rmtree(target, ignore_errors=True)  # remove the parts of a run that died
         private_folder(target)
 
         def fetch(part: Part) -> None:

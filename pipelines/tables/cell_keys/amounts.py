@@ -72,7 +72,7 @@ def amount_noise(specification: Specification) -> AmountNoise:
 
 
 def guarantee_of_amounts(specification: Specification, absent: str) -> NoisyAmounts:
-    """Return the promise, with the parameters of the noise and what a reader may take from absent cells."""
+    """Return the guarantee, with the parameters of the noise and the meaning of absent cells."""
     noise = amount_noise(specification)
     scaling = noise.scaling
     return NoisyAmounts(
@@ -90,7 +90,7 @@ def guarantee_of_amounts(specification: Specification, absent: str) -> NoisyAmou
 
 @dataclass(frozen=True, eq=False)
 class PublishedAmounts:
-    """Published amounts, and what they were made by; all in units of the last published digit.
+    """Published amounts and their inputs, in units of the last published digit.
 
     Attributes
     ----------
@@ -141,10 +141,10 @@ def published_amounts(
     different = int(np.sum(np.isfinite(earlier) & (earlier != values)))
     if different:
         raise StandingValueFails(
-            f"{different} cell(s) stand published at another value than the noise of this table gives their "
-            "amount, and two values of one amount give its noise away: the source was revised, the p-tables "
-            "or table.noise_scaling were others, or it was another method. Publish with the earlier ones, "
-            "the table of another period, or without these cells"
+            f"{different} cell(s) were published with another value than this table would publish, and two "
+            "values of one amount disclose its noise. The source was revised, or the p-tables, "
+            "table.noise_scaling or the method changed. Publish with the earlier settings, the table of "
+            "another period, or without these cells"
         )
     in_units = replace(noisy, values=noisy.values / unit, first=noisy.first / unit, scale=noisy.scale / unit)
     return PublishedAmounts(values, fall, rise, in_units)
@@ -215,7 +215,7 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
                 known = attacked(amounts, rules, variables, cells.contributors, seed)
             except SdcError as error:
                 raise ProtectionFailed(
-                    f"What the table gives away cannot be judged: {error}. Nothing was published. Name "
+                    f"The disclosure by this table cannot be computed: {error}. Nothing was published. Name "
                     "fewer or smaller tables."
                 ) from error
         related = self._related_amounts(job, cells, amounts)
@@ -241,7 +241,7 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
         )
 
     def _related_amounts(self, job: Job, cells: Cells, amounts: PublishedAmounts) -> RelatedAmounts:
-        """Return what other published variables say; a steward may accept that they are compared."""
+        """Return the posterior given other published variables, unless a steward accepts their comparison."""
         accepted = self.specification.publish.successive == "accept"
         before = () if accepted else published_cells(job.areas)
         return related_amounts(cells, self.table, amounts.noisy, before, self._origin["period"])

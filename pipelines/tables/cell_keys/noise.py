@@ -24,7 +24,8 @@ from microguard.sdc.cta.cell_keys.posterior import candidates, given_all
 from microguard.sdc.cta.counts.count_table import totals
 from microguard.sdc.cta.rules.identical_cells import identical_cells, table_of_variables
 
-#: Cells that are looked at beside all others, at most: each costs a solve by a factorisation that is there.
+#: Maximum number of cells that are examined given all other cells: each costs one solve with the existing
+#: factorisation.
 MOST_LINKED = 4000
 
 
@@ -38,7 +39,7 @@ class NoisyCounts:
     values : (cells,) int64 array, published
     alone : (cells,) array
         Probability of the likeliest true count below the threshold, given the cell's own value.
-    examined : (k,) positions of the cells looked at beside all others
+    examined : (k,) positions of the cells looked at next to all others
     linked : (k,) array
         The same probability given everything that is published.
     intervals : CountIntervals
@@ -79,7 +80,7 @@ def standing_counts(
     Parameters
     ----------
     before : cells of this source and period that were published
-    accepted : whether a steward has decided that tables may stand beside each other unjudged
+    accepted : whether a steward has decided that tables may stand next to each other unjudged
 
     Raises
     ------
@@ -125,9 +126,9 @@ def published_counts(
     impossible = int(np.sum((np.abs(values - counts) > largest) | (odds == 0)))
     if contradicted or impossible:
         raise StandingValueFails(
-            f"{contradicted + impossible} cell(s) stand published at a value that the noise of this table "
-            "cannot give their count, or at two: the source was revised, or they were published by another "
-            "method. Publish the table of another period, or without these cells"
+            f"{contradicted + impossible} cell(s) were published with two different values, or with a value "
+            "that the noise of this table cannot produce from their count. The source was revised, or "
+            "another method published them. Publish the table of another period, or without these cells"
         )
     return np.asarray(values)
 

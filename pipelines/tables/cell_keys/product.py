@@ -66,7 +66,7 @@ class NoisyTables(TableProduct[NoiseComparison]):
                 noisy = attacked(cells, values, noise, most_cells=most, seed=int.from_bytes(drawn[:8], "big"))
             except SdcError as error:
                 raise ProtectionFailed(
-                    f"What the table gives away cannot be judged: {error}. Nothing was published. Name "
+                    f"The disclosure by this table cannot be computed: {error}. Nothing was published. Name "
                     "fewer or smaller tables."
                 ) from error
         comparison = NoiseComparison(self.table, cells, noisy)

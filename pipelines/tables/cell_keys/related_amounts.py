@@ -30,13 +30,14 @@ MOST_TERMS, MOST_COMPARED = 3, 12
 LEAST_CELLS = 3
 #: Relative error of a multiple.
 ROUNDING = 1e-9
-#: Smallest variance of a look, in squared units, and relative to the largest: looks may follow from others.
+#: Smallest variance of an estimate, in squared units and relative to the largest one: some estimates may be
+#: linear combinations of others.
 _LEAST_VARIANCE, _REDUNDANT = 1e-6, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class RelatedAmounts:
-    """What other published variables say of the cells of a table, and it of them.
+    """Further estimates of the cells of a table from other published variables, and of those from the table.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class RelatedAmounts:
         return tuple(names for names, _ in self.relations)
 
     def within_level(self, chosen: np.ndarray, levels: np.ndarray) -> np.ndarray:
-        """Return the probability of each chosen cell by all looks, 0 where there is no second one."""
+        """Return the probability of each chosen cell given all its estimates; 0 if it has only one."""
         found = np.zeros(len(chosen))
         for looks in self._looks:
             _, here, there = np.intersect1d(chosen, looks.cells, return_indices=True)
@@ -105,7 +106,7 @@ class RelatedAmounts:
 
 @dataclass(frozen=True, eq=False)
 class _Looks:
-    """Second looks that some cells have in common, (cells,) arrays and (looks, terms) factors."""
+    """Further estimates (looks) that some cells share: (cells,) arrays and (looks, terms) factors."""
 
     cells: np.ndarray
     factors: np.ndarray
@@ -201,7 +202,7 @@ def related_amounts(
         if row is None or not known or cell.period != period or _is_other(cell.measure, table):
             continue
         term = terms.setdefault(cell.measure, _Term.of_no_cell(len(cells)))
-        if np.isnan(term.amounts[row]):  # the first value stands
+        if np.isnan(term.amounts[row]):  # the first value is kept
             term.add(row, cell, unit)
     own = cells.units.astype(float)
     return RelatedAmounts(noisy, own, tuple(_relations(own, terms, noisy.first - own)), terms)

@@ -23,12 +23,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-#: What a missing category is called in a table; below a coarser code it carries that code's name.
+#: Code of a missing category in a table; below a coarser code it contains that code's name.
 MISSING = "(missing)"
 #: Relative error of a sum of floating-point amounts that is no difference.
 FLOAT_ERROR = 1e-9
-#: Columns of a contribution: weighted and rounded; as it is; who contributes; the share of a cell, in
-#: percent, above which it is protected.
+#: Columns of a contribution: the weighted and rounded amount, the original amount, the contributor, and the
+#: percentage of a cell above which the contributor is protected.
 AMOUNT, CONTRIBUTION, UNIT, THRESHOLD = "__amount", "__contribution", "__unit", "__threshold"
 #: Digits of a record's amount; ten more are left for sums.
 _DIGITS = 28
@@ -87,7 +87,8 @@ def _codes_above(name: str, table: Table) -> Column:
             chain.append(table.parents[name][chain[-1]])
         above[each] = chain
 
-    def chains_of_codes(codes: pa.Array) -> pa.Array:  # in a task: codes of the records stand in no plan
+    # run in a task, so that no plan contains codes of the records
+    def chains_of_codes(codes: pa.Array) -> pa.Array:
         return pa.array([above.get(code) for code in codes.to_pylist()], pa.list_(pa.string()))
 
     code, none = label(name, table), f.array().cast("array<string>")
@@ -112,7 +113,7 @@ def _refuse_coarse(frame: DataFrame, name: str, table: Table) -> None:
     coarse = frame.where(is_coarse).count()
     if coarse:
         raise InputRejected(
-            f"{coarse} record(s) have a code in {name} that other codes are parts of: expected the finest "
+            f"{coarse} record(s) have a code in {name} that is a parent of other codes: expected the finest "
             "codes. Give them a finer one, or a code of their own in table.parents."
         )
 

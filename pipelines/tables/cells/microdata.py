@@ -156,7 +156,7 @@ def _asked(grouped: pd.DataFrame, table: Table, names: Mapping[str, str]) -> pd.
 
 
 def _refuse_unknown(records: DataFrame) -> None:
-    """Refuse records whose contributor nobody knows."""
+    """Refuse records without a contributor."""
     unknown = records.where(f.col(UNIT).isNull()).count()
     if unknown:
         raise InputRejected(
