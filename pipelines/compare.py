@@ -202,7 +202,7 @@ def _one(job: Job, microdata: Microdata, choice: str) -> ComparisonRow:
 def _broken(
     measures: Iterable[Measure[Any, Any]], specification: Specification, metrics: Mapping[MetricKey, float]
 ) -> tuple[str, ...]:
-    """Return the limits that do not hold, those accepted in `quality.accept` included."""
+    """Return the exceeded limits, including those accepted in `quality.accept`."""
     quality = specification.quality.model_copy(update={"accept": {}})
     strict = specification.model_copy(update={"quality": quality})
     return tuple(

@@ -29,7 +29,7 @@ D = TypeVar("D", bound=Product[Any, Any])
 
 
 class NothingNew(Exception):
-    """The release would be the one that its series published last.
+    """Raised because the release would equal the last one that its series published.
 
     Attributes
     ----------

@@ -74,7 +74,7 @@ class ProtectedFrame:
         )
 
     def _repr_html_(self) -> str:
-        """Return the verdicts as a table for notebooks, without what was measured."""
+        """Return the verdicts as a table for notebooks, without the measured values."""
         rows = "".join(
             f"<tr><td>{escape(_title(each))}</td><td>{'met' if each.passed else 'not met'}</td></tr>"
             for each in sorted(self.verdicts.rows, key=lambda each: each.passed)

@@ -1,4 +1,4 @@
-"""From protected records or cells to a verified release: measure, stage, count, judge, keep the evidence."""
+"""From protected records or cells to a verified release: measure, stage, count, judge, write the evidence."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def _lost(areas: Areas) -> CommandResult:
 
 
 def _served(public: PublicArea) -> str | None:
-    """Return the current release; None if current.json cannot be read, which the holder of the lock mends."""
+    """Return the current release; None if current.json cannot be read before the lock holder repairs it."""
     try:
         return public.current()
     except FileDamaged:
@@ -177,7 +177,7 @@ def _served(public: PublicArea) -> str | None:
 
 
 def _meant(release: FoundRelease, ledger: Ledger) -> str:
-    """Return the id of the release to withdraw: if an area was named, its newest that is not withdrawn.
+    """Return the id of the release to withdraw: of an area, the newest release that is not withdrawn.
 
     A killed call may have made the release before current, which was not to be withdrawn.
     """

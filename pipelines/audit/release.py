@@ -199,7 +199,7 @@ def _agrees(stated: Any, counted: Any) -> bool:
 
 
 class PublicRecords(RecordFiles):
-    """The view ``microdata`` on the public files, queried with DuckDB."""
+    """The view ``microdata`` of the public files, queried with DuckDB."""
 
     def __init__(self, engine: duckdb.DuckDBPyConnection, columns: dict[str, str]) -> None:
         self.columns = columns

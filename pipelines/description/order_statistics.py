@@ -62,7 +62,9 @@ class Bracket:
             self._inside = [*self._inside, inside] if self._held <= COLLECTED else None
 
     def found(self) -> float | None:
-        """Return the number at the place; None if it is not in the bracket, or too many numbers are."""
+        """Return the number at the rank; None if it is outside the bracket, or the bracket has too many
+        numbers.
+        """
         place = self._place - self._below
         if place < 0 or self._inside is None or place >= self._lowest + self._held + self._highest:
             return None
@@ -75,7 +77,7 @@ class Bracket:
 
 
 def order_statistics(parts: Parts, places: Sequence[int]) -> tuple[float, ...]:
-    """Return the numbers at places of the ascending order.
+    """Return the numbers at these ranks of the ascending order.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ MOST_MISSING = 0.5
 
 
 def assigned(facts: Facts, reading: Reading) -> Guess:
-    """Return the guess for a column that was read by itself."""
+    """Return the guess for a column from its own evidence alone."""
     column, confidence = facts.column, reading.confidence
     role, kind = ROLES[reading.name]
     count = f"{column.distinct:,} distinct value" + ("s" if column.distinct != 1 else "")
@@ -103,7 +103,7 @@ def with_units(guesses: list[Guess], entities: Mapping[str, Entity], records: in
 
 
 def _second_home(each: Guess) -> Guess:
-    """Leave out a second column that groups persons as households do: another key, or an amount."""
+    """Leave out a second column that groups persons like households: another key, or an amount."""
     why = f"a second key of households; {each.why}"
     if each.column is None or each.column.named("household") or not each.column.finite:
         return replace(each, role="identifier", why=why)

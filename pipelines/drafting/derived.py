@@ -120,7 +120,7 @@ def _duplicates(columns: Sequence[Column], codes: _Values, numbers: _Values) -> 
 
 
 def _in_one_order(one: np.ndarray | None, other: np.ndarray | None) -> bool:
-    """Return whether of two columns of numbers one rises or falls with the other, if there are many values.
+    """Return whether one numeric column is a monotone function of the other, if there are many values.
 
     All amounts of households group the persons alike.
     """
@@ -211,7 +211,7 @@ def _totals(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iter
 
 
 def _bands(columns: Sequence[Column], codes: _Values, numbers: _Values) -> Iterator[Derived]:
-    """Find categories that are bands of a number: sorted by it, they change as rarely as they can."""
+    """Find categories that are bands of a number: in its order they change as rarely as possible."""
     for base in columns:
         number = numbers.get(base.label)
         if number is None or base.distinct < FEWEST_IN_BANDS:

@@ -88,7 +88,7 @@ class Facts:
 
     @property
     def numeric(self) -> bool:
-        """All values are numbers. Of texts only those of a CSV can be, unless they have leading zeros."""
+        """Whether all values are numbers. Text can be a number only in a CSV, and without leading zeros."""
         if pa.types.is_boolean(self.column.type) or self.column.present == 0:
             return False
         typed = self.column.type
@@ -98,7 +98,7 @@ class Facts:
 
     @property
     def padded(self) -> bool:
-        """Digits of one width with leading zeros and many values, as codes and padded amounts have."""
+        """Whether values are digits of one width with leading zeros, as codes and padded amounts are."""
         return self.csv and self.column.zero_led > 0 and self.column.digits_of_one_width and not self.few
 
     @property
@@ -113,7 +113,7 @@ class Facts:
 
     @property
     def unique(self) -> bool:
-        """All values are distinct, but for a few duplicates."""
+        """Whether all values are distinct, except for a few duplicates."""
         return self.column.distinct >= NEARLY_UNIQUE * self.records
 
     @property
@@ -123,7 +123,7 @@ class Facts:
 
     @property
     def pattern(self) -> bool:
-        """Texts of one width and one word, as keys have."""
+        """Whether texts have one width and one word, as keys have."""
         least, most = self.column.widths
         return least == most >= 4 and self.column.words == 1
 
@@ -140,13 +140,15 @@ class Facts:
 
     @property
     def of_a_body(self) -> bool:
-        """In a file with measures of the body: as weights in kilograms are, at most 400 with one decimal."""
+        """Whether values look like weights in kilograms: at most 400 with one decimal, next to measures of
+        the body.
+        """
         tenths = np.abs(self.numbers * 10 - np.round(self.numbers * 10)) < 1e-6
         return self.body and self.numeric and self.column.range[1] <= 400 and bool(tenths.all())
 
     @property
     def maybe_weight(self) -> bool:
-        """Numbers that could be a sampling weight, of which neither name nor values say that they are."""
+        """Whether numbers could be a sampling weight although neither name nor values show it."""
         if self.named("income", "age", "visible", "body") or _amount(self):
             return False
         levels = self.few and self.numeric and not self.whole and self.column.positive == self.records
@@ -154,7 +156,7 @@ class Facts:
 
     @property
     def alone(self) -> bool:
-        """A key whose records share a single column, as those of a place or a fine code do."""
+        """Whether a key has records that share a single column, as those of a place or a fine code do."""
         entity = self.entity
         named = self.named("key", "entity", "household")
         return entity is not None and entity.kind == "cluster" and len(entity.shared) == 1 and not named
@@ -168,7 +170,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Rule:
-    """Evidence: points for a reading where a condition holds, and the reason."""
+    """A rule of evidence: points for a class of columns if a condition holds, and the reason."""
 
     reading: str
     points: int
@@ -246,7 +248,7 @@ class Reading:
 
 
 def read_column(facts: Facts) -> Reading:
-    """Return the reading with the most points, its strongest reason and its confidence."""
+    """Return the class with the most points, its strongest reason and its confidence."""
     points = dict.fromkeys(READINGS, 0)
     reasons: dict[str, tuple[int, str]] = {}
     for rule in RULES:

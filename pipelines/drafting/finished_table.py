@@ -272,7 +272,7 @@ def _runs(order: list[str], total: float, adds_up: AddsUp) -> Iterator[list[str]
 
 
 def _between(levels: list[list[str]], values: Mapping[str, float], adds_up: AddsUp) -> dict[str, str] | None:
-    """Return code -> the code of the level above that runs of codes add up to, one after the other."""
+    """Map each code to the code of the level above, whose value the values of a run of codes add up to."""
     parents: dict[str, str] = {}
     for above, below in pairwise(levels):
         left = list(below)

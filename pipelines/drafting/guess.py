@@ -11,7 +11,7 @@ SURE, LIKELY, UNSURE = "sure", "likely", "unsure"
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another role and kind that a column may have, when it has them, and its recode as TOML."""
+    """An alternative role and kind of a column, the condition for it, and its recode as TOML."""
 
     role: str
     kind: str | None

@@ -222,7 +222,7 @@ class Profile:
         return {label: frame[label].to_numpy(np.float64, na_value=np.nan) for label in frame.columns}
 
     def codes_in_order(self, column: Column, other: Column) -> np.ndarray:
-        """Return the sampled codes of `other`, sorted by the numbers or the text of `column`."""
+        """Return the sampled codes of `other`, in the order of the numbers or texts of `column`."""
         number = self._number(column)
         order = f"{number}, {column.label}" if column.numbers else column.label
         records = self._engine.execute(

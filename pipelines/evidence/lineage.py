@@ -101,7 +101,7 @@ def lineage_event(evidence: Evidence, source: str | None, at: str) -> dict[str, 
 
 
 def _columns(evidence: Evidence, source: str | None) -> dict[str, Any]:
-    """Return the column lineage of published records: from which columns of the input each one was made.
+    """Return the column lineage of published records: the input columns of each published column.
 
     A protected column has masked values, and every other one is published as it is or computed.
     """
@@ -150,7 +150,7 @@ def sent_lineage(name: str, source: str | None) -> AbstractContextManager[Callab
 
 
 def sent_lineage_of(folder: Path) -> AbstractContextManager[Callable[[Path | None], None]]:
-    """Send the same for a decision about a release, with the job and the input that its evidence names."""
+    """Send the events of a decision about a release, with the job and the input from its evidence."""
     event: dict[str, Any] = {}
     with suppress(MicroguardError, OSError):  # lineage decides about no release
         event = read_json(folder / FILE, FILE, _RESTORED)

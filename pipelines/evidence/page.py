@@ -124,7 +124,8 @@ class Drawn(Headlined, Protocol):
 
 
 class Page:
-    """The page of a release: plots and sections, drawn once, with the state of the ledger when it is written.
+    """The page of a release: plots and sections, drawn once, with the status in the ledger when it is
+    written.
 
     Parameters
     ----------
@@ -246,7 +247,7 @@ def _open_risks(attacks: Iterable[Attack], k: int) -> Iterator[str]:
 
 
 def _recodes(specification: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the variables that were recoded before anything was counted, and how, in words."""
+    """Yield the variables that were recoded before protection, and how, in words."""
     for name, variable in specification.get("variables", {}).items():
         given = {key: variable[key] for key in RECODES if variable.get(key)}
         if given:
@@ -279,7 +280,7 @@ def _apart(sentence: str) -> str:
 
 
 def _number(value: Any) -> str:
-    """Format a number with four digits, or with all digits before the point, without an exponent."""
+    """Format a number with four digits, or with all digits before the decimal point, without an exponent."""
     if value is None or isinstance(value, jinja2.Undefined):
         return "-"
     if 0 < abs(value) < SMALLEST:

@@ -67,7 +67,7 @@ class BoundedNoise(TableGuarantee):
 
     @property
     def condition(self) -> str:
-        """A total farther from the sum of its parts than the noise of all of them."""
+        """A total whose distance from the sum of its parts exceeds the noise of all of them."""
         return f"total IS NULL OR hidden > 0 OR abs(total - parts_sum) > {self.largest} * (parts + 1)"
 
     @property
@@ -81,7 +81,7 @@ class BoundedNoise(TableGuarantee):
         return "differ from the sum of their parts by more than their noise"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Small counts; counts too far from their own, zeros that are none, and missing cells."""
+        """Small counts; counts too far from the true ones, false zeros, and missing cells."""
         shown = np.nan_to_num(published.shown)
         small = (shown != 0) & (shown < self.least)
         far = (np.abs(shown - original.units) > self.largest) | ((original.units == 0) & (shown != 0))

@@ -47,7 +47,7 @@ class _Coalition:
 
 @dataclass(frozen=True, eq=False)
 class _Knowledge:
-    """How far each cell may be from its value, and must be able to be, as (cells,) arrays."""
+    """Bounds on the deviation of each cell, and deviations that its levels require, as (cells,) arrays."""
 
     fall: np.ndarray
     rise: np.ndarray
@@ -150,7 +150,7 @@ def too_narrow(
 
 
 def _learns(cell: int, known: _Knowledge, search: _Search, unpublished: _Search) -> bool:
-    """Return whether a contributor is left with less than the levels, and would not be without the table."""
+    """Return whether a contributor's interval is narrower than the levels because of the table."""
     if search.ends(cell, known) is not None:
         return False
     most = [abs(unpublished.reach(cell, known, side, np.inf).at(cell)) for side in (-1, 1)]
@@ -274,7 +274,7 @@ class _Table:
         return float(self.deviations[self.cells == cell].sum())
 
     def times(self, factor: float) -> _Table:
-        """Return the deviations multiplied, which keeps every sum."""
+        """Multiply the deviations by a factor, which preserves every sum."""
         return _Table(self.cells, self.deviations * factor)
 
 
@@ -282,7 +282,7 @@ _SAME = _Table(np.zeros(0, np.int64), np.zeros(0))
 
 
 class _Search:
-    """Search values that an attacker cannot exclude, at the levels of a cell."""
+    """Search deviations to the levels of a cell that an attacker cannot exclude."""
 
     def __init__(self, relations: sparse.csr_matrix, suppressed: np.ndarray) -> None:
         self._columns = np.flatnonzero(suppressed)

@@ -39,7 +39,7 @@ class Count:
 
 
 class Guarantee(ABC, Generic[Files]):
-    """A promise that code which did not make the release can count on its files.
+    """A promise that independent code can verify by counting on the published files.
 
     Attributes
     ----------

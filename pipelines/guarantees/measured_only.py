@@ -55,7 +55,7 @@ class MeasuredOnly(Guarantee[RecordFiles]):
         return (promise("records_published", at_least=1),)
 
     def count(self, files: RecordFiles) -> Count:
-        """Count the records, and name the perturbed variables that the files do not have."""
+        """Count the records, and the perturbed variables that the files lack."""
         files.keys(self.variables)
         ((records,),) = files.query(f"SELECT count(*) FROM {RECORDS}")
         detail = f"{int(records)} records; no formal promise"

@@ -1,4 +1,4 @@
-"""Noise of amounts: every amount has noise of its own by keys, scaled by its largest contributors.
+"""Noise of amounts: every amount has independent noise by keys, scaled by its largest contributors.
 
 Cell keys for continuous variables (Giessing and Tent 2019). Totals do not add up.
 """
@@ -93,7 +93,7 @@ class NoisyAmounts(TableGuarantee):
         return "are absent"
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Count amounts below 0 and changed zeros, and amounts that are missing or beyond their noise."""
+        """Count negative amounts and changed zeros, and amounts that are missing or outside their noise."""
         shown = np.nan_to_num(published.shown)
         wrong = (shown < 0) | ((original.units == 0) & (shown != 0))
         far = (published.change < -original.fall) | (published.change > original.rise)

@@ -1,4 +1,4 @@
-"""The guarantees by name, and those that a manifest states. One that nobody counts is refused.
+"""The guarantees by name, and those of a manifest. A guarantee that no code counts is refused.
 
 A row names where a guarantee is; its file is imported for a release that promises it.
 """

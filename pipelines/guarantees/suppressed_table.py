@@ -89,20 +89,20 @@ class SuppressedTable(TableGuarantee):
 
     @property
     def condition(self) -> str:
-        """A line of published cells that does not add up."""
+        """A constraint whose published cells do not add up."""
         return _OPEN
 
     @property
     def forbidden(self) -> str:
-        """None by its value alone: the status is compared with it."""
+        """No condition on the value alone: the status is compared with the value."""
         return "false"
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """As for every table; status and value agree, and no suppressed value follows from sums."""
+        """Counts of every table; status and value agree, and no suppressed value follows from sums."""
         return (*super().requirements(), promise("status_wrong"), promise("cells_by_subtraction"))
 
     def private_requirements(self) -> tuple[Requirement, ...]:
-        """As for every table; every attacker is left with an interval as wide as the levels."""
+        """Counts of every table; the interval of every attacker is as wide as the levels."""
         narrow = (promise("intervals_too_narrow", attacker) for attacker in self.attackers)
         return (*super().private_requirements(), *narrow)
 
@@ -142,7 +142,7 @@ class SuppressedTable(TableGuarantee):
         places: np.ndarray,
         original: OriginalCells,
     ) -> dict[str, int]:
-        """Count intervals that are too narrow, with all that readers have of earlier tables."""
+        """Count intervals that are too narrow, given all earlier tables of the source."""
         known, earlier = places >= 0, original.earlier
         cells = len(original.units) + (0 if earlier is None else len(earlier.units))
         place = sparse.csr_matrix(
@@ -156,7 +156,7 @@ class SuppressedTable(TableGuarantee):
         return too_narrow(sparse.csr_matrix(lines), hidden, original.with_earlier(), self.attackers)
 
     def compare(self, published: Published, original: OriginalCells) -> tuple[int, int]:
-        """Sensitive cells with a value; published cells that are not at their own value."""
+        """Sensitive cells with a value; published cells without their true value."""
         valued = ~np.isnan(published.shown)
         return int(np.sum(original.sensitive & valued)), int(np.sum(valued & (published.change != 0)))
 

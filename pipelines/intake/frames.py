@@ -1,4 +1,4 @@
-"""Write the records of a data frame of Spark, or of a library that speaks Arrow, down once.
+"""Write the records of a Spark data frame, or of a library that exports Arrow, to files once.
 
 Without that, Spark would compute the plan behind a frame in each pass of a run.
 """
@@ -28,7 +28,7 @@ def is_spark_frame(frame: Any) -> bool:
 def write_frame(
     spark: SparkSession, frame: Any, specification: Specification, staging: PrivatePlace
 ) -> Microdata:
-    """Write the declared columns of a frame down, without identifiers, and return its records.
+    """Write the declared columns of a frame to files, without identifiers, and return its records.
 
     Parameters
     ----------

@@ -46,14 +46,14 @@ class BlockReports:
 
     @property
     def of_file(self) -> dict[str, Any] | None:
-        """Return the report whose bound is of the whole file, or None."""
+        """Return the report with a bound of the whole file, or None."""
         return self.whole_file or next(
             (each for each in self.blocks if each.get("bound_of") == OF_FILE), None
         )
 
     @property
     def records(self) -> int:
-        """Return the number of protected records: proofs hold for a release that has no others."""
+        """Return the number of records that the proofs cover; a release with other records has no proof."""
         parts = self.blocks if self.whole_file is None else [self.whole_file]
         return sum(report["records"] for report in parts)
 
@@ -117,7 +117,7 @@ def collected(reports: Iterable[str], numeric: int) -> BlockReports:
 
 
 def block_table(protections: Mapping[str, BlockReports]) -> pa.Table:
-    """Return the block reports as a table; a row without a block is of the whole file."""
+    """Return the block reports as a table; a row without a block describes the whole file."""
     rows = [
         {
             "clustering": name,

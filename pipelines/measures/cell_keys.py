@@ -21,7 +21,7 @@ from microguard.sdc.cta.cell_keys.noise_table import CellKeyParameters, NoiseTab
 
 @dataclass(frozen=True)
 class CellErrorsBeside:
-    """Errors of the cells of some tables, with original counts, one way to publish them.
+    """Errors of the cells of some tables under one way to publish them, with the original counts.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class CellErrorsBeside:
 
 @dataclass(frozen=True)
 class DimensionBeside:
-    """The tables of one dimension, by protected records and by cell keys."""
+    """Errors of the tables of one dimension, from protected records and from cell keys."""
 
     tables: int
     cells: int

@@ -81,7 +81,7 @@ def _steps(reports: BlockReports, chi2: float, largest_error: float | None) -> I
 
 
 def _added(name: str, parts: list[dict[str, Any]], given: str) -> Proved:
-    """Sum a step over the blocks; of the largest error take the maximum."""
+    """Sum a step over the blocks; for the largest error, take the maximum."""
     objective = parts[0]["objective"]
     total = max if objective == "largest error above its allowance" else math.fsum
     value = total([part["value"] for part in parts])

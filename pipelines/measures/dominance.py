@@ -1,4 +1,4 @@
-"""Count the clusters whose published mean gives a contributor away, by numeric quasi-identifier.
+"""Count the clusters whose published mean discloses a contributor, by numeric quasi-identifier.
 
 The (n, k) rule counts clusters whose total hangs on few contributors. The p % rule (`sdc.clusters.p_percent`)
 forbids totals from which the second largest contributor computes the largest within 10 %: their means were
@@ -61,7 +61,7 @@ ONE_VALUE = (
 
 
 class DominanceMeasure(Measure[Comparison, dict[str, Dominance]]):
-    """Count the clusters whose published mean gives a contributor away."""
+    """Count the clusters whose published mean discloses a contributor."""
 
     name = "dominance"
     section = dict[str, Dominance]

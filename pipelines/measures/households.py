@@ -67,7 +67,7 @@ def split(rows: Sequence[Row]) -> tuple[list[Row], Households]:
 
 @dataclass(frozen=True)
 class _WithMissed:
-    """Return the row of a function, then a row for each household of the task.
+    """Return the row of a function, followed by a row for each household of the task.
 
     It has the logarithm of the probability that none of its records is identified.
     """

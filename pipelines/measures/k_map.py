@@ -1,4 +1,4 @@
-"""Count records whose combination fewer than k of the population have (k-map).
+"""Count records whose combination occurs fewer than k times in the population (k-map).
 
 Sweeney 2002; El Emam and Dankar 2008: who picks the record's person out of a register of everybody chooses
 among those who have the combination, whether or not the file has them too. Exact, over both files.
@@ -102,7 +102,7 @@ def _held(row: Mapping[str, float | None]) -> Held:
 
 
 class KMapMeasure(Measure[Comparison, KMap]):
-    """Count records whose combination fewer than k of the population have (k-map)."""
+    """Count records whose combination occurs fewer than k times in the population (k-map)."""
 
     name = "k_map"
     section = KMap

@@ -23,7 +23,7 @@ MORE = "raise method.effort, lower release.k, protect fewer variables together, 
 
 @dataclass(frozen=True)
 class Loss:
-    """Of one clustering, in standardised units; no weight of a variable enters SSE, SST and their shares.
+    """Loss of one clustering in standardised units; weights of variables do not enter SSE and SST.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ DIGITS = 3
 
 @dataclass(frozen=True)
 class CountErrors:
-    """Errors of the counts of cells, after less before, to `DIGITS` digits.
+    """Errors of the counts of cells (protected minus original), rounded to `DIGITS` digits.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class CountErrors:
 
 @dataclass(frozen=True)
 class WeightedErrors:
-    """Of the tables of one dimension, of the whole file or of its regions.
+    """Errors of the tables of one dimension, of the whole file or of its regions.
 
     Attributes
     ----------

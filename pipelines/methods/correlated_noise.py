@@ -1,4 +1,6 @@
-"""Correlated noise on Spark: one aggregation gives the correlations, and each record draws by itself."""
+"""Correlated noise on Spark: one aggregation computes the correlations, and each record is perturbed
+separately.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 53}
 
 
 class CorrelatedNoise(Perturbation):
-    """Add normal noise to numeric variables, correlated as they are."""
+    """Add normal noise to numeric variables, with the correlations of the variables."""
 
     limits = (
         "Normal noise was added to values: a number may be outside its range, below 0 for example, and sums "
@@ -80,7 +82,7 @@ class CorrelatedNoise(Perturbation):
 
 
 def _digits(kind: t.DataType, deviation: float) -> int | None:
-    """Return the digits that are published after the point; None of a constant variable, which stays."""
+    """Return the number of published decimals; None for a constant variable, which is not changed."""
     if deviation == 0:
         return None
     return 0 if kind.simpleString() in _BITS else DIGITS - 1 - floor(log10(deviation))
@@ -100,7 +102,8 @@ def largest(kind: t.DataType) -> float:
 def _sums(
     frame: DataFrame, names: tuple[str, ...], means: np.ndarray, deviations: np.ndarray
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return for each two variables the records with both, and the sum of products in squares of `STEP`.
+    """Return for each pair of variables the number of records with both, and the sum of products in squares
+    of `STEP`.
 
     Constant variables have none.
     """
@@ -123,7 +126,7 @@ def _sums(
 
 
 def _correlations(sums: Mapping[tuple[int, int], tuple[int, int]], varies: np.ndarray) -> np.ndarray:
-    """Return the correlations of the variables, of records with both; 0 of a constant variable."""
+    """Return the correlations of the variables over records with both; 0 for a constant variable."""
     matrix = np.diag(varies.astype(np.float64))
     for (i, j), (present, products) in sums.items():
         if present > 1:

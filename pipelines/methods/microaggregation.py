@@ -45,7 +45,7 @@ class Microaggregation(RecordMethod):
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Protect one clustering after the other; the records are written down once for each."""
+        """Protect one clustering after the other; the records are written to files once for each."""
         specification, reports = self.specification, {}
         for group in specification.clusterings:
             if specification.strategy(group) == "microaggregation":

@@ -35,7 +35,7 @@ _TARGET = "protected"
 
 
 class Perturbation(RecordMethod):
-    """A method that changes quasi-identifiers at random, and promises nothing."""
+    """A method that changes quasi-identifiers at random and gives no formal guarantee."""
 
     def guarantees(self) -> Sequence[Guarantee[RecordFiles]]:
         """State that there is no formal promise."""
@@ -62,7 +62,7 @@ class Perturbation(RecordMethod):
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Perturb the records, and write them down once."""
+        """Perturb the records, and write them to files once."""
         place = job.areas.staging_area(release_id, "resume")
         context = f"perturbation {self.specification.method.name}".encode()
         secret = hmac.digest(job.areas.key(), context, "sha256")

@@ -117,7 +117,7 @@ def _ranked(tall: DataFrame, records: int) -> DataFrame:
 
 
 def _in_ranges(tall: DataFrame, limits: Mapping[int, np.ndarray]) -> DataFrame:
-    """Add `range`, how many limits of its variable are below a value.
+    """Add `range`: the number of limits of its variable that are below a value.
 
     The limits are values of records: they travel with the task and are in no plan that Spark shows.
     """

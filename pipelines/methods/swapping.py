@@ -1,4 +1,4 @@
-"""Targeted record swapping on Spark: which units exchange their geography is decided in tasks.
+"""Targeted record swapping on Spark: tasks decide which units exchange their geography.
 
 A unit is a household, or a record where there are none. Risk is counted by record and area. The coarsest
 level, and levels that nest in no other, take units of the whole file: those at risk and a keyed sample of
@@ -102,7 +102,7 @@ class TargetedRecordSwapping(RecordMethod):
     def protect(
         self, job: Job, screened: ValidatedInput, frame: DataFrame, release_id: str
     ) -> tuple[DataFrame, Mapping[str, BlockReports]]:
-        """Decide the exchanges, and write the records with their new areas down once.
+        """Decide the exchanges, and write the records with their new areas to files once.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class TargetedRecordSwapping(RecordMethod):
         ]
 
     def _refuse_unmoved(self, units: DataFrame) -> None:
-        """Refuse to publish the records as they are, unless none is at risk by k and the rate is 0."""
+        """Refuse to publish unchanged records, unless none is at risk by k and the rate is 0."""
         flags = [f.col(f"__risk{i}") for i in range(len(self._areas))]
         at_risk = units.where(reduce(or_, flags)).count()
         if not (at_risk or self._swapping.rate or self._swapping.risk_values):
@@ -180,7 +180,7 @@ class TargetedRecordSwapping(RecordMethod):
         return frame.join(areas, on=same, how="left").drop(*where)
 
     def _units(self, keyed: DataFrame, areas: DataFrame) -> DataFrame:
-        """Return one row a unit: areas, risk by level, hashes of its categories and profiles."""
+        """Return one row for each unit: areas, risk by level, hashes of its categories and profiles."""
         named = {name for profile in self._profiles for name in profile} & {*self.specification.published}
         categories = {
             name: f"__category{i}" for i, name in enumerate([*self._risk, *sorted(named - {*self._risk})])
@@ -307,7 +307,7 @@ def _place_schema(areas: Sequence[str]) -> t.StructType:
 def _exchanged(
     table: pa.Table, levels: np.ndarray, above: Sequence[int], exchanged: range, rate: float
 ) -> pa.Table:
-    """Decide the exchanges of some units; return those exchanged with the numbers of their new areas."""
+    """Decide the exchanges of some units; return the exchanged units with the numbers of their new areas."""
     table = table.sort_by(_UNIT)
     names = table.column_names
 

@@ -1,4 +1,4 @@
-"""Write a release to the private staging folder, with nothing of the input except what is published."""
+"""Write a release to the private staging folder: only published columns of the input."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RECORDS = "microdata"
 
 @dataclass(frozen=True)
 class StagedFiles:
-    """The files of a release in a private folder, with their checksums of when they were written.
+    """The files of a release in a private folder, with their checksums at the time of writing.
 
     Attributes
     ----------

@@ -1,4 +1,5 @@
-"""Protect by microaggregation in tasks: the only call from Spark into the methods, Arrow in and Arrow out.
+"""Protect by microaggregation in tasks: the only call of the methods from Spark, with Arrow tables in and
+out.
 
 Each block arrives whole, sorted by its content.
 """

@@ -184,7 +184,7 @@ class CombinationParts:
 
     @cached_property
     def index(self) -> CellIndex:
-        """Build the index of the shared cells, and write to each partition where its own cells are in it."""
+        """Build the index of the shared cells, and write to each partition its positions in it."""
         index = self.files.index(0)
         for part in range(1, len(self)):
             index = index.joined(self.files.index(part))

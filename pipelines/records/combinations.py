@@ -202,7 +202,7 @@ def _regions(frequencies: FrequencyVector) -> int:
 
 
 def _safe(algorithm: str, effort: str) -> str:
-    """Return what "auto" means for SAFE: safe-exact if effort is exact, else safe."""
+    """Return the algorithm that "auto" selects for SAFE: safe-exact if effort is exact, else safe."""
     by_effort = "safe-exact" if effort == "exact" else "safe"
     return by_effort if algorithm == "auto" else algorithm
 

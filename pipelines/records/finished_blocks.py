@@ -57,7 +57,7 @@ class FinishedBlock:
         return cls(place, f"{folder}/{block}-{content.hexdigest()}.npz", len(points), task.k, diversity)
 
     def read(self) -> tuple[np.ndarray, dict[str, Any]] | None:
-        """Return labels and certificate; None if no earlier run left a sound file."""
+        """Return labels and certificate; None if no earlier run left a valid file."""
         try:
             with self.place.open(self.name) as file, np.load(file, allow_pickle=False) as archive:
                 labels, certificate = archive["labels"], dict(json.loads(str(archive["certificate"])))

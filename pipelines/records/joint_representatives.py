@@ -1,4 +1,4 @@
-"""Choose the nominal representatives of all clusters of a file together, by the errors of the control tables.
+"""Choose the nominal representatives of all clusters of a file jointly, by the errors of the control tables.
 
 The mode of a cluster drops every rare value in every cluster, and the errors add up (Cost 2023, Example
 5.1.2). Tasks keep the original values of each cluster. Here each cluster gets one of its own key
@@ -48,7 +48,7 @@ def chosen_together(group: Group, specification: Specification, records: int) ->
 
 
 def with_joint_representatives(job: Job, stored: DataFrame, group: Group) -> DataFrame:
-    """Replace the nominal values of each cluster by those chosen for it.
+    """Replace the nominal values of each cluster by its chosen representatives.
 
     Parameters
     ----------

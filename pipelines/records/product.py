@@ -58,7 +58,7 @@ class Records:
         return self.specification
 
     def accept(self, microdata: Microdata) -> None:
-        """Refuse columns that the format or the layout of the release cannot hold as they are.
+        """Refuse columns that the format or the layout of the release cannot represent.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Records:
         self.contract = laid_out(microdata.contract, self.specification.publish)
 
     def protect(self, job: Job, screened: ValidatedInput, release_id: str) -> Comparison:
-        """Measure the risk before, and protect by the method."""
+        """Measure the risk of the original records, and protect them by the method."""
         assert self.contract is not None
         require_regions(self.contract, screened.strata)
         with job.progress.stage("risk before"):
@@ -77,7 +77,7 @@ class Records:
     def protect_exposed(
         self, job: Job, screened: ValidatedInput, exposed: Exposure, release_id: str
     ) -> Comparison:
-        """Protect records whose risk is known by the method, and compute the derived columns."""
+        """Protect records after their risk is measured, and compute the derived columns."""
         assert self.contract is not None
         specification = self.specification
         frame = with_originals(screened.frame, specification, screened.remaining)

@@ -98,7 +98,7 @@ def next_units(rows: DataFrame, created: DataFrame, number: int) -> DataFrame:
 
 
 def published_records(records: DataFrame, moved: DataFrame) -> DataFrame:
-    """Return the records to publish: all that were ever created, without those of suppressed classes.
+    """Return the records to publish: all records ever created, without those of suppressed classes.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def refuse_other_key(areas: Areas, release_id: str) -> None:
 
 
 def renamed(rows: DataFrame) -> bool:
-    """Return whether entrants, or some of them, are units that left, judged by their records.
+    """Return whether some entrants are units that left earlier, judged by their records.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def renamed(rows: DataFrame) -> bool:
 
 
 def _match_exits(rows: DataFrame) -> bool:
-    """Return whether entrants have records of units that this update removes, and of no unit that stays.
+    """Return whether entrants have the records of units that this update removes, but of no staying unit.
 
     By chance an entrant's record equals that of a staying unit as often. If entrants and exits are of kinds
     of which no unit stays, equal records occur within both as often as between them (Cauchy-Schwarz).
@@ -126,7 +126,7 @@ def _log_tail(hits: int, others: float, share: float) -> float:
 
 
 def _match_absent_units(rows: DataFrame) -> bool:
-    """Return whether entrants have the records of absent units, whenever these left, by their numbers."""
+    """Return whether entrants have the records of units that left at any earlier update, by their numbers."""
     absent = f.col(EVENT).isin("exit", RETAINED, SUPPRESSED) & ~f.col(SUPERSEDED)
     new = f.col(EVENT) == "entrant"
     cell = f.col(ROW).bitwiseAND(f.lit(HASHES - 1)).alias(_CELL)
@@ -141,7 +141,7 @@ def _match_absent_units(rows: DataFrame) -> bool:
 
 
 def updates_with_the_same_records(areas: Areas, release_id: str, earlier: Sequence[str]) -> list[str]:
-    """Return the earlier updates, which have no unit in common with a release, that have its records.
+    """Return the earlier updates with the same records as a release but without a common unit.
 
     Records are compared on the largest set of columns that both have, at least all but one: equal values of
     fewer columns (an event of each shop, by region and kind) say nothing about the units.

@@ -77,7 +77,7 @@ def write_members(frame: DataFrame, specification: Specification, release_id: st
 
 
 def write_value_lists(frame: DataFrame, specification: Specification, release_id: str, areas: Areas) -> None:
-    """Write the values of variables with few of them next to the map, as a list that a reader may know.
+    """Write the values of variables with few distinct values next to the map, as a public list.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ CLOSE = 0.01
 
 
 def refuse_second_values(waiting: PendingRelease, since: list[Entry], areas: Areas) -> None:
-    """Refuse to publish a table if others with cells of it were published while it was pending.
+    """Refuse to publish a table if its cells were published by others while it was pending.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def _identities(cell: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def in_another_unit(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
-    """Return whether the true values of two tables have one ratio in all cells, such as 1,000 (euros).
+    """Return whether the true values of two tables have a constant ratio in all cells, such as 1,000 (euros).
 
     Parameters
     ----------

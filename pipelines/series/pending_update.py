@@ -18,7 +18,8 @@ from microguard.schemas.errors import GateRefused
 
 
 def require_as_verified(waiting: PendingRelease, areas: Areas) -> None:
-    """Refuse to publish an update, or a table, together with other releases than it was verified with.
+    """Refuse to publish an update or a table if other releases were published or withdrawn since its
+    verification.
 
     Raises
     ------

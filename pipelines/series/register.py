@@ -82,12 +82,12 @@ class Register(Series):
         self._update: _Update | None = None
 
     def identity(self, job: Job) -> dict[str, Any]:
-        """Return series and last release, so that the same input makes two releases at two updates."""
+        """Return the series and the last release, so that each update gives a new release."""
         plain, ids = super().identity(job), self.published(job)
         return {**plain, "after": ids[-1] if ids else "", "rebase": self._rebase}
 
     def protect(self, product: Records, job: Job, screened: ValidatedInput, release_id: str) -> Comparison:
-        """Join the input to the state, protect those whose classes are created, and make the next state.
+        """Join the input to the state, protect the records of new classes, and compute the next state.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class Register(Series):
         return comparison
 
     def counts(self, counts: Counts) -> Counts:
-        """Add units that wait, who are not published yet, and retained records, who are still."""
+        """Add the number of waiting units, not yet published, and of retained records."""
         return replace(counts, waiting=self._this.counts.waiting, ghosts=self._this.counts.ghosts)
 
     def update_counts(self) -> dict[str, Any]:
@@ -178,7 +178,9 @@ class Register(Series):
         return asdict(self._this.counts)
 
     def update_in_manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return the update, and the shares of each region that are retained records or wait."""
+        """Return the manifest entry of the update, with the shares of retained records and waiting units by
+        region.
+        """
         return {
             "kind": "register",
             "changes": self._settings.changes,

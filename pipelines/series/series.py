@@ -91,7 +91,7 @@ class Series(Predecessor[Records]):
             yield from joint_requirements(tuple(name for name, _ in self._joint.collisions))
 
     def manifest(self, release_id: str) -> Mapping[str, Any]:
-        """Return series and update of a release; updates follow it, and no successor replaces it."""
+        """Return the series and the update number of a release; later updates do not replace it."""
         return {SERIES: self.update_in_manifest(release_id)}
 
     def write_state(self, folder: Path) -> None:

@@ -170,7 +170,7 @@ def _restored(rows: DataFrame, superseded: DataFrame, number: int) -> tuple[Data
 
 
 def moved_classes(rows: DataFrame) -> DataFrame:
-    """Return the classes (`CLASS`) that this update suppresses or republishes, of rows from `update_state`.
+    """Return the classes (`CLASS`) that this update suppresses or republishes, given rows of `update_state`.
 
     A published class is suppressed when none of its units is present; a suppressed one is republished when at
     least half of its units have returned.

@@ -1,4 +1,4 @@
-"""Publish a batch of new records without its sensitive values, where it has too few of them.
+"""Publish a batch of new records without its sensitive values if it has too few distinct ones.
 
 A batch is what one update clusters of a stratum. When it is clustered follows from the number of units alone:
 if it had to wait for values, readers would see that its units share a value, and that the unit which ends the
@@ -155,7 +155,7 @@ def batches_of(
 
 
 def _counted(keyed: DataFrame, names: Sequence[str], apart: Mapping[str, float], least: int) -> pa.Table:
-    """Count the records of each batch, and say whether it has too few values, sorted."""
+    """Count the records of each batch, and whether it has too few values, sorted."""
     kind = keyed.schema[_STRATUM].dataType.simpleString()
 
     def batch(table: pa.Table) -> pa.Table:

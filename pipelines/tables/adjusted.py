@@ -86,7 +86,7 @@ def refusal(error: SdcError) -> ProtectionFailed:
 def rounded(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Round to multiples of the base; return the problem wider if multiples next to the counts do not add up.
+    """Round to multiples of the base; return a wider problem if adjacent multiples do not add up.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def with_small_counts_rounded(
 def adjusted(
     problem: TableProblem, specification: Specification, table: Table, key: bytes
 ) -> tuple[TableProblem, Adjustment]:
-    """Adjust; a grand total that the gate would refuse is kept within its limit, if that is possible.
+    """Adjust; keep a grand total that the gate would refuse within its limit, if possible.
 
     Raises
     ------

@@ -87,7 +87,7 @@ class CellComparison:
 
     @property
     def problem(self) -> SuppressionProblem | None:
-        """The problem of suppression, with the cells of earlier tables after its own."""
+        """The problem of suppression, followed by the cells of earlier tables."""
         return None if self.joined is None else self.joined.problem
 
     @cached_property
@@ -247,7 +247,9 @@ class CellTables(TableProduct[CellComparison]):
         )
 
     def _refuse_fewer_attackers(self, before: Iterable[EarlierTable]) -> None:
-        """Refuse a table that is not protected from whom an earlier one of the same records is."""
+        """Refuse a table that does not protect from attackers from whom an earlier table of the same records
+        protects.
+        """
         for earlier in before:
             missing = set(earlier.attackers) - set(self._attackers)
             if missing and self.specification.publish.successive != "accept":
@@ -305,7 +307,7 @@ class CellTables(TableProduct[CellComparison]):
         return (*table_integrity(self.table), *(suppression_limits(self.table) if self.suppression else ()))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[CellComparison]) -> None:
-        """Write each cell as it was, and which are published first here."""
+        """Write each cell before protection, and whether this table publishes it first."""
         comparison = protected.comparison
         from microguard.pipelines.tables.suppression.jj import NAME as JJ
         from microguard.pipelines.tables.suppression.jj import write_jj

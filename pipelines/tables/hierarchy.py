@@ -25,7 +25,7 @@ def families(table: Table) -> list[tuple[str, ...]]:
 
 
 def paths(codes: pd.DataFrame, table: Table) -> tuple[list[Dimension], list[np.ndarray]]:
-    """Return the dimensions as trees, and each cell's place in them.
+    """Return the dimensions as trees, and the position of each cell in them.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Name the lines that prove a table impossible to protect by the codes of their cells."""
+"""Name the constraints that prove a table infeasible by the codes of their cells."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def named(error: ProtectionFailed, cells: Cells, problem: TableProblem, table: T
 
 
 def line_of_codes(cells: Cells, problem: TableProblem, line: int) -> str:
-    """Return a line of the variables as "total = part + part", each by its codes, sensitive ones marked."""
+    """Return a constraint as "total = part + part", with the codes of each cell and a mark for sensitive
+    ones.
+    """
     relations = sparse.csr_matrix(problem.secret.relations)
     start, stop = relations.indptr[line], relations.indptr[line + 1]
     variables, signs = relations.indices[start:stop], relations.data[start:stop]
@@ -71,7 +73,8 @@ def _advice(cause: ImpossibleConstraints, problem: TableProblem, table: Table) -
 
 
 def capacity_needed(problem: TableProblem, line: int) -> int | None:
-    """Return the least capacity, in percent of the values, with which a line can hold; None if none helps.
+    """Return the least capacity, in percent of the values, that makes a constraint feasible; None if none
+    does.
 
     Sensitive cells move by exactly their smaller or larger level, whichever directions leave least.
     """

@@ -106,7 +106,8 @@ def row_of(method: str, comparison: Any, metrics: Mapping[str, float]) -> Method
 def _read_from_lines(
     relations: sparse.csr_matrix, hidden: np.ndarray, units: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far each suppressed cell may be from its value for a reader who knows no contributor.
+    """Return the maximum distance of each suppressed cell from its true value, for a reader without
+    contributions.
 
     Where no value is negative a cell is at least 0, and at most what the suppressed parts of any line with a
     published total add up to.

@@ -24,7 +24,7 @@ from scipy.sparse.csgraph import connected_components
 def refuse_nested_columns(
     records: DataFrame, table: Table, before: Iterable[PublishedCell], *, known: bool
 ) -> None:
-    """Refuse a table whose codes, and those of a table before that it does not have, add up to the same.
+    """Refuse a table with codes that add up to the same records as codes of a column of an earlier table.
 
     Parameters
     ----------
@@ -61,7 +61,8 @@ def refuse_nested_columns(
 
 
 def add_up(pairs: pd.DataFrame, *, known: bool) -> bool:
-    """Return whether a set of codes of one column, short of all, has the records of a set of the other's.
+    """Return whether a proper subset of codes of one column has the same records as a set of codes of the
+    other.
 
     Parameters
     ----------

@@ -136,7 +136,9 @@ class TableProblem:
         return None if relaxation is None else self.widened(relaxation)
 
     def widened(self, room: Relaxation) -> TableProblem:
-        """Return the problem with larger capacities, in `known` too: an attacker knows the relaxation."""
+        """Return the problem with larger capacities, also in `known`, because an attacker knows the
+        relaxation.
+        """
         return replace(self, secret=room.apply(self.secret), known=room.apply(self.known), relaxation=room)
 
 
@@ -237,7 +239,7 @@ def _as_signed(cells: Cells, table: Table, problem: CellTable) -> CellTable:
 
 
 def few_with_nothing(cells: Cells, specification: Specification) -> np.ndarray | None:
-    """(cells,) whether a magnitude has contributors, fewer than the minimum, who all contribute 0.
+    """(cells,) whether a magnitude has fewer contributors than the minimum, all of which contribute 0.
 
     No range protects nothing: a zero that is listed gives the amount of each of them away, one that is not
     might as well have no contributor. None of counts, or where nobody knows how many contribute.
@@ -270,7 +272,7 @@ def _moves(cells: Cells, table: Table, least: int) -> CountMoves | None:
 
 
 def _refuse_counts_of_others(cells: Cells, by_rule: CellTable, least: int) -> None:
-    """Refuse sensitive cells that count something else than their contributors, as several records of one.
+    """Refuse sensitive cells whose count differs from their number of contributors.
 
     Draws move a count by its size: 9 records of one unit are a large count, and would stay as they are.
 

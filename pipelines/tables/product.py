@@ -1,4 +1,6 @@
-"""The product "table": cells, adjusted so that the sensitive ones are safe and every total still adds up."""
+"""The product "table" for adjusted cells: sensitive cells are protected and every total is the sum of its
+parts.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ _ATTEMPTS = 6
 
 
 class Tables(TableProduct[TableComparison]):
-    """Adjusted tables: every total stays the sum of its parts."""
+    """Adjusted tables: every total remains the sum of its parts."""
 
     measures = measures_of("table", ("table", "attacker", "fit", "changes", "metrics", "adjustment"))
 
@@ -103,7 +105,7 @@ class Tables(TableProduct[TableComparison]):
     def _attacked(
         self, cells: Cells, problem: TableProblem, adjustment: Adjustment, key: bytes
     ) -> TableComparison:
-        """Examine the table; while a direction follows from it, adjust with less room for its cell."""
+        """Examine the table; while it discloses a direction, adjust with tighter bounds for the cell."""
         for attempt in range(_ATTEMPTS):
             intervals = self._intervals(problem, adjustment, key)
             shown = intervals.cells[intervals.determined]
@@ -130,7 +132,9 @@ class Tables(TableProduct[TableComparison]):
         return table_requirements(self.table, bool(measured.sections["attacker"]["examined"]))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[TableComparison]) -> None:
-        """Write each cell as it was and became, its interval, and which are published first here."""
+        """Write each cell before and after protection, its interval, and whether this table publishes it
+        first.
+        """
         comparison = protected.comparison
         values = comparison.adjustment.values[comparison.problem.variables]
         fresh = new_cells(comparison.cells, self.table, values, protected.standing, protected.origin)

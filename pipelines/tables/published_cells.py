@@ -81,7 +81,7 @@ def published_cells(areas: Areas) -> Iterator[PublishedCell]:
 
 
 def read_published_cells(folder: Path) -> Iterator[PublishedCell]:
-    """Return the cells that a release published first, from its evidence folder."""
+    """Return the cells that a release was the first to publish, from its evidence folder."""
     for row in pq.read_table(folder / FILE).to_pylist():
         codes = tuple((str(name), str(code)) for name, code in json.loads(row["codes"]))
         original = row.get("original")

@@ -25,7 +25,7 @@ REVISED = 0.05
 
 
 def refuse_other_units(cells: Cells, table: Table, before: Iterable[PublishedCell]) -> None:
-    """Refuse a table whose true values are those of an earlier one times a factor.
+    """Refuse a table whose true values are a constant multiple of those of an earlier one.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def _rows(cells: Cells, table: Table) -> dict[object, list[tuple[str, int]]]:
 
 
 def proportional(cells: Cells, table: Table, pairs: Iterable[tuple[int, Decimal]]) -> bool:
-    """Return whether true values of cells and earlier ones have one ratio, within their digits.
+    """Return whether true values of cells and earlier values have a constant ratio, within their digits.
 
     Parameters
     ----------

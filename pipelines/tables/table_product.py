@@ -73,7 +73,7 @@ class ProtectedTable(Generic[Comparison]):
 
 
 class TableProduct(ABC, Generic[Comparison]):
-    """The table of one specification, with those it is linked with."""
+    """The table of one specification, with the tables that are linked with it."""
 
     content = "table"
     measures: tuple[Measure[Any, Any], ...]
@@ -155,15 +155,17 @@ class TableProduct(ABC, Generic[Comparison]):
         disclosed: Mapping[str, float],
         successor: bool,
     ) -> Mapping[str, Any]:
-        """Return guarantee, limits, and how the files are to be read."""
+        """Return guarantee, limits, and the description of the files."""
         return table_manifest(self.specification, self.table, self.guarantee, release_id, written, successor)
 
     @abstractmethod
     def write_annex(self, folder: Path, protected: ProtectedTable[Comparison]) -> None:
-        """Write each cell as it was and became, its interval, and which are published first here."""
+        """Write each cell before and after protection, its interval, and whether this table publishes it
+        first.
+        """
 
     def _tabulated(self, job: Job, screened: ValidatedInput, release_id: str) -> Cells:
-        """Return the cells, and keep who contributes to them for the joint audit.
+        """Return the cells, and store their contributors for the joint audit.
 
         Raises
         ------

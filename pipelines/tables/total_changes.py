@@ -1,4 +1,4 @@
-"""How far a protected table is from the original one: cells changed, the largest change, the grand total."""
+"""Distance of a protected table from the original one: changed cells, the largest change, the grand total."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ ATTACKERS = ("outsider", "contributor", "second", "growth", "member", "list")
 
 @dataclass(frozen=True)
 class Learnt:
-    """Numbers of secrets that each attacker learns within 1 %.
+    """Number of secrets that each attacker learns within 1 %.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Learnt:
 
     @classmethod
     def from_list(cls, values: list[Any]) -> Learnt:
-        """Return the counts that were kept as a list of the attributes."""
+        """Return the counts from a stored list of the attributes."""
         known, of, *rest = values
         return cls(tuple(known), tuple(of), *rest)
 
@@ -155,7 +155,7 @@ def _right(system: System, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _alone(system: System, known: np.ndarray) -> np.ndarray:
-    """Return those of some unknowns that one release by itself makes known, as its own audit allows."""
+    """Return the unknowns that one release alone determines, which the audit of that release allows."""
     alone = np.zeros(len(system), bool)
     wanted = np.flatnonzero(known)
     if not len(wanted):
@@ -239,7 +239,7 @@ def _second_knows(system: System, upper: np.ndarray) -> np.ndarray:
 
 
 def _by_growth(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int]:
-    """Count sensitive cells that last period's true value narrows to 1 %."""
+    """Count sensitive cells that the true value of the period before determines within 1 %."""
     wanted = np.flatnonzero(system.secret & (system.last > 0) & ~system.whole)
     found = 0
     for unknown in wanted:
@@ -258,7 +258,8 @@ def _by_growth(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[in
 
 
 def _by_list(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[int, int, int]:
-    """Count sets of units whose values are one multiset of list values, and are not by one release alone.
+    """Count sets of units whose values are determined as a multiset of list values, but not by one release
+    alone.
 
     Returns
     -------

@@ -28,7 +28,7 @@ from scipy.sparse.csgraph import connected_components
 
 @dataclass(frozen=True)
 class Table:
-    """A table, with the units of its cells where its evidence knows them."""
+    """A table, with the units of its cells if its evidence contains them."""
 
     position: int
     release: Release
@@ -182,7 +182,7 @@ def _unknown_cells(tables: Sequence[Table], starts: np.ndarray) -> tuple[np.ndar
 
 
 def _identities(table: Table) -> np.ndarray:
-    """Return the hash of period, codes and true value: cells of other units are not the same."""
+    """Return a hash of period, codes and true value, which distinguishes cells of different units."""
     cells, period = table.cells, table.release.period
     pairs = zip(cells.labels, cells.truth, strict=True)
     return text_hash([f"{period}\x1e{label}\x1e{truth:.12g}" for label, truth in pairs])
@@ -230,7 +230,7 @@ class _CellColumns:
 
 
 def _relation_rows(tables: Sequence[Table], starts: np.ndarray, cell_of: np.ndarray) -> sparse.csr_matrix:
-    """Return distinct rows "total minus parts", each 0."""
+    """Return the distinct constraints "total minus parts equals 0"."""
     blocks = []
     for t, table in enumerate(tables):
         pairs, number = table.cells.relations, table.cells.relation

@@ -176,7 +176,7 @@ def _known(
     level: np.ndarray,
     noise: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return lower and upper end of each true value, and how far a sensitive one is from the published one.
+    """Return the bounds of each true value, and the distance of sensitive cells from their published value.
 
     An unmoved amount is taken as known to be exact, which is more than most readers know.
     """

@@ -34,7 +34,7 @@ class Component:
 
 
 def components(system: System) -> Iterator[Component]:
-    """Return the components with secrets about which at least two releases say something."""
+    """Return the components with secrets and with statements of at least two releases."""
     lower, upper = system.bounds()
     fixed = _is_fixed(lower, upper)
     value = np.where(fixed, (np.where(fixed, lower, 0) + np.where(fixed, upper, 0)) / 2, 0.0)
@@ -48,7 +48,7 @@ def components(system: System) -> Iterator[Component]:
 
 
 def published_secrets(system: System) -> tuple[np.ndarray, np.ndarray]:
-    """Return secret cells that another release, or several together, publish as they are.
+    """Return secret cells whose true value another release, or several together, publish.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def _is_fixed(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _attributed(system: System, fixed: np.ndarray) -> System:
-    """Say of each row with fixed unknowns which releases state it by themselves, a copy for each."""
+    """Copy each row with fixed unknowns for every release that states it alone."""
     releases = 1 + max(int(system.said_release.max(initial=0)), int(system.row_release.max(initial=0)))
     own = _is_fixed(system.said_low, system.said_high)
     shape = (len(system), releases)

@@ -1,4 +1,4 @@
-"""Audit everything that was published of an evidence area: who learns whose value within 1 %, counted."""
+"""Audit all published numbers of an evidence area: count the values that each attacker learns within 1 %."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class AreaExposure:
         return limit_of(attacker, self.of[attacker])
 
     def faults(self) -> tuple[str, ...]:
-        """Return one phrase for each limit that is passed, with counts, ids and names of variables only."""
+        """Return one phrase for each exceeded limit, with counts, ids and names of variables only."""
         phrases = [
             f"{self.known[name]} of {self.of[name]} secrets are known within 1 % to the attacker "
             f"{name!r} (limit {self.limit(name)}{self._of_variables(name)})"
@@ -127,7 +127,7 @@ class AreaExposure:
         return tuple(phrases)
 
     def within_limits(self) -> tuple[str, ...]:
-        """Return one phrase for each positive count that does not pass its limit."""
+        """Return one phrase for each positive count that does not exceed its limit."""
         phrases = [
             f"{self.known[name]} of {self.of[name]} secrets are known within 1 % to the attacker "
             f"{name!r} (limit {self.limit(name)})"
@@ -143,7 +143,7 @@ class AreaExposure:
         return tuple(phrases)
 
     def _of_variables(self, kind: str) -> str:
-        """Return the names of variables whose own limit is passed, to append to a phrase of `faults`."""
+        """Return the names of variables whose own limit is exceeded, to append to a phrase of `faults`."""
         names = beyond_limits(self.rates, kind) if kind in RATED else []
         return f", passed by {', '.join(names)}" if names else ""
 
@@ -174,7 +174,7 @@ class AreaExposure:
 
     @property
     def verdict(self) -> str:
-        """Return "red" if a limit is passed, "amber" if not everything was examined, otherwise "green"."""
+        """Return "red" if a limit is exceeded, "amber" if not everything was examined, otherwise "green"."""
         return "red" if self.faults() else "amber" if self.notes() else "green"
 
     def notes(self) -> tuple[str, ...]:
@@ -330,7 +330,7 @@ def _without_largest(table: Table) -> int:
 
 
 def _rated(variable: str, exposure: AreaExposure) -> AreaExposure:
-    """Note how many of the secrets of a variable attackers learn who may learn some."""
+    """Note how many secrets of a variable attackers learn, if they are allowed to learn some."""
     rates = {kind: (exposure.known[kind], exposure.of[kind]) for kind in RATED if kind in ATTACKERS}
     return replace(exposure, rates={variable: rates})
 

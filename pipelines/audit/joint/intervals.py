@@ -27,7 +27,7 @@ STOPPED, INFEASIBLE, UNBOUNDED = 1, 2, 3
 
 
 class Contradiction(Exception):
-    """Raised if no values agree with all statements: some of them are not about the same records."""
+    """Raised if no values agree with all statements, because some of them are about different records."""
 
 
 def propagate(system: System, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -142,7 +142,7 @@ def eliminate(system: System, lower: np.ndarray, upper: np.ndarray) -> Eliminati
 
 
 def determined(elimination: Elimination) -> np.ndarray:
-    """Return which unknowns the rows determine but for their width, (n,) bool."""
+    """Return which unknowns the rows determine up to the width of their intervals, (n,) bool."""
     return (elimination.null**2).sum(axis=1) < NULL_TOLERANCE**2
 
 

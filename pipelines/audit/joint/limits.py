@@ -1,4 +1,4 @@
-"""How many secrets an attacker may learn before an area is called unsafe."""
+"""Limits on the number of secrets that an attacker may learn before an area is called unsafe."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def relations(built: Mapping[str, Built]) -> Iterator[Relation]:
 
 
 def not_related(built: Mapping[str, Built]) -> int:
-    """Return how many measures in periods are not compared with all others, because there are many."""
+    """Count the measures in periods that are not compared with all others, because there are too many."""
     terms = [
         (name, period)
         for name, each in sorted(built.items())
@@ -95,7 +95,9 @@ def _truths(built: Built) -> pd.Series:
 
 
 def _candidates(terms: Sequence[Term]) -> Iterator[tuple[Term, ...]]:
-    """Yield few measures of one period, few periods of one measure, and a period with all of its parts."""
+    """Yield combinations: several measures of one period, several periods of one measure, and a period with
+    its parts.
+    """
     for size in range(2, MOST_RELATED + 1):
         for which in (1, 0) if size > 2 else (1,):
             for alike in sorted({term[which] for term in terms}):

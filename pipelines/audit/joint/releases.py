@@ -1,4 +1,4 @@
-"""Describe the releases of an evidence area for the joint audit, without any code that made them."""
+"""Describe the releases of an evidence area for the joint audit, without the code that made them."""
 
 from __future__ import annotations
 

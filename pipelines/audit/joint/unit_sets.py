@@ -1,4 +1,4 @@
-"""Sets of units that were summed over, and their atoms: units that are in the same sets everywhere."""
+"""Sets of units over which releases publish sums, and their atoms: units that are in the same sets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class UnitSets:
 def distinct_sets(
     partitions: Sequence[Partition], cells_of_table: Mapping[int, np.ndarray]
 ) -> tuple[UnitSets, list[np.ndarray]]:
-    """Merge equal sets of all partitions; return them, and the set that each partition is the first to have.
+    """Merge equal sets of all partitions; return them, and for each partition the sets that occur in it
+    first.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ class Atoms:
 
 @dataclass(frozen=True)
 class Differences:
-    """Pairs of cells of which the first has units that the second lacks, and perhaps the other way round.
+    """Pairs of cells where the first has units that the second lacks, and possibly vice versa.
 
     Attributes
     ----------
@@ -138,7 +139,7 @@ class Differences:
 
 
 def used_sets(sets: UnitSets) -> tuple[np.ndarray, int]:
-    """Return the sets that are part of the system, and how many are left out because they are large."""
+    """Return the sets that are part of the system, and the number of large sets that are left out."""
     used = sets.sizes > 0
     if int(sets.sizes.sum()) <= MEMBERSHIPS:
         return used, 0

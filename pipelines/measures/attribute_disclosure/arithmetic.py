@@ -109,7 +109,9 @@ def computed(
 def _told_by(
     name: str, among: _Values, told: Callable[[_Guesses], bool], guessed: Callable[..., _Guesses]
 ) -> tuple[str, ...]:
-    """Return the column whose rank gives a variable, and the column of categories within which; else None."""
+    """Return the column whose rank determines a variable, and a column of categories if only within these;
+    else None.
+    """
     if told(guessed()):
         return (name,)
     others = (other for other, codes in among.items() if other != name and told(guessed(codes)))
@@ -133,7 +135,7 @@ def _within(values: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray
 def _right(
     values: np.ndarray, hit: Callable[[np.ndarray, np.ndarray], np.ndarray], guessed: _Guesses
 ) -> bool:
-    """Return whether guesses are right for `NEARLY` all records that the commonest value gets wrong.
+    """Return whether guesses are right for `NEARLY` all records whose value is not the commonest one.
 
     Parameters
     ----------
@@ -150,7 +152,7 @@ def _right(
 
 
 def _copies(number: np.ndarray, values: np.ndarray) -> bool:
-    """Return whether a column is one multiple of a variable (1 included) for too many records."""
+    """Return whether a column is a constant multiple of a variable (1 included) for too many records."""
     _, place, times = np.unique(values, return_inverse=True, return_counts=True)
     rare = times[place] <= max(1.0, COMMON * len(values))
     known = rare & np.isfinite(number) & np.isfinite(values) & (number != 0.0) & (values != 0.0)
@@ -191,7 +193,7 @@ def _beside(number: np.ndarray, values: np.ndarray, among: np.ndarray | None = N
 
 
 def _nearest(number: np.ndarray, codes: np.ndarray, among: np.ndarray | None = None) -> _Guesses:
-    """Guess each category by the commonest one among the records with the nearest other number.
+    """Guess each category as the commonest one among the records with the nearest other number.
 
     With `among` of one category of another column, (n,) codes.
     """

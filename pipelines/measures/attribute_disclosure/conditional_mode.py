@@ -88,12 +88,12 @@ class Guessing:
 
     @property
     def _left(self) -> float:
-        """Share of the records that guessing the commonest value gets wrong."""
+        """Share of the records whose value is not the commonest one."""
         return 1.0 - self.commonest / max(self.records, 1)
 
     @property
     def often_enough(self) -> bool:
-        """Whether most records have a value that is judged."""
+        """Whether most records have a value that is frequent enough to be judged."""
         return self.judged >= REPEATED_SHARE * self.records
 
     @property
@@ -114,7 +114,9 @@ class Guessing:
 
     @property
     def nearly(self) -> bool:
-        """Whether nearly every one does, or nearly every one of the values that half of the records have."""
+        """Whether nearly every value determines the variable, or nearly every value that half of the records
+        have.
+        """
         if self.nearly_all:
             return True
         left = self.kept - self.kept_commonest
@@ -133,7 +135,7 @@ def dependencies_among(
     region: str | None,
     whole: Callable[[Dependency], Guessing | None] | None = None,
 ) -> list[Dependency]:
-    """Return the pairs that hold: some records refute most pairs, and the whole file decides the others.
+    """Return the pairs with a dependency: a sample refutes most pairs, and the whole file decides the others.
 
     What two columns determine together is looked for at the glance alone, by values that are frequent there.
 
@@ -171,7 +173,7 @@ def _together(
     found: list[Dependency],
     region: str | None,
 ) -> Iterator[Dependency]:
-    """Find variables that two columns determine together and neither does alone; one of them guesses well.
+    """Find variables that two columns determine jointly and neither alone, if one of them guesses well.
 
     Only values that occur often are judged, because the rare ones of two columns are those of a household. A
     pair with the region must guess nearly all of them: in half of the file the region may determine the
@@ -193,7 +195,7 @@ def _together(
 
 
 def guessing(given: np.ndarray, protected: np.ndarray, nominal: bool) -> Guessing:
-    """Count how well values guess those of a protected variable; each record has a number of both, from 0."""
+    """Count how well codes of values guess codes of a protected variable; both are numbers from 0."""
     width = int(protected.max(initial=0)) + 1
     place, cells = pd.factorize(given * width + protected)
     records, of, value = np.bincount(place), cells // width, cells % width

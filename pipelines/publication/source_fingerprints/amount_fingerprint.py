@@ -46,7 +46,7 @@ class AmountFingerprint:
 def amount_fingerprint(
     measures: np.ndarray, codes: np.ndarray, amounts: np.ndarray, salts: np.ndarray
 ) -> AmountFingerprint:
-    """Return the fingerprint of totals; totals that say nothing are left out.
+    """Return the fingerprint of totals, without totals that carry no information.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class FolderStagingArea:
         return (reader if schema is None else reader.schema(schema)).parquet(str(self.folder / name))
 
     def write_part(self, name: str, path: str, write: Callable[[BinaryIO], object]) -> Part:
-        """Write a file to the frame's folder, and hash it meanwhile."""
+        """Write a file to the frame's folder, and hash it at the same time."""
         written: list[Part] = []
 
         def hashed(file: BinaryIO) -> None:

@@ -1,4 +1,4 @@
-"""A staging area in any storage: tasks put their partitions as parts, and a list names the parts that count.
+"""A staging area in any storage: tasks write their partitions as parts, and a list names the valid parts.
 
 A task puts its partition as one file under a name that nobody uses again, and answers with the name and the
 checksum. The driver then puts one list of these parts. What a repeated task, a second copy of a slow task or
@@ -128,7 +128,7 @@ class PartListStagingArea:
     def for_each(
         self, spark: SparkSession, function: Callable[[Item], Any], items: Sequence[Item]
     ) -> list[Any]:
-        """Compute the results in threads: tasks do not reach the folder."""
+        """Compute the results in threads, because tasks cannot reach the folder."""
         return in_threads(function, items)
 
     def save(self, name: str, write: Callable[[BinaryIO], object]) -> None:

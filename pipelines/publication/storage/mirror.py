@@ -278,7 +278,7 @@ class MirroredFolder:
                 self.storage.delete(name)
 
     def _sweep(self) -> None:
-        """Delete the contents that no state names any more: no later state can name them again."""
+        """Delete the contents that no state names any more; no later state can name them again."""
         assert self._state is not None
         named = set(self._state.files.values())
         for name in self.storage.list_files(OBJECTS):

@@ -1,4 +1,4 @@
-"""The product "table" of amounts with noise by cell keys: each amount by itself, nothing adds up."""
+"""The product "table" for amounts with noise by cell keys: independent amounts, without additivity."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class PublishedAmounts:
 def published_amounts(
     cells: Cells, keys: np.ndarray, noise: AmountNoise, digits: int, variables: np.ndarray, held: np.ndarray
 ) -> PublishedAmounts:
-    """Add the noise, which gives cells of the same amounts the value that they were published with.
+    """Add the noise; cells with the same amounts keep their published value.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def published_amounts(
 def attacked(
     amounts: PublishedAmounts, rules: CellTable, variables: np.ndarray, contributors: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compute how surely a reader places each sensitive amount within its protection level.
+    """Compute the probability with which a reader locates each sensitive amount within its protection level.
 
     Returns
     -------
@@ -183,7 +183,7 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
     def protect_counted(
         self, job: Job, screened: ValidatedInput, release_id: str
     ) -> ProtectedTable[AmountComparison]:
-        """Tabulate, add the noise, and compute what an attacker learns.
+        """Tabulate, add the noise, and compute the disclosure that remains.
 
         Raises
         ------
@@ -261,7 +261,7 @@ class NoisyAmountTables(TableProduct[AmountComparison]):
         return table_requirements(self.table, bool(section["sensitive"] or section["earlier"]))
 
     def write_annex(self, folder: Path, protected: ProtectedTable[AmountComparison]) -> None:
-        """Write each cell as it was and became, how surely it is known, and which are new here."""
+        """Write each cell before and after protection, its disclosure probability, and whether it is new."""
         comparison = protected.comparison
         cells, rules, noisy = comparison.cells, comparison.rules, comparison.noisy
         levels = np.where(rules.sensitive, (rules.lower_protection + rules.upper_protection) / 2, 0.0)

@@ -1,4 +1,4 @@
-"""Add noise by cell keys to counts, and compute what an attacker who knows the method learns."""
+"""Add noise by cell keys to counts, and compute the knowledge of an attacker who knows the method."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_LINKED = 4000
 
 @dataclass(frozen=True, eq=False)
 class NoisyCounts:
-    """Published counts, and what an attacker who knows all but the keys learns from them.
+    """Published counts, and the knowledge of an attacker who knows everything except the keys.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ def attacked(
 
 
 def drawn_cells(cells: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """Return all of the cells, or a sample of them drawn by the seed, in order."""
+    """Return all cells, or a sample of them drawn by the seed, in order."""
     if len(cells) <= most:
         return cells
     return np.sort(np.random.default_rng(seed).choice(cells, size=most, replace=False))

@@ -80,7 +80,7 @@ class RelatedAmounts:
 
     @cached_property
     def _looks(self) -> list[_Looks]:
-        """Return each look by itself, and those that cells have together."""
+        """Return each estimate (look) separately, and the estimates that several cells share."""
         variance, entropy = uncertainty(self.noisy)
         errors = np.where(self.noisy.scale > 0, self.noisy.first - self.amounts, 0.0)
         names = sorted({name for measures, _ in self.relations for name in measures})
@@ -134,7 +134,7 @@ class _Looks:
 
     @cached_property
     def averaged(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the error and the variance of the best average of the looks."""
+        """Return the error and the variance of the best average of the estimates."""
         ones = np.ones((len(self.cells), len(self.factors), 1))
         weights = np.linalg.solve(self._covariance, ones)[:, :, 0]
         total = weights.sum(axis=1)
@@ -252,7 +252,7 @@ class _Term:
         return cls(np.full(count, np.nan), *(np.zeros(count) for _ in range(4)))
 
     def add(self, row: int, cell: PublishedCell, unit: float) -> None:
-        """Add a cell; where its noise is not on file, it is taken to be known as well as it was published."""
+        """Add a cell; if its noise is not stored, assume that it is known as exactly as it was published."""
         assert cell.original is not None
         assert cell.value is not None
         error = float(cell.value - cell.original) if cell.error is None else cell.error

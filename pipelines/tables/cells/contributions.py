@@ -69,7 +69,9 @@ def contributions_of(
 
 
 def _identity(table: Table, weight: Column) -> Column:
-    """Return a text for each record, the same in all its rows: its values, and its place among equal ones."""
+    """Return a text for each record that is equal in all its rows: its values, and a number among equal
+    records.
+    """
     given = {name for names in table.parts.values() for name in names} or {table.value} - {None}
     columns = [label(name, table) for name in table.columns if name not in table.parts]
     columns += [column(str(name)).cast("string") for name in sorted(map(str, given))]
@@ -79,7 +81,7 @@ def _identity(table: Table, weight: Column) -> Column:
 
 
 def _codes_above(name: str, table: Table) -> Column:
-    """Return an array of a record's code, the codes that it is a part of, and NULL for the total."""
+    """Return an array of a record's code, the codes above it, and NULL for the total."""
     above: dict[str, list[str]] = {}
     for each, parent in table.parents[name].items():
         chain = [parent]
@@ -100,7 +102,7 @@ def _codes_above(name: str, table: Table) -> Column:
 
 
 def _refuse_coarse(frame: DataFrame, name: str, table: Table) -> None:
-    """Refuse records whose code has parts: its cell would not be the sum of them."""
+    """Refuse records with a code that has parts, because its cell would not be the sum of them."""
     above, code = frozenset(table.parents[name].values()), label(name, table)
 
     def have_parts(codes: pa.Array) -> pa.Array:
@@ -153,7 +155,7 @@ def _parts(columns: Sequence[str], weight: Column, digits: int, alias: str) -> C
 
 
 def _refuse_unequal(frame: DataFrame, table: Table, columns: Sequence[str]) -> None:
-    """Refuse records whose value is not the sum of its parts: their total would be of something else."""
+    """Refuse records whose value differs from the sum of its parts."""
     parts = reduce(add, [column(name).cast("double") for name in columns])
     value = column(table.value or "").cast("double")
     half = f.lit(0.5 * 10.0**-table.digits) + f.lit(FLOAT_ERROR) * f.abs(value)

@@ -28,7 +28,7 @@ _LEVELS = (
 
 
 def cells_of_table(frame: DataFrame, table: Table) -> Cells:
-    """Return the cells of an input that is a table.
+    """Return the cells of an input that is a finished table.
 
     Parameters
     ----------
@@ -146,7 +146,8 @@ def _in_whole_units(cells: Cells, table: Table) -> Cells:
 
 
 def _rounding(cells: Cells, table: Table) -> np.ndarray:
-    """Return the (lines,) differences that rounding explains: half a unit for the total and for each part.
+    """Return for each constraint the largest rounding difference: half a unit for the total and for each
+    part.
 
     The unit of a line is the coarsest power of ten, at most 1, of which all its values are multiples.
     """
