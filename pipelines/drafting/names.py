@@ -20,12 +20,14 @@ _WORDS = {
     "calweight vekt vikt peso",
     "place": "region regio geo nuts nuts1 nuts2 nuts3 state county province provinz district canton kanton "
     "department departement departamento dipartimento dep land municipality commune comune kommune kommun "
-    "kom gemeinde gemeente municipio concelho parish lau fips provincia ccaa comunidad regione distrito uf "
+    "kom gemeinde gemeente kreis landkreis bezirk bundesland municipio concelho parish lau fips provincia "
+    "ccaa comunidad regione distrito uf "
     "fylke lan wojewodztwo powiat gmina okres obec "
     "country pays zip zipcode postcode postal plz postnummer city town village area_code ags puma",
     "sensitive": "diagnosis diagnose disease illness hiv icd icd10 health sante gesundheit religion "
     "ethnicity ethnic crime disability handicap party disea physlm chronic depression smoker pregnant "
-    "abortion religious affairs victim conviction sexual addiction mental",
+    "abortion religious affairs victim conviction sexual addiction mental krankheit erkrankung behinderung "
+    "konfession maladie sykdom sygdom sjukdom enfermedad",
     "code": "code nace naics isco isic sic type class category zip postcode postal plz activity coicop cpa "
     "nco noc anzsco anzsic cnae ateco naf ape kldb okved scian sinco ciiu ciuo cno "
     "cpc hs isced soc esco fos iso branch stratum strata sector segment grade rank status species cat",

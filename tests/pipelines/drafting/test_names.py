@@ -21,6 +21,8 @@ from microguard.pipelines.drafting.names import concepts_of
         ("weight_kg", "weight", False),
         ("carcass_weight_kg", "weight", False),
         ("weightkg", "weight", False),
+        ("Kreis", "place", True),
+        ("Krankheit", "sensitive", True),
     ],
 )
 def test_concepts_of_reads_the_words_of_a_name_together(name, concept, says):
