@@ -74,7 +74,7 @@ def test_a_published_value_is_kept_for_all_cells_of_its_records_or_the_table_is_
         with pytest.raises(StandingValueFails, match="the source was revised"):
             published_counts(cells, keys, noise, PublishedValues(total, wrong))
     twice = PublishedValues(pair, np.where(pair, cells.units + np.cumsum(pair) - 1, 0))
-    with pytest.raises(StandingValueFails, match="or at two"):
+    with pytest.raises(StandingValueFails, match="two different values"):
         published_counts(cells, keys, noise, twice)
 
 

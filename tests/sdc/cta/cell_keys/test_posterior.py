@@ -109,7 +109,7 @@ def test_the_posterior_of_tables_linked_through_a_total_is_that_of_the_whole_tab
 def test_a_table_that_is_too_large_to_judge_is_refused(monkeypatch):
     monkeypatch.setattr(posterior, "MOST_EQUATIONS", 3)
     alone = candidates(NOISE, np.arange(9), np.arange(9) + 3, FAMILY)
-    with pytest.raises(InvalidParameter, match="no more than 3"):
+    with pytest.raises(InvalidParameter, match="expected at most 3"):
         given_all(alone, LINES, INSIDE)
 
 
