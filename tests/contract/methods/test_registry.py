@@ -124,7 +124,7 @@ def test_parameters_of_a_third_party_are_checked_as_those_of_microguard(tmp_path
             {"adapter": ("return (MeasuredOnly", "return () and (MeasuredOnly")},
             "one guarantee or more, found none",
         ),
-        ({"adapter": ("(MeasuredOnly(self", OWN)}, "found a Own of its own"),
+        ({"adapter": ("(MeasuredOnly(self", OWN)}, "that microguard defines, found Own"),
     ],
 )
 def test_the_refusal_of_a_third_party_without_a_counted_guarantee_names_it(

@@ -71,7 +71,7 @@ def test_a_published_value_is_kept_for_all_cells_of_its_records_or_the_table_is_
     standing = PublishedValues(np.isin(np.arange(len(cells)), one), cells.units)
     assert np.all(published_counts(cells, keys, noise, standing)[pair] == cells.units[one])
     for wrong in (other + 30, np.where(total, 1.0, 0.0)):
-        with pytest.raises(StandingValueFails, match="the source was revised"):
+        with pytest.raises(StandingValueFails, match="source was revised"):
             published_counts(cells, keys, noise, PublishedValues(total, wrong))
     twice = PublishedValues(pair, np.where(pair, cells.units + np.cumsum(pair) - 1, 0))
     with pytest.raises(StandingValueFails, match="two different values"):
