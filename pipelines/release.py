@@ -35,7 +35,7 @@ def run(product: Product[P, W], job: Job, *, rebase: bool = False) -> CommandRes
     Parameters
     ----------
     rebase : bool
-        Of a register: solve everything again, by decision.
+        Whether a register is protected from scratch, which a person decides.
 
     Raises
     ------

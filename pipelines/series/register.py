@@ -72,7 +72,7 @@ class Register(Series):
     ----------
     specification : Specification
     rebase : bool
-        Protect everything again, by decision: the series begins again with the units of the input.
+        Whether all units are protected from scratch: the series begins again with the units of the input.
     """
 
     def __init__(self, specification: Specification, *, rebase: bool = False) -> None:

@@ -239,7 +239,7 @@ def run(specification: Specification, kinds: Kinds) -> None:
 
 
 EVERY = tuple(product(EFFORTS, get_args(Representative)))
-#: Each effort and each representative: a third of the time, and all pairs of them are tested.
+#: Pairs that contain each effort and each representative; they take a third of the time of all pairs.
 EACH = tuple(pair for pair in EVERY if pair[0] == "standard" or pair[1] == "auto")
 
 
