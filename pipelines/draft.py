@@ -31,7 +31,7 @@ RECODED = ("quasi_identifier", "sensitive", "other", "region")
 """Roles whose codes of missing values a draft lists."""
 MOST_LEFT_OUT = 20
 """Maximum number of variables whose contribution to the risk is counted; each costs a pass over the file."""
-_ACCEPT = 'or set accept = { max_unique_published = "REASON, BY WHOM" } in [quality]'
+_ACCEPT = "or accept it in [quality] (microguard check prints the line)"
 PROTECT = f'make it a quasi_identifier, exclude it (role = "identifier"), {_ACCEPT}'
 PROTECT_WEIGHT = (
     f'make it a numeric quasi_identifier (a class gets its mean), exclude it (role = "identifier"), {_ACCEPT}'
